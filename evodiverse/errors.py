@@ -30,7 +30,7 @@ def describe(error: BaseException) -> str:
 
 
 def reason(error: OSError) -> str:
-    """Return the operating system's own description of an error, or the error's message if it has no number."""
+    """Return the operating system's own description of an error, or the error's message if ``errno`` is not set."""
     return os.strerror(error.errno) if error.errno else str(error)
 
 

@@ -4,8 +4,8 @@ Methods that take a batch (of genotypes, hypotheses, requests, queries or jobs) 
 of the items. The answer to a bad item is a value (a `Rejection` or a failed `Evaluation`); an exception means that the
 service itself is broken, and ends the run.
 
-The interfaces marked with ``@runtime_checkable`` are optional: a task or domain has such an ability if it defines the
-members.
+The interfaces marked with ``@runtime_checkable`` are optional. A task or domain implements such an interface if it
+defines all its members.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -66,8 +66,8 @@ class Task(Protocol):
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Return one evaluation per hypothesis.
 
-        The run calls this, usually in a worker process, with hypotheses whose keys it has not evaluated yet. Each of
-        them is an oracle call.
+        The run calls this, usually in a worker process, with hypotheses whose keys it has not evaluated yet. Each
+        evaluation counts as one oracle call.
         """
 
 
@@ -81,7 +81,8 @@ class Operator(Protocol):
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request. A proposal depends only on its request.
 
-        In each round, the worker processes call this with the requests for all open slots, split into batches.
+        In each round, the worker processes call this with the requests for all open slots (the places of the offspring
+        that are still missing), split into batches.
         """
 
 
@@ -91,8 +92,8 @@ class LanguageModel(Protocol):
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost. The run does not send queries that might exceed its budget.
 
-        An answer from the cache counts against the budget as much as when it was bought. For a query answered before,
-        the bound therefore uses the price per token at which that answer was bought.
+        An answer from the cache counts against the budget as if the run bought it again at its original price. If the
+        cache has the answer to a query, the bound therefore uses the price per token at which that answer was bought.
         """
 
     def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
@@ -130,7 +131,10 @@ class Sandbox(Protocol):
     """
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
-        """Return how each job ended. A program's failure is a value; an exception means that the sandbox is broken."""
+        """Return how each job ended.
+
+        The failure of a program is returned as `Execution.failure`; an exception means that the sandbox is broken.
+        """
 
     def prepare(self) -> None:
         """Start the processes of this thread in advance, so that the first program does not have to wait for them."""
@@ -210,7 +214,7 @@ class Measurable(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's own columns, as in `Task`."""
+        """The domain's own columns of ``evaluations``; see `Task.columns`."""
 
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
         """Return the evaluation of a hypothesis from its external score, which is finite.
@@ -272,7 +276,8 @@ class Comparable(Protocol):
 class Featured(Protocol):
     """A task that can describe hypotheses by numerical features, which screening requires.
 
-    A random forest, the surrogate, predicts the energies of proposals from these features.
+    From these features, a random forest (the surrogate) predicts the energy of each proposal. The energy is a number
+    that the task computes from the score; the higher the score, the lower the energy.
     """
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
@@ -284,15 +289,20 @@ class Choosing(Protocol):
     """A task that weighs another property against the score when it chooses which candidate to present."""
 
     def grade(self, hypothesis: Hypothesis) -> int:
-        """Return the grade of a hypothesis: its value of the other property, such as the complexity of an equation.
+        """Return the grade of a hypothesis.
+
+        The grade is the property that the task weighs against the score, such as the complexity of an equation.
 
         The run calls this for each candidate with a score, to find the candidate with the highest score of each grade.
         """
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Choose among ``discoveries``, the best of each grade (at least one), and return one line about the choice.
+        """Choose one of ``discoveries`` and return one line about the choice.
 
         Displays, ``evodiverse-show`` and ``best/chosen.txt`` show this line.
+
+        Args:
+            discoveries: The candidate with the highest score of each grade; at least one.
         """
 
 
@@ -301,7 +311,7 @@ class Tracing(Protocol):
     """A task that knows the origin of its initial candidates."""
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return where a candidate that `Task.initial` returned comes from.
+        """Return details about the origin of a candidate that `Task.initial` returned.
 
         The run adds what is returned to the details of the candidate's evaluation, so its keys must be names of columns
         that the task adds to the log.
@@ -332,7 +342,8 @@ class ShowsImprovements(Protocol):
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the content of each file about the discovery, by file name; a name may include a folder.
 
-        After each iteration, the run calls this for each new candidate of this kind, and writes the files to ``best/``.
+        After each iteration, the run calls this for each new candidate that is better than all before it, and writes
+        the files to ``best/``.
         """
 
 
@@ -366,7 +377,9 @@ class Store(Protocol):
         checkpoint: Mapping[str, object],
         journalled: Sequence[Row] = (),
     ) -> None:
-        """Commit one iteration. It is written atomically, at once, or a little later together with the next iterations.
+        """Commit one iteration.
+
+        The iteration is written at once, or a little later together with the next iterations. Each write is atomic.
 
         Args:
             iteration: The number of the iteration.
@@ -436,7 +449,7 @@ class Snapshot:
         swap_rates: For each of the latest exchanges, oldest first, the share of its swaps that were accepted, in
             [0, 1]. Blocked swaps, after which a pool would hold a candidate twice, do not count. None for an exchange
             in which all swaps were blocked.
-        xis: The powering factor ξ that each of these exchanges used.
+        xis: The powering factor ξ that was used in each exchange of ``swap_rates``.
         xi: The current powering factor ξ; None if the exchange rule is not ``metropolis``, or before the first commit.
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
@@ -445,8 +458,8 @@ class Snapshot:
         seconds: The wall time of the run (``wall``), and the parts of it spent waiting for proposals (``operator``) and
             for evaluations (``oracle``), in seconds.
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
-        awaited: The number of replies of a language model that have arrived, and the number that were requested at
-            once; None if none is outstanding.
+        awaited: The number of replies that have arrived for the current batch of queries to a language model, and the
+            number of queries in the batch; None if no reply is outstanding.
         stopped_by: Why the run ended; None while it is running.
     """
 
@@ -519,9 +532,13 @@ class Tracker(Protocol):
         """
 
     def log(self, iteration: int, numbers: Mapping[str, float]) -> None:
-        """Report the numbers of a committed iteration by name, as `evodiverse.runner.tracking.read_numbers` names them.
+        """Report numbers that describe the run after a committed iteration.
 
         After a resume, some iterations may be reported again.
+
+        Args:
+            iteration: The number of the iteration.
+            numbers: The numbers by name, as `evodiverse.runner.tracking.read_numbers` returns them.
         """
 
     def end(self, status: str, best: Path) -> None:
@@ -552,7 +569,8 @@ class Domain(Protocol):
     def count_initial(self, settings: Any) -> int:
         """Return the largest number of genotypes that `Task.initial` may return.
 
-        A run starts only if the budget covers this number for every pool, or once if `is_shared` returns True.
+        A run starts only if the budget covers this number times the number of pools, or just this number if `is_shared`
+        returns True.
         """
 
     def is_shared(self, settings: Any) -> bool:
@@ -587,19 +605,19 @@ class Domain(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The problem that a run searched, and what tables must know about it.
+    """The problem that a run searched, and how tables treat it.
 
     A problem is one instance of a task that has several, such as one of the laws of the task ``equation``.
 
     Attributes:
         problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
-        group: The group of problems that tables aggregate the problem with; None if it is in no group.
+        group: The group that the problem belongs to; None if it is in no group. Tables aggregate over each group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
         keys: The beginnings of the keys of the settings that define the problem, such as ``task.problem``. Tables do
             not treat these settings as changes to the task or method.
-        counts_proposals: Whether the paper's budget seems to count the model's proposals instead of evaluations. If
-            so, a ``budget.llm_calls`` that equals ``budget.oracle_calls`` only states the paper's budget, and tables
-            do not treat it as a changed setting.
+        counts_proposals: Whether the paper seems to state its budget for this problem in proposals of the model instead
+            of evaluations. A run follows such a budget if ``budget.llm_calls`` equals ``budget.oracle_calls``. Tables
+            then do not treat ``budget.llm_calls`` as a changed setting.
     """
 
     problem: str | None = None
@@ -611,7 +629,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The tools for measuring runs, which `Metrics.measure` gets.
+    """The tools that are passed to `Metrics.measure`.
 
     Attributes:
         folder: A folder in which a domain may cache what it computed.
@@ -623,7 +641,7 @@ class Tools:
 
 
 class Metrics(Protocol):
-    """The object that measures those runs of a domain that have the same settings, for tables and figures."""
+    """Measures the runs of a domain that share the same settings, for tables and figures."""
 
     @property
     def kind(self) -> str:
@@ -713,8 +731,8 @@ class Drawable(Protocol):
 
         Args:
             genotype: The genotype of the candidate.
-            details: The row of the candidate in ``evaluations``, by column, with the `report_columns`, which are None
-                if the log lacks them.
+            details: The row of the candidate in ``evaluations``, by column. The `report_columns` are always present;
+                they are None if the log lacks them.
         """
 
     def tell_change(self, parents: Sequence[str], genotype: str) -> Markup | None:

@@ -2,7 +2,8 @@
 
 A *genotype* is what a search manipulates (a SMILES string, a program text); a *hypothesis* is a genotype that parsed,
 with its canonical *key*; a *candidate* is a hypothesis with its evaluation. Scores are higher-is-better everywhere;
-energies are lower-is-better and appear only where the paper's formulas use ``h``.
+energies, which the paper calls ``h``, are lower-is-better. The exchange between pools compares energies, and screening
+predicts them.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ Number = TypeVar("Number", int, float)
 
 
 class _Key(ISeedSequence):
-    """The key of a Philox generator, in a form for which numpy does not ask the system for entropy."""
+    """The key of a Philox generator as a seed sequence, so that numpy reads no entropy from the operating system."""
 
     def __init__(self, *words: int) -> None:
         self._words = np.array(words, dtype=np.uint64)
@@ -60,8 +61,9 @@ class Outcome(StrEnum):
     """How an attempt at an offspring ended (the column ``outcome`` of ``evaluations``).
 
     The proposal was *evaluated* (new; an oracle call), *reused* (evaluated earlier in the run, but not in the pool),
-    a *duplicate* (already in the pool or among its new offspring) or *rejected* (not valid). With screening, every
-    proposal that was evaluated earlier is a duplicate.
+    a *duplicate* (already in the pool or among its new offspring) or *rejected* (not valid). If a surrogate model
+    screens the proposals (``method.screen``), no evaluation is reused: a proposal that was evaluated earlier in the run
+    is a duplicate.
     """
 
     EVALUATED = "evaluated"
@@ -286,7 +288,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> float:
-        """The longest wall time, in seconds, even if the program only waits."""
+        """The limit on the wall time of a run, in seconds. It also stops a program that only waits."""
         return 3 * self.cpu_seconds
 
 
@@ -402,7 +404,7 @@ class Usage:
 
     @property
     def spent(self) -> str:
-        """The tokens of the prompts, the tokens of the replies, and the cost of both, as text for people."""
+        """The tokens of the prompts, the tokens of the replies, and the cost of both, as human-readable text."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,}" if known else "unknown"
         cost = "unknown cost" if self.cost_usd is None else f"${self.cost_usd:,.4f}"

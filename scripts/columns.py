@@ -30,11 +30,11 @@ columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
 OWN = """
 ## Columns of the domains
 
-Each domain adds columns of its own to `evaluations`, after those above. Even without an entry under *null*, these
-columns are null for candidates that were not evaluated, and most of them for candidates whose evaluation failed. An
-evaluator or a domain of your own adds the columns that it declares ([programs](programs.md), [domains](domain.md)).
-Runs of [`evodiverse-baseline`](baselines.md) also have the column `selected`: 1 for the engine's own choice, otherwise
-0.
+Each domain adds columns of its own to `evaluations`, after those above. All of them are null for a candidate that was
+not evaluated, and most of them are null for a candidate whose evaluation failed. The entries under *null* list only
+further cases. An evaluator or a domain of your own adds the columns that it declares ([programs](programs.md),
+[domains](domain.md)). Runs of [`evodiverse-baseline`](baselines.md) also have the column `selected`: 1 for the engine's
+own choice, otherwise 0.
 """
 
 RECORD = """
@@ -85,7 +85,7 @@ def write_page() -> Iterator[str]:
 
 
 def write_dataset(name: str, dataset: Dataset) -> Iterator[str]:
-    """Yield the section of a dataset."""
+    """Yield the text of the page's section about a dataset, piece by piece."""
     key = ", ".join(f"`{column}`" for column in dataset.key)
     yield f"\n## {name}\n\n{dataset.meaning} Key: {key}.\n\n"
     yield from write_table(dataset.columns)

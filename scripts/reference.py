@@ -21,10 +21,13 @@ Every key can be set on the command line (`key=value`) and swept with `-m` (`key
 those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. The defaults in the
 sections *Programs* and *Equations* are those of `task=bin_packing` and `task=equation`. `???` marks a key that has no
 default with these choices. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…`
-prints them. Defaults that depend on the domain are below `task.defaults` in the configuration of the task, and methods
-and budgets take them from there. `search.early_stop=null` disables early stopping. Keys that are *not part of a run's
-identity* do not change the log by themselves (but `evaluator.timeout` and `evaluator.retries` decide when an evaluation
-counts as failed): a run resumes even if their values have changed, and the path of the run's folder does not name them.
+prints them. Some defaults of methods and budgets depend on the domain (molecules, programs or equations). They are in
+the configuration of the task, below `task.defaults`. `search.early_stop=null` disables early stopping.
+
+Keys that are *not part of a run's identity* do not change what a run logs. A run resumes even if their values have
+changed, and the path of the run's folder does not name them. Two of them can still change the log indirectly:
+`evaluator.timeout` and `evaluator.retries` decide when an evaluation counts as failed.
+
 A value of type *keys* is a group of keys with values of their own.
 
 The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher` and `experiment` choose files in

@@ -175,8 +175,8 @@ def load_encoder(name: str, folder: Path | None) -> Encode:
 
     Args:
         name: The name of the encoder: `TFIDF`, `CODEBERT` or `MINILM`.
-        folder: The folder of the encoder's model; None for TF-IDF, which has no model. For CodeBERT, any folder does:
-            the model is always read from the cache of the hub.
+        folder: The folder of the encoder's model; None for TF-IDF, which has no model. For CodeBERT, it can be any
+            folder, since the model is always read from the cache of the Hugging Face hub.
     """
     if folder is None:
         return tfidf

@@ -203,9 +203,9 @@ def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
 
 
 def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return the label "chosen" with the text of ``best/chosen.txt`` about the candidate that the task chooses.
+    """Return a list with one pair: the label "chosen" and the text of ``best/chosen.txt``.
 
-    The result is empty if the file does not exist.
+    The text is about the candidate that the task chooses. The list is empty if the file does not exist.
     """
     try:
         headline = _read(path / BEST / CHOSEN, bytes.decode)
@@ -335,7 +335,7 @@ def _versions(session: Mapping[str, str]) -> str:
 
 
 def _sources(sources: Mapping[str, str]) -> str:
-    """Return a text with the role and the abridged hash of each data file of a run, and the number of code files."""
+    """Return a text with the role and the shortened hash of each data file of a run, and the number of code files."""
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"

@@ -140,7 +140,8 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
         task: The task, which parses genotypes.
         line: The cells of the line, by column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
-        known: The keys of candidates whose scores are in the journal; a new score replaces the one there.
+        known: The keys of the candidates whose scores are in the journal. A line may name one of them again, to replace
+            its score.
 
     Raises:
         InputError: The line names no candidate, or one that the run did not ask for.

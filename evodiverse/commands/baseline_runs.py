@@ -117,7 +117,7 @@ def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
 def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: HydraConf) -> Plan:
     """Check a composed configuration, and return the plan of a run in which an engine replaces the method.
 
-    The settings of the run are those of the task, the budget and the engine, and those that every reader of runs needs.
+    The plan has only the settings of the task, the budget and the engine, and those that every ``run.json`` must have.
 
     Args:
         engine: The name of the engine.
@@ -153,7 +153,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         engine: The name of the engine.
         plan: The plan of the run.
         budget: The limit of the engine.
-        save: A function that writes the options of the command line into the folder with which `open_run` calls it.
+        save: A function that writes the options of the command line into the folder it is given, ``.hydra`` of the run.
 
     Raises:
         InputError: The run directory holds another run, or the data cannot be used.

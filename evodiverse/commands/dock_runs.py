@@ -1,4 +1,8 @@
-"""Docking of the diversity-aware top 10 of the last iterations of runs, which fills the dataset ``docking/``."""
+"""Docking of the best molecules of runs. The results are written to the dataset ``docking/`` of each run.
+
+The best molecules are the diversity-aware top 10 of each of the last five iterations: up to ten molecules with high
+scores that are not too similar to each other.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -236,7 +240,10 @@ def _print_scores(batch: Batch, found: Mapping[str, Docked]) -> None:
 
 
 def _print_means(batch: Batch, scores: Mapping[str, float]) -> None:
-    """Print the mean score of the last iteration and of the last five, and the scores of the last iteration."""
+    """Print the mean docking scores of the top molecules, and each score of the last iteration.
+
+    One mean is of the last iteration. The other is over the last five iterations, each with the same weight.
+    """
     tops = [[scores[key] for key in top if key in scores] for top in batch.tops]
     means = [fmean(top) for top in tops if top]
     last = f"{means[-1]:.2f}" if tops[-1] else "—"

@@ -36,16 +36,16 @@ def write(
     """Draw the figures of some runs into a folder, and return the exit code.
 
     The exit code is 2 if any run is damaged or drawing any figure fails, and otherwise 0. A figure whose libraries are
-    not installed is not drawn, which is no failure.
+    not installed is skipped, and does not count as failed.
 
     Args:
         runs: Run directories, or folders of runs.
-        to: The folder to write to. None stands for ``figures`` in the folder of runs, if ``runs`` holds just one such
-            folder and nothing else, and otherwise for ``figures`` in ``outputs``.
+        to: The folder to write to. If it is None and ``runs`` is a single folder of runs, the figures go to the
+            subfolder ``figures`` of that folder. If it is None otherwise, they go to ``outputs/figures``.
         only: The names of the figures to draw; empty for all.
         reference: A file of SMILES, which figures of the chemical space show in gray behind the molecules of the runs;
             None for ZINC-250K.
-        own: Packages of the user's own domains.
+        own: The user's own Python packages that define domains, as named with ``--domain``.
 
     Raises:
         InputError: A folder or figure does not exist, or the folder cannot be written to.
@@ -136,7 +136,7 @@ def _draw_all(
     Args:
         kinds: The figures to draw.
         chosen: The runs for most figures, as `_select` returns them.
-        results: All runs, for figures that show runs whatever their overrides (`FigureKind.takes_all`).
+        results: All runs, for figures that show runs with any overrides (`FigureKind.takes_all`).
         context: What figures need besides the metrics of runs.
         errors: The list to which errors are added.
 

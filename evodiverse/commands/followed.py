@@ -32,7 +32,7 @@ plans: "dict[tuple[str, ...], Plan]" = {}
 
 
 def is_followed(hydra: HydraConf) -> bool:
-    """Return whether a run belongs to a sweep over lists of values, which has one display for all of its runs.
+    """Return whether a run belongs to a sweep over lists of values. Such a sweep shows one display for all of its runs.
 
     Args:
         hydra: Hydra's own part of the run's configuration.

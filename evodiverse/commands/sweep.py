@@ -104,8 +104,9 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
 def _find_failure_rate(hydra: HydraConf) -> float:
     """Return the share of failed runs in a batch above which the sweep ends; by default, failed runs never end it.
 
-    A batch is a number of runs that are launched together. Optuna's own default is 0, which ends the sweep at the first
-    failed run.
+    A batch is a number of runs that are launched together. The share is ``hydra.sweeper.max_failure_rate``. Its default
+    in Optuna's plugin is 0, which would end the sweep at the first failed run, so a 0 counts only if the command line
+    sets it.
     """
     rate = hydra.sweeper.get("max_failure_rate") or 0.0
     is_given = any(word.partition("=")[0] == _FAILURE_RATE for word in hydra.overrides.hydra)

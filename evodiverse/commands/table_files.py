@@ -39,9 +39,9 @@ def write(
         outputs: The folder of the runs.
         task: Include only runs of this task; None for all.
         llm: Include only runs of this language model; None for all.
-        own: Packages of the user's own domains.
-        by: One or two settings. Tables with the means for each of their values are written, and printed, instead of
-            the usual ones; None for the usual ones.
+        own: The user's own Python packages that define domains, as named with ``--domain``.
+        by: One or two settings. Tables with the mean or median metrics for each of their values are then written to
+            ``tables/by/`` and printed, instead of the usual tables. None for the usual tables.
 
     Returns:
         2 if any run is damaged, else 0.
@@ -92,7 +92,10 @@ def _count_left_out(why: str, count: int) -> str:
 
 
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:
-    """Compute the metrics of runs, also for the user's own domains (``own``), and show the progress on a terminal."""
+    """Compute the metrics of runs, and show the progress on a terminal.
+
+    Runs of a domain that the user wrote get metrics only if ``own`` names the package of the domain.
+    """
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
     n_processes = min(available_cores(), 1 + len(runs) // RUNS_A_PROCESS)
     console = Console(stderr=True)

@@ -127,7 +127,7 @@ def artifact_path(name: str) -> Path:
 
 
 def artifact_folder(name: str) -> Path:
-    """Return the folder of the artifacts that a name stands for, all with the right SHA-256.
+    """Return the folder in the cache that holds the artifacts called ``name``. Each of them has the right SHA-256.
 
     Missing artifacts are fetched in one download, and damaged ones are refused, as in `artifact_path`.
 
@@ -201,7 +201,10 @@ def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
 
 
 def _fetch_unusable(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]:
-    """Fetch what is still missing or damaged once the lock is held, and return the entries of those artifacts."""
+    """Lock the cache, fetch those artifacts that are still missing or damaged, and return their entries.
+
+    The entries describe the files before the fetch.
+    """
     folder = cache_folder()
     try:
         with _locked(folder):

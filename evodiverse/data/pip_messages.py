@@ -32,7 +32,8 @@ class Failure(NamedTuple):
 class _Cause(NamedTuple):
     """A pattern in pip's output, with a reason and advice for the user.
 
-    Reason and advice are format strings. They may name the groups of the pattern, ``{python}`` and ``{requirement}``.
+    Reason and advice are format strings. They may contain the fields ``{python}`` and ``{requirement}``, and one field
+    for each named group of the pattern, such as ``{host}``.
     """
 
     pattern: str
@@ -137,7 +138,7 @@ def explain_failure(output: str, requirement: str, python: str) -> Failure:
 
 
 def _shorten(versions: str) -> str:
-    """Return the newest of the versions that pip lists in ascending order."""
+    """Shorten pip's ascending list of versions to the newest `_MAX_VERSIONS`, with "…" in place of the older ones."""
     names = versions.split(", ")
     return ", ".join(["…", *names[-_MAX_VERSIONS:]] if len(names) > _MAX_VERSIONS else names)
 

@@ -61,13 +61,16 @@ def _walk(tree: ast.AST) -> Iterator[str]:
 
 @cache
 def _mark(kind: type[ast.AST]) -> str | None:
-    """Return the token for a kind of syntax node; None for a kind that adds nothing to its parts."""
+    """Return the token for a kind of syntax node; None if only the parts of such a node have tokens."""
     is_marked = issubclass(kind, (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)) and kind is not ast.Expr
     return f"<{kind.__name__}>" if is_marked else None
 
 
 def _spell(constant: Any) -> str:
-    """Return a constant as Python writes it, but integers in hex, since Python limits the digits of decimals."""
+    """Return the ``repr`` of a constant, or the hexadecimal form of an integer.
+
+    Python refuses to convert very long integers to decimal.
+    """
     return hex(constant) if type(constant) is int else repr(constant)
 
 

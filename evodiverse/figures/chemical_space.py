@@ -175,7 +175,7 @@ def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
 
 
 def embed(fingerprints: Sequence[Bits]) -> FloatArray:
-    """Return the ``(n, 2)`` positions of fingerprints in a UMAP; the same input always gives the same positions."""
+    """Return the ``(n, 2)`` UMAP coordinates of fingerprints; the same input always gives the same coordinates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms
         import umap  # imported here because it takes seconds and comes with an extra

@@ -63,7 +63,7 @@ def read_program(best: Result) -> str:
 
 
 def write_program(best: Result) -> Mapping[str, str]:
-    """Return the program as the content of a file, by the suffix ``.py``, as `Picture.texts` expects it."""
+    """Return a mapping from the suffix ``.py`` to the source of the program, in the form that `Picture.texts` needs."""
     return {".py": read_program(best)}
 
 

@@ -1,4 +1,4 @@
-"""Figure ``circle_trajectory``: the best sum of radii by evaluation, with packings of the best run."""
+"""Figure ``circle_trajectory``: the best sum of radii after each evaluation, with packings of the best run."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,4 +1,7 @@
-"""Figures ``diagnostic_*``: the powering factor ξ and the swap acceptance rate, exchange by exchange."""
+"""Figures ``diagnostic_*``: the powering factor ξ and the swap acceptance rate in each exchange of a run.
+
+An exchange takes place every few iterations. It attempts swaps of candidates between neighboring pools.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -45,7 +45,9 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
 
 
 def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
-    """Return the SMILES and scores of the diversity-aware top 10 that the tables average, best first.
+    """Return the SMILES and scores of the diversity-aware top 10 of the final pools, best first.
+
+    The mean of these scores is the metric ``diverse_top10`` of the tables.
 
     Raises:
         InputError: The log is damaged.

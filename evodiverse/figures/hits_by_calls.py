@@ -1,4 +1,7 @@
-"""Figure ``hits_by_calls``: hits (molecules that score at least `HIT`), and hits that differ, against oracle calls."""
+"""Figure ``hits_by_calls``: the numbers of hits, and of hits that differ from each other, against oracle calls.
+
+A hit is a molecule that scores at least `HIT`. Two hits differ if their Tanimoto similarity is below `LIMIT`.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -32,7 +35,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
-    """Return the mean over runs of a count after each tenth of the budget, with its interval, from 0 at 0 calls.
+    """Return the mean over runs of a count after each tenth of the budget, with its interval.
+
+    The band starts with a count of 0 at 0 calls.
 
     Args:
         results: The runs.

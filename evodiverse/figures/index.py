@@ -33,7 +33,7 @@ def to_page(entries: Sequence[Entry], names: Mapping[str, str], facts: Sequence[
 
     Args:
         entries: All figures, in the order of the page.
-        names: The name of the files of each picture, without the suffix, by `Picture.name`.
+        names: For each `Picture.name`, the name of the picture's files without the suffix.
         facts: Sentences about the runs that were read.
     """
     lines = ["# Figures", "", *(f"- {_plain(fact)}" for fact in facts), ""]
@@ -73,7 +73,7 @@ def _code(commands: Sequence[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return text that Markdown shows literally."""
+    """Return a text with Markdown's special characters escaped, so that Markdown shows them literally."""
     return printable(text).translate(_MARKUP)
 
 

@@ -41,7 +41,8 @@ class Band:
     """A mean curve with its 95% t interval.
 
     Attributes:
-        x: ``(n,)`` numbers of oracle calls or of iterations, increasing except perhaps from `make_iteration_band`.
+        x: ``(n,)`` numbers of oracle calls or of iterations, in increasing order. In a band from `make_iteration_band`,
+            consecutive numbers may be equal.
         mean: ``(n,)`` means; NaN where no run has a value.
         low: ``(n,)`` lower bounds; NaN where there is no interval.
         high: ``(n,)`` upper bounds; NaN where there is no interval.
@@ -142,7 +143,7 @@ def make_iteration_band(
 
 
 def _join(x: FloatArray, held: FloatArray, strata: Sequence[Hashable] | None) -> Band:
-    """Return the band of curves that have the ``(n_runs, n)`` values ``held`` at the ``(n,)`` places ``x``."""
+    """Return the band of curves that have the ``(n_runs, n)`` values ``held`` at the ``(n,)`` points ``x``."""
     problems = list(strata or [0] * len(held))
     bounds = np.full((3, len(x)), np.nan)
     for place, column in enumerate(held.T):

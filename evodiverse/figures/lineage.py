@@ -51,7 +51,7 @@ class Lineage:
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
     """Yield one figure per group of runs (see `group_runs`) and task.
 
-    It is about the best run of ``pt``, or of any method if ``pt`` has no runs.
+    The figure shows the best run of ``pt`` or, if ``pt`` has no runs, the best run of any method.
     """
     usable = [result for result in results if has(result, "best")]
     for kind in sorted({result.kind for result in usable}):

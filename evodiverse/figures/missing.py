@@ -28,7 +28,10 @@ _EXPERIMENTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Absent:
-    """Missing runs of one task, method and science."""
+    """A combination of task, method and science for which runs are missing.
+
+    A science is a group of equation problems, such as "physics"; it is None for other tasks.
+    """
 
     task: str
     method: str
@@ -55,7 +58,9 @@ class Lack:
 
 
 def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
-    """Return the missing runs of a figure: an item for each model, ``llm=off`` and baseline that lacks runs.
+    """Return the missing runs of a figure, with one item for each model and each baseline that lacks runs.
+
+    Runs without a language model (``llm=off``) have an item of their own, as if ``off`` were a model.
 
     Args:
         wanted: The runs that the figure needs.
@@ -73,7 +78,10 @@ def find_lacks(wanted: Wanted, results: Sequence[Result]) -> list[Lack]:
 
 
 def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Iterator[_Absent]:
-    """Yield the wanted combinations of task, method and science without a run of ``model`` with default settings."""
+    """Yield the wanted combinations of task, method and science for which ``model`` has no run with default settings.
+
+    A science is a group of equation problems, such as "physics"; it is None for other tasks.
+    """
     fit = wanted.fit if model != OFF else None
     there = {
         (result.task, result.run.method, result.science)

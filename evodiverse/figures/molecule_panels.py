@@ -25,7 +25,7 @@ _COMPARED: Final = ("molleo", "pt")
 
 
 def usable(results: Sequence[Result]) -> list[Result]:
-    """Return the runs that have all curves that these panels draw, none of them empty."""
+    """Return the runs that have all curves needed for the panels of this module, none of them empty."""
     return [result for result in results if has(result, *_CURVES)]
 
 
@@ -51,8 +51,9 @@ def draw_page(results: Sequence[Result], target: str, metric: str) -> Figure:
 def draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
     """Draw the mean scores of the diversity-aware top 10 as lines, and the numbers of diverse molecules as bars.
 
-    A number of diverse molecules is the size of the same selection without its limit of ten. If there are runs of both
-    ``molleo`` and ``pt``, only these two methods are drawn.
+    The diversity-aware top 10 is a selection of at most ten molecules. The number of diverse molecules is the size that
+    this selection would have without the limit of ten. If there are runs of both ``molleo`` and ``pt``, only these two
+    methods are drawn.
     """
     axes.set_title(title)
     methods = {result.run.method for result in results}

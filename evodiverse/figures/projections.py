@@ -69,7 +69,7 @@ def _read(result: Result) -> Members:
 def project_pca(vectors: Any) -> FloatArray:
     """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors.
 
-    The sign of each component is chosen so that, of its n coordinates, the one with the largest magnitude is positive.
+    The sign of each component is chosen so that its entry with the largest absolute value is positive.
     """
     dense = _dense(vectors)
     centered = dense - dense.mean(axis=0)
@@ -82,9 +82,10 @@ def project_pca(vectors: Any) -> FloatArray:
 
 
 def project_tsne(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` t-SNE of ``(n, d)`` vectors, by scikit-learn, with `project_pca` as the start and seed 0.
+    """Return the ``(n, 2)`` t-SNE embedding of ``(n, d)`` vectors.
 
-    For up to `_LEAST_POINTS` vectors, return the result of `project_pca` itself.
+    scikit-learn computes the embedding with seed 0, starting from the scaled result of `project_pca`. For up to
+    `_LEAST_POINTS` vectors, return the result of `project_pca` itself.
 
     Raises:
         InputError: scikit-learn is not installed.

@@ -27,8 +27,8 @@ class Wanted:
         sciences: For equations, the sciences, such as "physics"; all problems of each are wanted. A single None for
             other tasks.
         fit: The value of ``task.fit`` for the paper's runs on equations; None for other tasks.
-        domain: The package of the task's domain; None for tasks with a single problem. The domain knows how to select
-            the problems of a science on the command line.
+        domain: The package of the task's domain, which determines how a command line selects the problems of a
+            science; None for tasks with a single problem.
         engines: The names of the baselines that are wanted in addition: other programs, such as PySR.
     """
 
@@ -111,7 +111,7 @@ class Group:
 
     Attributes:
         model: The language model; ``off`` for runs without one.
-        fit: The value of ``task.fit``; None for other tasks than equations.
+        fit: The value of ``task.fit``; None for tasks other than equations.
         overrides: The settings that differ from the defaults, as on the command line (`show_overrides`).
         results: The runs, with their metrics.
     """
@@ -208,7 +208,7 @@ def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> li
 
     Args:
         results: The runs.
-        key: A function that is called with each run and returns what is to occur once, such as the method of the run.
+        key: A function that is called with each run and returns the value to group the run by, such as the method.
 
     Returns:
         The chosen runs, sorted by their seeds.

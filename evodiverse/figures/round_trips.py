@@ -18,7 +18,7 @@ _DESCENDANTS: Final = "hot_descendants"
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per kind of task and group of runs (see `group_runs`) with swaps."""
+    """Yield one figure per kind of task and group of runs (see `group_runs`). Runs without swaps are ignored."""
     with_swaps = [result for result in results if result.metrics.get(_TRIPS) is not None]
     for kind in sorted({result.kind for result in with_swaps}):
         for group in group_runs(with_swaps, kind):

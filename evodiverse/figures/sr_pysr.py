@@ -1,4 +1,4 @@
-"""Figure ``sr-pysr``: accuracy and error next to other engines of symbolic regression (paper, "Additional Results")."""
+"""Figure ``sr-pysr``: accuracy and error compared with PySR and similar programs (paper, "Additional Results")."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -66,7 +66,7 @@ def keep_common(results: Sequence[Result]) -> list[Result]:
 def summarize(
     results: Sequence[Result], metric: str, change: Callable[[float], float] = lambda value: value
 ) -> Estimate | None:
-    """Return the mean of a metric over runs; None if no run has the metric or one value is not finite.
+    """Return the mean of a metric over runs; None if no run has the metric or any value is not finite.
 
     Args:
         results: The runs.

@@ -148,7 +148,7 @@ def use_powers(axes: Axes) -> None:
 
 
 def use_counts(axes: Axes, which: str = "x") -> None:
-    """Label an axis, ``x`` or ``y``, with a few integers that have separators for thousands."""
+    """Use a few integers with thousands separators as the tick labels of an axis, ``x`` or ``y``."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     axis.set_major_locator(MaxNLocator(5, integer=True))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))

@@ -67,8 +67,8 @@ class Grid:
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
     """Yield one heat map per task, method, model, fit and budget, and per setting or pair of settings that runs change.
 
-    For equations, each science, or each problem without one, takes the place of the task. A heat map of a single cell
-    is left out.
+    For equations, there is one heat map per science instead of per task, or per problem if the problem has no science.
+    A heat map of a single cell is left out.
     """
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in results:
@@ -115,9 +115,10 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
 
 
 def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
-    """Return the means over the runs in which only settings in ``keys``, and the budget, differ from the defaults.
+    """Return the mean of a metric over runs for each combination of values of the settings in ``keys``.
 
-    Only the first `_MOST_VALUES` values of each setting are kept.
+    A run does not count if any other setting, except the budget, differs from its default. Only the first
+    `_MOST_VALUES` values of each setting are kept.
 
     Args:
         results: The runs of one task, method and model.

@@ -19,7 +19,7 @@ class Bounds:
         most: The largest allowed value; None for no bound.
         above: An exclusive lower bound; None for no bound.
         below: An exclusive upper bound; None for no bound.
-        choices: The allowed values of a text; None for any text.
+        choices: The allowed strings, or a function that returns them; None for any value within the other bounds.
     """
 
     least: float | None = None
@@ -30,7 +30,7 @@ class Bounds:
 
     @property
     def names(self) -> Sequence[str]:
-        """The allowed values of a text; empty if any text is allowed."""
+        """The allowed strings; empty if any string is allowed."""
         return self.choices() if callable(self.choices) else self.choices or ()
 
     def admit(self, value: Any) -> bool:
@@ -79,14 +79,14 @@ def documented(
         most: The largest allowed value.
         above: An exclusive lower bound.
         below: An exclusive upper bound.
-        choices: The allowed values of a text.
+        choices: The allowed strings, or a function that returns them.
     """
     bounds = Bounds(least, most, above, below, choices)
     return field(default=default, metadata={"doc": doc, "unit": unit, "changes_log": changes_log, "bounds": bounds})
 
 
 def documented_mapping(doc: str) -> Any:
-    """Return a dataclass field for a configuration key that holds arbitrary keys, none by default."""
+    """Return a dataclass field for a configuration key whose value is a mapping with any keys, empty by default."""
     metadata = {"doc": doc, "unit": "", "changes_log": True, "bounds": Bounds()}
     return field(default_factory=dict, metadata=metadata)
 

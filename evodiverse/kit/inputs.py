@@ -25,7 +25,7 @@ def expanded(path: str | Path) -> Path:
 
 
 def open_input(path: Path, at_most: int | None) -> BufferedReader:
-    """Open for reading a file that a user names, without blocking on a pipe or a device.
+    """Open a user-specified file for reading, without blocking on a pipe or a device.
 
     Args:
         path: The path of the file, or of a link to it.
@@ -66,7 +66,7 @@ def read_input(path: Path, at_most: int) -> bytes:
 
 
 def read_text_input(path: Path, at_most: int, encoding: str) -> str:
-    """Return the text of a file that a user names, with line feeds as line ends; see `open_input`.
+    """Return the text of a file that a user names, with all line endings converted to newlines; see `open_input`.
 
     Raises:
         OSError: The file cannot be read, is not a regular file or is too large.

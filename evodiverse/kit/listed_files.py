@@ -1,4 +1,4 @@
-"""Writing generated files to a folder; each call deletes the files of earlier calls that it does not write again."""
+"""Writing generated files to a folder, and deleting those of earlier writes that are no longer generated."""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -57,7 +57,7 @@ def picture(svg: str, alternative: str) -> Markup:
 
 
 def legible(text: str) -> str:
-    """Return text in which unprintable characters except line ends and tabs are replaced by ``�``."""
+    """Return text in which unprintable characters except newlines and tabs are replaced by ``�``."""
     return "".join(
         character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
         for character in text

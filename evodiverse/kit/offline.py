@@ -14,7 +14,7 @@ def is_offline() -> bool:
     """Return whether ``EVODIVERSE_OFFLINE`` forbids the network.
 
     Raises:
-        DataError: The value means neither yes nor no; a guess could use the network against the user's will.
+        DataError: The value means neither yes nor no. A wrong guess could allow network access that the user forbids.
     """
     value = os.environ.get(OFFLINE_VARIABLE, "").strip().lower()
     if value not in _YES + _NO:

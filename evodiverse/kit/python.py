@@ -26,19 +26,22 @@ _TURN = threading.Lock()
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of source code, as `ast.parse` does; any number of threads may call this at a time."""
+    """Return the syntax tree of source code, as `ast.parse` does; several threads may call this at the same time."""
     with _TURN:
         return ast.parse(source)
 
 
 @cache
 def parse_file(path: Path) -> ast.Module:
-    """Return the syntax tree of one of our own files in UTF-8. It is parsed once and shared: do not change the tree."""
+    """Return the syntax tree of a UTF-8 file of EvoDiverse. The tree is cached, so callers must not change it."""
     return parse(path.read_text(encoding="utf-8"))
 
 
 def parse_quietly(source: str) -> ast.Module:
-    """Return the syntax tree of source code without printing warnings; raises one of `NOT_PYTHON`."""
+    """Return the syntax tree of source code without printing warnings.
+
+    Invalid source code raises one of the exceptions in `NOT_PYTHON`.
+    """
     if not source.isascii() and _count_marks(source) > MAX_MARKS:
         raise ValueError(f"more than {MAX_MARKS} combining marks in a row")
     with _TURN, warnings.catch_warnings():

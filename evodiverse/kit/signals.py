@@ -8,9 +8,10 @@ from types import FrameType
 
 @contextmanager
 def postponed_signals() -> Iterator[None]:
-    """Postpone SIGINT and SIGTERM until the end of the context, at which the first that arrived is raised again.
+    """Postpone SIGINT and SIGTERM until the end of the context.
 
-    If an exception leaves the context, the signals are dropped.
+    The first signal that arrived in the context is then raised again. If an exception leaves the context, the
+    signals are dropped.
 
     Blocking the signals in this thread would not be enough, because the threads of libraries would receive them.
     """

@@ -34,7 +34,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
     Returns:
         The object, and the messages about unknown keys, values of the wrong type and missing values. In the object, a
         key with an error keeps its default, so that the rest can be checked. The object is None if a key without a
-        default has no value, or if something else is in the place of a group of keys.
+        default has no value, or if the value of a group of keys is not a mapping.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
@@ -69,8 +69,8 @@ def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
 def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Yield all leaves of nested mappings as (dotted key, value, type).
 
-    A mapping in the place of a plain value or a list is a leaf. The type is Any for unknown keys and for keys that the
-    user chooses, below a field of type dict.
+    A mapping in the place of a plain value or a list is a leaf. The type is Any for an unknown key, and for a key that
+    the user chooses inside a field of type dict.
     """
     kinds = get_type_hints(schema)
     for name, value in values.items():
@@ -87,8 +87,8 @@ def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> It
 def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
     """Return a message if a value is a group of keys or a list, but its key needs something else; None otherwise.
 
-    The items of a list are checked too, also for nulls that are not allowed. `merge_typed` relies on OmegaConf to find
-    all other values of the wrong type.
+    Each item of a list is checked in the same way, and a null item is reported unless the type of the items allows it.
+    `merge_typed` relies on OmegaConf to find all other values of the wrong type.
     """
     expected, shape = _shape(kind), _GROUP if isinstance(value, Mapping) else _LIST if isinstance(value, list) else None
     if expected is None or shape is None:
@@ -109,7 +109,10 @@ def _find_wrong_item(key: str, item: object, kind: object) -> str | None:
 
 
 def _shape(kind: object) -> str | None:
-    """Return which shape the values of a type have: a group of keys, a list or a single value; None if they differ."""
+    """Return the shape of the values of a type: a group of keys, a list or a single value.
+
+    The shape is None if it is unknown, as for Any, or if the members of a union have different shapes.
+    """
     shapes = {_shape_of(option) for option in _options(kind)}
     return shapes.pop() if len(shapes) == 1 else None
 
@@ -124,6 +127,6 @@ def _shape_of(option: object) -> str | None:
 
 
 def _options(kind: object) -> list[Any]:
-    """Return the types that a type allows, without the type of None."""
+    """Return the members of a union type, or any other type as the only item of a list; NoneType is left out."""
     options = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
     return [option for option in options if option is not NoneType]

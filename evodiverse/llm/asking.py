@@ -157,7 +157,7 @@ class Asking:
         return wait
 
     async def _keep(self, query: Query, reply: Reply) -> Reply:
-        """Store a reply in the cache, together with others that arrive with it, and return the cached reply."""
+        """Store a reply in the cache and return the cached reply. Replies that arrive together share one write."""
         stored: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
         async with self._keeping:
@@ -174,7 +174,8 @@ class Asking:
     async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Store replies in the cache.
 
-        A thread does this only if the disk is slow, since handing the replies over to a thread takes milliseconds.
+        The first write, and any write after a slow one, runs in a separate thread so that it does not block the event
+        loop. All other writes run in the event loop, since handing replies over to a thread takes milliseconds.
         """
         if self._cache.seconds < _QUICK_SECONDS:
             return self._cache.keep(bought)

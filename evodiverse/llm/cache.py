@@ -1,4 +1,4 @@
-"""The reply cache: every reply ever bought, in one SQLite file that all runs share."""
+"""The reply cache: one SQLite file that stores the replies of language models and that all runs share."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ class Bought(NamedTuple):
 
 @lru_cache(maxsize=_KEYS_AT_HAND)
 def query_key(query: Query) -> bytes:
-    """Return the key of a query in the cache: the SHA-256 of its model, messages, decoding and stream."""
+    """Return the key of a query in the cache: the SHA-256 of its model, messages, decoding and random stream."""
     parts = [query.model, query.messages, asdict(query.decoding), query.stream]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
@@ -117,8 +117,8 @@ class ReplyCache:
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.
 
-        Only the first reply to a query is stored. If another process has stored a reply to the same query, that reply
-        is returned, so that repeating either run gives the same log.
+        Only the first reply to a query is stored. If another run has already stored a reply to the same query, that
+        reply is returned. Both runs then use the same reply, so repeating either of them gives the same log.
 
         Raises:
             ServiceError: The disk is full or no longer available.
@@ -130,7 +130,10 @@ class ReplyCache:
         return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
 
     def _insert(self, rows: Sequence[tuple[bytes, str, bytes]]) -> list[Bought | None]:
-        """Insert the rows whose keys have no intact row; return the reply of each intact row, None for a new row."""
+        """Insert each row unless the table already has an intact row with the same key.
+
+        Return, for each row, the reply that was already stored, or None if the row was inserted.
+        """
         with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select([key for key, _, _ in rows])
@@ -203,12 +206,12 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _keep_journal(connection: sqlite3.Connection) -> None:
-    """Overwrite the rollback journal at each commit, since deleting it would take three times as long."""
+    """Make SQLite overwrite its rollback journal at each commit, since deleting it would take three times as long."""
     connection.execute("PRAGMA journal_mode=PERSIST")
 
 
 def _check(connection: sqlite3.Connection) -> None:
-    """Create the table if it does not exist, and check that the file is intact and holds nothing besides it.
+    """Create the table if the file is empty, and check that the file is intact and holds nothing besides the table.
 
     The content is checked before anything is read: a foreign file's views, triggers and constraints are SQL that would
     be executed.
@@ -290,8 +293,8 @@ def _encode(bought: Bought) -> bytes:
 def _decode(content: bytes | None) -> Bought | None:
     """Return the reply of a row, or None if this program cannot have written the row.
 
-    The row is untrusted: it is decompressed to a bounded size, and each value must be one that a provider's answer
-    could have led to.
+    The row is untrusted: its decompressed size is limited, and each value must have the right type and a plausible
+    size.
     """
     try:
         unpacker = zlib.decompressobj()
@@ -307,7 +310,7 @@ def _decode(content: bytes | None) -> Bought | None:
 
 
 def _is_possible(reply: Reply) -> bool:
-    """Return whether each value of a reply has the right type and a possible size, and its texts can be encoded."""
+    """Return whether the values of a reply have valid types and plausible sizes, and its strings are valid Unicode."""
     return (
         isinstance(reply.text, str)
         and len(reply.text) <= MAX_CHARACTERS

@@ -44,7 +44,7 @@ class LiteLlmClient:
     """A client that sends queries through litellm.
 
     Args:
-        names: For each model's name in queries (`Query.model`), its name in litellm.
+        names: The name of each model in litellm, by its name in queries (`Query.model`).
         api_base: The address of the provider, or None for its usual one.
         api_key: The key, or None to let litellm read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.

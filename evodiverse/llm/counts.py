@@ -46,7 +46,10 @@ def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usable_usage(usage: Any) -> dict[str, Any]:
-    """Return a provider's usage report whose parts hold only counts and further parts; empty if it is no object."""
+    """Return a provider's usage report without values that litellm rejects.
+
+    Objects within it then hold only counts and further objects. The result is empty if the report is not an object.
+    """
     if not isinstance(usage, dict):
         return {}
     return {

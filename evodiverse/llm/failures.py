@@ -23,7 +23,7 @@ REMEDIES: dict[int | None, str] = {
 
 
 class TransientError(Exception):
-    """A failure that may pass, so that the query is worth sending again.
+    """A failure that may be temporary, so the query is worth sending again.
 
     Args:
         message: What went wrong.
@@ -36,7 +36,7 @@ class TransientError(Exception):
 
 
 class RefusedError(Exception):
-    """A failure that will not pass, such as a wrong key or an unknown model.
+    """A permanent failure, for example because of a wrong key or an unknown model.
 
     Args:
         message: What went wrong.
@@ -58,7 +58,7 @@ def backoff(failures: int, retry_after: float | None, rng: np.random.Generator) 
     Args:
         failures: The number of consecutive failures, at least 1.
         retry_after: The wait that the provider asks for in seconds, or None if it does not say.
-        rng: The generator of the draw. It influences only when a request is sent, never what a run logs.
+        rng: The random generator that draws the wait. It influences only when a request is sent, never what a run logs.
     """
     longest = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(failures - 1, 30))
     return max(rng.uniform(longest / 2, longest), retry_after or 0.0)

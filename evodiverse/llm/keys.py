@@ -94,7 +94,11 @@ def _forms(secret: str) -> frozenset[str]:
 
 
 def _base64_forms(content: bytes) -> Iterator[str]:
-    """Yield the digits that encode ``content`` within the base64 of any longer text."""
+    """Yield the base64 digits of ``content`` as they appear when a longer text that contains it is encoded.
+
+    The digits depend on the position of ``content`` in the text modulo 3, and on the alphabet (standard or URL-safe).
+    Digits that also depend on the neighboring bytes are left out.
+    """
     for n_before in range(3):
         first, end = (8 * n_before + 5) // 6, 8 * (n_before + len(content)) // 6
         for encode in (base64.b64encode, base64.urlsafe_b64encode):

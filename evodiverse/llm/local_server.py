@@ -16,9 +16,10 @@ _PROMPT_TOKENS = 4096
 
 
 class LocalServer:
-    """A server of a GGUF file over OpenAI's protocol, on a free port of the loopback interface and with a random key.
+    """A server that runs the model in a GGUF file and speaks OpenAI's protocol.
 
-    The server watches a pipe, so it ends when this process ends, for whatever reason. Use it as a context manager.
+    It listens on a free port of the loopback interface and requires a random key. The server stops when a pipe from
+    this process is closed, so it never outlives this process. Use it as a context manager.
 
     Args:
         gguf: The model file.

@@ -18,7 +18,7 @@ _PROBE_RETRIES = 2
 
 
 class CachedModel:
-    """A `evodiverse.ports.LanguageModel` that pays for each reply only once. Use it as a context manager.
+    """An `evodiverse.ports.LanguageModel` that pays for each reply only once. Use it as a context manager.
 
     Args:
         cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
@@ -47,7 +47,9 @@ class CachedModel:
         self._loop.close()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
-        """Return the most that each query can cost, in order. A run compares this with its caps before it asks.
+        """Return the most that each query can cost, in order.
+
+        Before a run sends the queries, it compares these bounds with its caps on tokens and cost.
 
         If the cache has the reply to a query, the bound uses the price at which that reply was bought. Each token of a
         prompt has at least one byte, so the number of bytes bounds the number of tokens.
@@ -71,7 +73,7 @@ class CachedModel:
             queries: The queries to answer.
             report: A function that shows the progress. It is called with the number of replies since its last call: at
                 first with the number of those from the cache, later with 1 for each that arrives. It is also called
-                periodically with 0, so that it can stop the queries by an error even while no reply arrives.
+                periodically with 0, so that it can stop the queries by raising an error even while no reply arrives.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.
@@ -113,7 +115,7 @@ class CachedModel:
 
 
 def _place(query: Query) -> str:
-    """Return words that tell the user which request of a run a query is."""
+    """Return text that identifies a query to the user: its iteration, pool, slot, attempt, seed and model."""
     stream = query.stream
     return (
         f"iteration {stream.iteration}, pool {stream.pool}, slot {stream.slot}, attempt {stream.attempt} "

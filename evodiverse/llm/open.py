@@ -23,7 +23,7 @@ def opened(settings: ModelSettings) -> Iterator[CachedModel]:
     A model is not asked again if the cache has its reply to an earlier check.
 
     Raises:
-        InputError: The cache cannot be opened, or a model refuses the key, its name or a parameter.
+        InputError: The cache cannot be opened, or the provider refuses the key, the name of a model or a parameter.
         ModelUnavailableError: A model does not answer.
     """
     with (

@@ -9,7 +9,11 @@ import sys
 
 
 def main() -> None:
-    """Serve a GGUF file; the arguments are its path, the number of simultaneous queries, and the tokens they share."""
+    """Serve a GGUF file.
+
+    The command-line arguments are the path of the file, the number of simultaneous queries, and the size of the
+    context in tokens, which these queries share.
+    """
     import xllamacpp
 
     path, slots, context = sys.argv[1:]

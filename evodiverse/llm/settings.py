@@ -13,8 +13,9 @@ class ModelSettings:
 
     Attributes:
         client: The name of the kind of client, see `evodiverse.llm.clients`.
-        samplers: The two samplers (a model with its sampling parameters), under the names ``cold`` and ``hot``.
-        provider: The provider, with which litellm's name of a model begins; None if ``llm.model`` already contains it.
+        samplers: The two samplers, under the names ``cold`` and ``hot``. Each is a model with its sampling parameters.
+        provider: The provider, such as ``openai``, with which litellm's name for a model begins; None if ``llm.model``
+            already contains it.
         api_base: The address of the provider, or None for its usual one.
         api_key_env: The environment variable that holds the key, or None for the provider's usual one.
         concurrency: The largest number of queries in progress at the same time.
@@ -41,7 +42,7 @@ class ModelSettings:
         return self.provider == "openai" and self.api_base is not None
 
     def litellm_name(self, model: str) -> str:
-        """Return litellm's name of a model, such as ``openai/gpt-5``, from its name in ``llm.model``."""
+        """Return litellm's name for a model, such as ``openai/gpt-5``, given the name in ``llm.model``."""
         return model if self.provider is None else f"{self.provider}/{model}"
 
     @property

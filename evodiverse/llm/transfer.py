@@ -1,7 +1,8 @@
 """Rules for the HTTP traffic with a provider: nothing is sent to another host, and the size of the response is bounded.
 
 litellm and the libraries it uses create HTTP clients in many places and reuse them, but every request passes through
-`httpx.AsyncClient.send`. The rules wrap that method, and apply only to requests sent within `watched`.
+`httpx.AsyncClient.send`. `watch_httpx` replaces that method with one that enforces the rules, but only for requests
+sent within `watched`.
 """
 
 import functools
@@ -36,7 +37,9 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Transfer:
-    """The requests and responses of one query. `watch_httpx` applies the methods to each of them.
+    """The requests and responses of one query.
+
+    Once `watch_httpx` has been called, each request and response within `watched` passes through the methods below.
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
@@ -72,7 +75,9 @@ class Transfer:
             raise self.failure
 
     async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
-        """Yield the decompressed body of an answer. An error's body ends with the piece that passes `MAX_ERROR_BYTES`.
+        """Yield the decompressed body of an answer.
+
+        If the answer reports an error, its body is cut off after the first piece that goes beyond `MAX_ERROR_BYTES`.
 
         Args:
             body: The body as it arrives.
@@ -81,8 +86,8 @@ class Transfer:
 
         Raises:
             TransientError: The body of a reply is longer than `MAX_BODY_BYTES`, before or after decompression, or any
-                body has an encoding other than gzip or cannot be decompressed. Such an answer is not a reply, but the
-                next one may be: a failing proxy sends all kinds of pages.
+                body has an encoding other than gzip or cannot be decompressed. Such an answer may come from a proxy
+                that fails for a while, so the query is worth sending again.
         """
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
@@ -104,8 +109,8 @@ class Transfer:
         """Reject an answer with more JSON syntax than a reply can have, which would keep litellm busy for a minute.
 
         Raises:
-            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` bytes outside of its strings, or a string of
-                more than this length that the model did not write, such as its name.
+            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` bytes outside of its strings, or more than
+                that many characters in a string that the model did not write, such as the name of the model.
         """
         without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
         if sum(map(len, without_escapes.split(b'"')[::2])) > MAX_STRUCTURE_BYTES:
@@ -165,7 +170,7 @@ _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 @contextmanager
 def watched() -> Iterator[Transfer]:
-    """Apply the rules to all requests sent within this context, and yield the `Transfer` that records them.
+    """Apply the rules of this module to all requests within this context, and yield the `Transfer` that records them.
 
     `watch_httpx` must have been called before.
     """
@@ -178,7 +183,10 @@ def watched() -> Iterator[Transfer]:
 
 
 def watch_httpx() -> None:
-    """Replace `httpx.AsyncClient.send` with a version that follows the rules within `watched`; call this only once."""
+    """Replace `httpx.AsyncClient.send` with a method that applies the rules of this module within `watched`.
+
+    Call this only once.
+    """
     send = httpx.AsyncClient.send
 
     @functools.wraps(send)

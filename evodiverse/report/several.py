@@ -29,7 +29,7 @@ _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The best score so far of a run, as a function of the number of calls.
+    """A run's best score so far, as a function of the number of calls.
 
     Attributes:
         run: The run whose scores are drawn.
@@ -53,7 +53,7 @@ class Curve:
 
 
 def trace(history: History) -> Curve:
-    """Return the best score so far of a run as a curve over its calls."""
+    """Return the curve of a run's best score so far."""
     rises: list[Point] = []
     for call, row in sorted(history.by_call.items()):
         if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):

@@ -68,12 +68,14 @@ _SLOT: Final = _whole("the place of the offspring among those of its pool in thi
 _ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
 _COLD: Final = _whole("the colder of the two pools of the exchange")
 _HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
-_NO_SCORE: Final = "not evaluated, or failed; but a failed program has a score of 0"
-_NO_ENERGY: Final = "not evaluated, or failed; but a failed program has an energy of 0"
+_NO_SCORE: Final = "not evaluated, or the evaluation failed (but a program that failed has a score of 0)"
+_NO_ENERGY: Final = "not evaluated, or the evaluation failed (but a program that failed has an energy of 0)"
 _NO_MODEL: Final = "no language model was asked for the candidate"
 
-_PREDICTED: Final = "the forecast of −`energy` by the surrogate, the model that screens proposals; higher is better"
-_SPREAD: Final = "the standard deviation of the forecasts of the surrogate's trees"
+_PREDICTED: Final = (
+    "the forecast of −`energy` by the surrogate, the random forest that screens proposals; higher is better"
+)
+_SPREAD: Final = "the standard deviation of the forecasts of the trees in the surrogate"
 
 COLUMNS: Final[Mapping[str, Dataset]] = {
     "evaluations": Dataset(
@@ -86,13 +88,13 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 "the pool that the offspring was proposed for, counted from 0 (the coldest)",
                 null="the candidate is an initial one that all pools share",
             ),
-            "slot": _whole(f"{_SLOT.meaning}; for an initial candidate, its index"),
+            "slot": _whole(f"{_SLOT.meaning}; for an initial candidate, its place among the initial ones"),
             "attempt": _ATTEMPT,
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
-                "run; if it has a score, it joins the pool for free), `duplicate` (the pool already holds it, or an "
-                "earlier slot of the pool does; with `method.screen`, also if the run has evaluated it before, or if "
-                "it was proposed earlier in the same iteration, for any pool) or `rejected` (not a valid candidate)"
+                "run; if it has a score, it joins the pool for free), `duplicate` (it is already in the pool or among "
+                "the pool's new offspring; with `method.screen`, also if the run has evaluated it before, or if it was "
+                "proposed earlier in the same iteration, for any pool) or `rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the oracle call that was charged, counted from 1 over the whole run; "
@@ -118,10 +120,11 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 null="nothing went wrong",
             ),
             "operator": _text(
-                "how the candidate was made: `initial`; `llm`; or the name that the operator gives to its changes, "
-                "after `fallback_` if it took the place of a model"
+                "how the candidate was made: `initial` (drawn for the start), `llm` (by a language model) or the name "
+                "of the changes that the classical operator made; this name begins with `fallback_` if the operator "
+                "filled a slot that a language model had left empty"
             ),
-            "parents": Column(CALLS, "the calls of the parents, in the order in which the operator saw them"),
+            "parents": Column(CALLS, "the calls of the parents, in the order in which the operator or model got them"),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
                 "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",
@@ -153,10 +156,13 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "log_u": _number("the logarithm of the uniform random number that was drawn for the pair", "nats"),
             "accepted": _truth("whether the two candidates changed places"),
             "blocked": _truth(
-                "whether the pair could not move, because one of the candidates was already in the other pool; "
+                "whether the pair could not be swapped, because one of the candidates was already in the other pool; "
                 "such a pair does not count toward the swap rate"
             ),
-            "xi": _number("the powering factor ξ that was used; 0 under the `random` rule"),
+            "xi": _number(
+                "the powering factor ξ at which the pair was decided: the larger it is, the fewer swaps are accepted; "
+                "0 under the `random` rule"
+            ),
         },
     ),
     "migrations": Dataset(
@@ -170,15 +176,15 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         },
     ),
     "adaptation": Dataset(
-        "One row for each exchange under the `metropolis` rule and each pair of adjacent pools that took part in it.",
+        "For each exchange under the `metropolis` rule, one row for each pair of adjacent pools that took part in it.",
         ("iteration", "cold_pool"),
         {
             "iteration": _ITERATION,
             "cold_pool": _COLD,
             "hot_pool": _HOT,
             "rate": _number(
-                "the swap rate of the whole exchange, the same in each of its rows: the sum of `accepted` over its "
-                "rows, divided by that of `tried`",
+                "the swap rate of the whole exchange, repeated in each of its rows: the number of accepted pairs of "
+                "candidates divided by the number of unblocked ones, for all its pools together",
                 "0 to 1",
                 "every pair of the exchange was blocked",
             ),

@@ -116,7 +116,7 @@ class DatasetReader:
                 raise ValueError(f"its column {name} holds {actual}, expected {kind}")
 
     def _check_size(self, metadata: pq.FileMetaData) -> None:
-        """Refuse a part with which the parts read so far would take too much memory.
+        """Raise a `ValueError` if this part and the earlier ones together hold too many values or bytes.
 
         The sizes come from the footers of the parts, so nothing is decompressed before the check.
         """

@@ -34,7 +34,10 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Log:
-    """The log of a run. A *call* is the number of an oracle call, and stands for the candidate that it evaluated.
+    """The log of a run.
+
+    A *call* is the number of an oracle call, counted from 1. This number also identifies the candidate that the oracle
+    evaluated in that call.
 
     Attributes:
         run: The run that wrote the log.
@@ -145,7 +148,7 @@ def read_log(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
 
 
 def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) -> Log:
-    """Return the log so far of a run that may still be running.
+    """Return the log that a run has written so far. The run may still be running.
 
     Args:
         run: The run to read, complete or not.
@@ -158,10 +161,17 @@ def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) ->
 
 
 def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], states: Sequence[Pools]) -> Log:
-    """Return a log whose datasets are read in the reverse of the order in which a commit adds their parts.
+    """Read the datasets of a run and return them as a log.
 
-    A run may commit more parts in the meantime. Because ``evaluations`` is read last, it nevertheless has every call
-    that another dataset refers to.
+    The datasets are read in the reverse of the order in which a commit adds their parts. A run may commit more parts
+    in the meantime. Because ``evaluations`` is read last, it nevertheless has every call that another dataset refers
+    to.
+
+    Args:
+        run: The run to read.
+        own: Additional columns of ``evaluations`` to read, each with its type, float or str.
+        read: The method of ``run`` that reads the columns, `Run.columns` or `Run.columns_so_far`.
+        states: The pools after each iteration, as in `Log.states`.
     """
     further: dict[str, Mapping[str, type]] = {"evaluations": own}
     datasets = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}

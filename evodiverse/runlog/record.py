@@ -147,11 +147,12 @@ MEANINGS: Final[Mapping[str, str]] = {
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
     "settings": "the value of every configuration key that can change the log",
     "overrides": "the settings that differ from the defaults of the chosen task, method and llm",
-    "sources": "the SHA-256 of all data and code that the results depend on, each under its role, such as `initial`",
+    "sources": "the SHA-256 of all data and code that the results depend on, each under a name for its role in the "
+    "run, such as `initial` for the initial candidates",
     "begun_from": "the run with a smaller budget whose results this run started from: its `path`, and the "
     "`oracle_calls` taken from it; missing if there is none",
-    "corrected": "the SHA-256 of the user's own code before each correction that let a failed run continue; missing if "
-    "there was none",
+    "corrected": "a list with an entry for each time that a failed run was resumed after the user had changed code of "
+    "their own: the SHA-256 of that code before the change; missing if this never happened",
     "versions": "the versions of EvoDiverse, Python and the libraries; resuming with other versions adds an entry",
     "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null if it is unknown, as "
     "outside a checkout",
@@ -160,8 +161,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "`oracle` took",
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
-    "the same for each pool, and what counts against `budget.tokens` and `budget.usd` (`counted_tokens`, "
-    "`counted_usd`)",
+    "the same four numbers for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` "
+    "(`counted_tokens`, `counted_usd`)",
     "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
 }
 """The meaning of each key of a record, for ``docs/columns.md``."""
@@ -176,7 +177,10 @@ def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
 
 
 def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return why the log of a later version cannot be read, to follow its path in a message; None if it can be read."""
+    """Return the message that a newer EvoDiverse wrote this record, or None if this version can read the log.
+
+    The message has no subject: the caller puts the path of the record in front.
+    """
     schema = record.get("schema", 0)
     if not _is_whole(schema) or schema <= SCHEMA:
         return None
@@ -197,7 +201,11 @@ def find_damage(record: Mapping[str, Any]) -> list[str]:
 
 
 def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each value at a key, with its dotted name; nothing if the key does not exist."""
+    """Yield the dotted name and the value of each entry of ``value`` that ``key`` matches.
+
+    A key with ``*`` may match several entries, and a key that does not exist matches none. ``name`` is the dotted name
+    of ``value`` itself.
+    """
     if not key:
         yield name, value
         return

@@ -39,7 +39,10 @@ class Run:
 
     @property
     def overrides(self) -> Mapping[str, Any] | None:
-        """The settings that differ from the defaults of task, method and llm; None if an older log lacks them."""
+        """The settings that differ from the defaults of the chosen task, method and llm.
+
+        The value is None if an older log lacks these settings.
+        """
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,7 +80,7 @@ class Run:
 
     @property
     def llm(self) -> str:
-        """The name of the language model option."""
+        """The name of the ``llm`` option that was chosen for the run, such as ``litellm``."""
         return str(self.settings["llm.name"])
 
     @property

@@ -28,7 +28,7 @@ class Standing:
         seconds: The wall time up to the last commit, in seconds.
         stopped_by: The reason why the run ended; None before that.
         error: The message of the error that a failed run ended with; None otherwise.
-        is_alive: Whether the process that writes the run exists; None if that cannot be determined from here.
+        is_alive: Whether the process that writes the run exists; None if unknown, as for a process on another machine.
     """
 
     state: str
@@ -83,7 +83,7 @@ def read_standing(path: Path) -> Standing:
 
 
 def _inner(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the object with this name in a file's content; a damaged one counts as empty."""
+    """Return the object under this name in a file's content, or an empty one if there is no such object."""
     value = content.get(name)
     return value if isinstance(value, dict) else {}
 

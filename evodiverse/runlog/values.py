@@ -23,7 +23,9 @@ def known(value: float) -> float | None:
 
 
 def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
-    """Return the calls whose value was higher than all earlier ones, and the values of these calls.
+    """Return the calls that had a higher value than every earlier call, and the values of these calls.
+
+    The first call always counts. The lists never contain None; their type only matches that of a `Value`.
 
     Args:
         values: Pairs of a call and its value, in the order in which the calls were charged.

@@ -227,7 +227,11 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
 
 
 def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
-    """Return the task's line about the candidate that it chooses among the best of each grade (see `grade`).
+    """Return one line of text about the candidate that the task chooses among ``discoveries``.
+
+    Args:
+        task: The task that chooses.
+        discoveries: The best candidate of each grade (see `grade`), at least one.
 
     Raises:
         ContractError: The answer is not a string.
@@ -247,7 +251,9 @@ def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str,
 
 
 def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
-    """Return the content of files, by file name, about a candidate that was better than all before it.
+    """Return the files that present a candidate that was better than all before it, as contents by file name.
+
+    None in place of the content stands for a file to delete.
 
     Raises:
         ContractError: The answer does not map names to bytes or None.
@@ -400,7 +406,7 @@ def _as_float(value: Any) -> float:
 
 
 def _brief(value: object) -> str:
-    """Return a number as it is written, and anything else with its type."""
+    """Return a value as text for a message: a number without its type, anything else with its type."""
     return str(value) if _is_number(value) else show(value)
 
 

@@ -48,8 +48,8 @@ class Caps:
 class Ledger:
     """The record of all requests to language models: the usage of each pool, and the rows of ``llm_calls``.
 
-    A reply counts at the price it was bought for, whether or not it came from the cache. A reply of unknown size or
-    price counts against the caps at the most that it could have cost.
+    A reply from the cache counts at the cost that was paid for it when it was requested from the model. A reply of
+    unknown size or price counts against the caps at the most that it could have cost.
 
     Args:
         caps: The hard limits of the run.
@@ -135,7 +135,7 @@ class Ledger:
         return rows
 
     def saved(self) -> dict[str, object]:
-        """Return the totals, for the checkpoint and for `resume`."""
+        """Return the usage and the amounts counted against the caps. The checkpoint stores them for `resume`."""
         return {
             **asdict(self.total),
             "pools": [asdict(usage) for usage in self._pools],

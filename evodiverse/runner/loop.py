@@ -67,7 +67,7 @@ class Setup:
         search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
-        n_initial: How many initial candidates a pool may have at most; the task must not draw more.
+        n_initial: The largest number of initial candidates that a pool may have. The task must not draw more.
         shared_start: Whether all pools start from the same candidates.
         task: The task of the run.
         workers: The worker processes.
@@ -208,7 +208,10 @@ class Loop:
         return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
-        """Evaluate the hypotheses that a round has charged, or read their results in the journal; close the round."""
+        """Evaluate the hypotheses charged in a round, record the results in ``attempts``, and end the round.
+
+        A hypothesis whose evaluation is in the journal is not evaluated again.
+        """
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
         evaluated = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
@@ -360,7 +363,10 @@ class Loop:
         self._setup.display.update(lambda: self._view.snapshot(self._state))
 
     def _show_best(self) -> None:
-        """Rewrite the files about the best candidates, and schedule the next rewrite, since each takes time."""
+        """Rewrite the files about the best candidates, and set the earliest time of the next rewrite.
+
+        This time depends on how long the rewrite took, so that rewrites take only a small share of the run's time.
+        """
         task = self._setup.task
         if isinstance(task, ShowsBest | Choosing):
             began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Tracking in MLflow: parameters, the numbers of each iteration, and ``best/`` as artifacts."""
+"""Tracking in MLflow: the settings as parameters, the metrics of each iteration, and ``best/`` as artifacts."""
 
 import json
 import logging

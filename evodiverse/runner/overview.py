@@ -145,7 +145,7 @@ class NoSheet:
         """Show nothing."""
 
     def close(self) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
 
 class PlainSheet(NoSheet):

@@ -51,7 +51,7 @@ _signals = _Signals()
 
 
 def prepare() -> None:
-    """Turn signals into `Interrupted`, print log messages, and escape letters that standard output cannot encode.
+    """Turn signals into `Interrupted`, print log messages, and escape characters that standard output cannot encode.
 
     In any thread other than the main one, the handling of signals is left unchanged.
     """

@@ -102,7 +102,10 @@ def _count_charged(evaluations: Rows) -> dict[int, int]:
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:
-    """Return the ledger's totals after these requests, or None if the size or the price of one of them is unknown."""
+    """Return what `Ledger.saved` returns after the requests in ``llm_calls``.
+
+    The result is None if the size or the price of one of the requests is unknown.
+    """
     pools = [Usage()] * n_pools
     for row in llm_calls:
         used = (row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])

@@ -16,7 +16,10 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
 
 def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
-    """Return the rows of one iteration by dataset; ``seconds`` holds the duration of each charged call, by number."""
+    """Return the rows of one iteration, by dataset.
+
+    ``seconds`` maps the number of each charged oracle call to its duration in seconds.
+    """
     iteration = {"iteration": info.iteration}
     return {
         "evaluations": [_attempt_row(attempt, seconds) for attempt in info.attempts],
@@ -63,9 +66,10 @@ def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:
-    """Return the content of the checkpoint: what `restore` needs except ``iteration``, and the progress of the run.
+    """Return the content of the checkpoint, except the number of the iteration.
 
-    Its ``seconds`` are those of `Clock.seconds`. It does not hold the evaluations, which are in the log.
+    The checkpoint holds the state of the search, which `restore` reads, and shows how far the run has come. It does not
+    hold the evaluations, which are in the log. The argument ``seconds`` has the keys of `Clock.seconds`.
     """
     best, top_mean = archive.best(), state.progress.top_mean
     return {
@@ -82,7 +86,11 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
 
 
 def restore(saved: Mapping[str, Any]) -> State:
-    """Return the state of the search from ``saved``, which holds what `checkpoint` returned and ``iteration``."""
+    """Return the state of the search that a checkpoint describes.
+
+    Args:
+        saved: The mapping that `checkpoint` returned, with the key ``iteration`` added.
+    """
     return State(
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),

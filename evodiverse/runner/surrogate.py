@@ -29,11 +29,12 @@ _MIN_IN_LEAF: Final = 3
 class Surrogate:
     """A random forest that predicts the negative energy from the task's features, and is refitted as the run grows.
 
-    Its forecasts depend only on the archive's first `n_fitted` calls, those of the last fit, so a resumed run fits the
-    same forest again. It is fitted in a thread, while worker processes make the proposals that it will judge.
+    The last fit used the archive's first `n_fitted` calls, and the forecasts depend on no later calls. A resumed run
+    therefore fits the same forest again. The forest is fitted in a thread, while worker processes make the proposals
+    that it will judge.
 
     Args:
-        describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses, at least one.
+        describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses; ``n`` is at least 1.
         archive: The archive of the run.
         streams: The random streams of the run.
     """
@@ -50,7 +51,10 @@ class Surrogate:
         self.n_fitted = 0
 
     def is_ready(self) -> bool:
-        """Start a fit if one is due, and return whether `forecast` can be called, which waits until the fit is done."""
+        """Start a fit if one is due, and return whether `forecast` can be called.
+
+        This method does not wait for the fit; `forecast` does.
+        """
         n_calls = self._archive.n_calls
         if is_due(n_calls, self.n_fitted):
             self.fit(n_calls)
@@ -105,7 +109,7 @@ def is_due(n_calls: int, n_fitted: int) -> bool:
 
 
 def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
-    """Return the trees of a forest fitted to ``(n, d)`` rows and ``(n,)`` values, each as scikit-learn's arrays."""
+    """Return the trees of a forest fitted to ``(n, d)`` rows and ``(n,)`` values, as scikit-learn ``Tree`` objects."""
     from sklearn.ensemble import RandomForestRegressor
 
     forest = RandomForestRegressor(

@@ -108,7 +108,7 @@ class _Follower:
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
-    """Return the numbers to report of an iteration, by name, without those that are unknown or not finite."""
+    """Return the metrics that are reported to a tracker, by name, without those that are unknown or not finite."""
     numbers: dict[str, float | None] = {
         "oracle_calls": snapshot.oracle_calls,
         "best": snapshot.best,

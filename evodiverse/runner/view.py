@@ -26,7 +26,7 @@ N_BEST = 1000
 
 
 class View:
-    """What displays and trackers show of one run. The loop updates it at each commit.
+    """The information about one run that displays and trackers show. The loop updates it at each commit.
 
     Args:
         method: The method of the run.
@@ -69,11 +69,18 @@ class View:
         self._note_exchange(info.trials)
 
     def note_logged(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
-        """Add ``evaluations`` rows of earlier processes: all rows of some iterations, in the order committed."""
+        """Add rows of the dataset ``evaluations`` that earlier processes logged.
+
+        All rows of an iteration must be added together, and iterations in the order in which they were committed.
+        """
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Continue from an earlier process whose attempts `note_logged` has added; ``swaps`` holds all logged swaps."""
+        """Continue a run of earlier processes, after `note_logged` has added all their rows of ``evaluations``.
+
+        Args:
+            swaps: All logged rows of the dataset ``swaps``, sorted by iteration.
+        """
         self.n_evaluated = self._n_before = self._archive.n_calls
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
@@ -131,7 +138,10 @@ class View:
         return records
 
     def headline(self) -> str | None:
-        """Return the line of a `Choosing` task about its choice; None for other tasks, or before the first score."""
+        """Return the line that a `Choosing` task writes about the candidate that it chooses.
+
+        The result is None for other tasks, and before any candidate has a score.
+        """
         if not isinstance(self._task, Choosing):
             return None
         n_known = len(self._iterations)

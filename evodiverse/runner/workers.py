@@ -96,7 +96,8 @@ class _Batch:
     Attributes:
         at: The index of the first hypothesis among all that `Workers.evaluate` was given.
         size: The number of hypotheses.
-        n_retries: How often the batch was lost because a process died, perhaps on another batch.
+        n_retries: How many times the batch was lost because a worker process died, even if that process was working on
+            another batch.
     """
 
     at: int
@@ -198,7 +199,7 @@ class Workers:
         return self._share_out(Bench.propose, requests)
 
     def describe(self, hypotheses: Sequence[Hypothesis]) -> "csr_matrix":
-        """Return the ``(n, d)`` features of ``n`` hypotheses, at least one."""
+        """Return the ``(n, d)`` features of ``n`` hypotheses; ``n`` must be at least 1."""
         from scipy.sparse import vstack
 
         return vstack(self._share_out(Bench.describe, hypotheses), format="csr")
@@ -275,11 +276,11 @@ class Workers:
 
     @property
     def _window(self) -> int:
-        """The number of batches submitted at once.
+        """The largest number of batches that are in progress or queued at the same time.
 
-        For batches of several evaluations in processes, it is twice the number of workers, so that no worker waits for
-        its next batch. Single evaluations, which are usually slow, do not queue up like this, since a run that is told
-        to stop would finish them first.
+        If worker processes evaluate batches of several hypotheses, it is twice the number of workers, so that no worker
+        waits for its next batch. Otherwise it is the number of workers, so that no batch is queued: single evaluations
+        are usually slow, and a run that is told to stop first finishes what is queued.
         """
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 

@@ -106,7 +106,12 @@ def _list_accessible(folder: int) -> list[tuple[str, bool]]:
 
 
 def _is_too_large(folder: str, n_bytes: int) -> bool:
-    """Return whether a folder plus ``n_bytes`` bytes elsewhere is too large, or the folder cannot be read."""
+    """Return whether a program's folder cannot be read, or holds too many files or bytes.
+
+    Args:
+        folder: The folder.
+        n_bytes: The bytes of deleted files, which are added to those in the folder.
+    """
     n_files = 0
     folders = [folder]
     while folders:
@@ -130,7 +135,8 @@ def _is_too_large(folder: str, n_bytes: int) -> bool:
 def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
     """Return the most bytes that a process can occupy with deleted files that it still uses, on Linux.
 
-    Open files are measured. A file that is only mapped counts as the largest one allowed.
+    Open files are measured. A deleted file that is mapped but not open counts as `MAX_FILE_BYTES`, the largest size
+    that a file may have.
     """
     sizes: dict[int, int] = {}
     device = os.stat(folder).st_dev

@@ -111,7 +111,10 @@ class Forker:
         return pid, [job, *reads]
 
     def end(self) -> Ending:
-        """Kill the forked process, if any, and its descendants; return how it ended, a record that `renew` erases."""
+        """Kill the forked process, if any, and its descendants, and return how it ended.
+
+        The method `renew` erases the content of the returned object.
+        """
         if self._pid is not None:
             end(self._pid, self._ending)
             self._pid = None

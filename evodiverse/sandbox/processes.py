@@ -23,8 +23,8 @@ class ProcessSandbox:
 
     Args:
         preload: The modules that a warm parent loads in addition to numpy and scipy.
-        mounts: Whether to give each program a disk in memory whose size the kernel limits, if the kernel lets an
-            ordinary account mount one. Otherwise programs write to the temporary folder, and the size of their files
+        mounts: Whether to give each program an in-memory disk (tmpfs) whose size the kernel limits, if the kernel lets
+            unprivileged users mount one. Otherwise programs write to the temporary folder, and the size of their files
             is measured.
     """
 

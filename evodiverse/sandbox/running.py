@@ -53,7 +53,8 @@ class Running:
             folder: The program's folder if its size must be measured; otherwise None.
 
         Returns:
-            Why the process must be killed, which is a limit that it exceeds; None if it has closed its result pipe.
+            A rejection that names the limit that the process has exceeded, in which case it must be killed; None if the
+            process has closed its result pipe.
 
         Raises:
             EOFError: Something arrived on the connection: the warm parent has ended.
@@ -117,7 +118,11 @@ class _Feed:
     left: memoryview
 
     def write(self) -> bool:
-        """Write as much as the pipe takes now; return whether nothing is left to write, or nobody reads any longer."""
+        """Write as much as the pipe accepts now.
+
+        Returns:
+            Whether writing is over, because everything is written or the process has closed its end of the pipe.
+        """
         try:
             self.left = self.left[os.write(self.fd, self.left) :]
         except BlockingIOError:
@@ -129,7 +134,11 @@ class _Feed:
 
 @dataclass
 class _Output:
-    """An output of a program's process. Its last ``keep`` bytes are kept; a result is kept whole up to that size."""
+    """One output of a program's process: its stdout, its stderr or its result.
+
+    Of stdout and stderr, only the last ``keep`` bytes are stored. The result is stored whole. Once it has more than
+    ``keep`` bytes, it is too large, and the caller stops reading it.
+    """
 
     fd: int
     keep: int
@@ -138,11 +147,15 @@ class _Output:
 
     @property
     def is_full(self) -> bool:
-        """Whether a result has more bytes than allowed."""
+        """Whether this output is a result that is too large; always false for stdout and stderr."""
         return self.is_result and len(self.data) > self.keep
 
     def read(self) -> bytes | None:
-        """Read what is available and return it: empty at the end, or None if nothing is available yet."""
+        """Read the bytes that are available, and return them.
+
+        Returns:
+            The bytes, empty at the end of the output; None if nothing is available yet.
+        """
         try:
             part = os.read(self.fd, _READ_BYTES)
         except BlockingIOError:

@@ -117,7 +117,7 @@ class WarmParent:
         )
 
     def close(self) -> None:
-        """End the warm parent and its running program, and delete their folder."""
+        """End the warm parent and its running program, and delete the warm parent's temporary folder."""
         self._finalizer()
 
     def _judge(self, job: Job, ending: Ending) -> Rejection | None:

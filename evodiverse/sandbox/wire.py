@@ -152,7 +152,7 @@ def _parse_int(text: str) -> int:
 
 
 def _checked(value: Any) -> Any:
-    """Return a JSON value after checking that its nesting is limited and its texts can be encoded."""
+    """Return a JSON value after checking that it is not nested too deeply and that its strings are valid Unicode."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         inner: list[Any] = []

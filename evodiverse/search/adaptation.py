@@ -25,8 +25,7 @@ def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Th
 
     Args:
         thermostat: The thermostat before the exchange.
-        rate: The share of unblocked pairs that were accepted; None if all pairs were blocked, in which case nothing
-            changes.
+        rate: The swap rate of the exchange (see `swap_rate`). None, if no swap was possible; nothing changes then.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:

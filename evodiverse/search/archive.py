@@ -136,7 +136,7 @@ class Archive:
 class _Details:
     """The details (values of the domain's own columns) of all calls.
 
-    Most calls have details of the same names, so each combination of names is stored only once.
+    The names of the details are the same for most calls, so each combination of names is stored only once.
     """
 
     def __init__(self) -> None:

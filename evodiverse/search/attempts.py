@@ -33,11 +33,12 @@ class Attempts:
     """Decides the outcomes of the attempts of one iteration, round by round.
 
     In a round, each open slot gets one attempt. The loop of the run passes the answers to `settle`, which decides their
-    outcomes and charges the hypotheses to evaluate. The loop evaluates these and passes the results to `close`. With
-    screening, there is a single round with several attempts at each slot, and `screen` takes the place of `settle`.
+    outcomes, counts an oracle call for each new hypothesis, and returns these hypotheses. The loop evaluates them and
+    passes the results to `close`. With screening, there is a single round with several attempts at each slot, and
+    `screen` takes the place of `settle`.
 
     Args:
-        slots: The slots to fill, sorted by the number of the slot, then by pool.
+        slots: The slots to fill, sorted by slot number, then by pool.
         pools: The members of each pool.
         archive: The archive of the run.
 
@@ -72,9 +73,10 @@ class Attempts:
         return self._pending
 
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose proposals to evaluate, for each pool at most as many as it has open slots; charge and return them.
+        """Choose proposals to evaluate, charge an oracle call for each, and return their hypotheses.
 
-        A proposal that the run has already evaluated, or that came earlier in this round, in any pool, is a duplicate.
+        For each pool, at most as many proposals are chosen as it has open slots. A proposal is a duplicate if the run
+        has evaluated a hypothesis with the same key, or if one came earlier in this round, no matter in which pool.
 
         Args:
             requests: The requests, several per slot, sorted by slot, then pool, then attempt.

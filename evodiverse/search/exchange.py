@@ -205,7 +205,10 @@ def log_acceptance(cold_energy: float, hot_energy: float, beta_gap: float, xi: f
 
 
 def swap_rate(trials: Sequence[SwapTrial]) -> float | None:
-    """Return the share of unblocked pairs that were accepted, in [0, 1]; None if all were blocked."""
+    """Return the share of swaps that were accepted, in [0, 1], among those that were not blocked.
+
+    The result is None if all swaps were blocked.
+    """
     tried = sum(not trial.blocked for trial in trials)
     return sum(trial.accepted for trial in trials) / tried if tried else None
 

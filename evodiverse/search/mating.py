@@ -16,7 +16,10 @@ from evodiverse.vocabulary import Candidate, Prompt, Request
 
 
 class Slot(NamedTuple):
-    """A place for one offspring, number ``slot`` of its pool. Slots are sorted by this number, then by pool."""
+    """A place for one offspring: the number of the slot within its pool, and the index of the pool.
+
+    Slots are sorted by slot number, then by pool.
+    """
 
     slot: int
     pool: int

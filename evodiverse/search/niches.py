@@ -17,16 +17,16 @@ def keep_apart(
     similarities: Similarities,
     certain: int = 0,
 ) -> list[int]:
-    """Choose ``size`` hypotheses, of which at most ``share`` are similar to each other, and return their indices.
+    """Choose ``size`` hypotheses, only a few of which are similar to each other, and return their indices.
 
     A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If fewer than ``size`` are
-    taken in this way, skipped ones follow in their order.
+    taken in this way, the first skipped ones are added at the end.
 
     Args:
         hypotheses: The hypotheses, the preferred ones first.
         size: How many to choose; all are chosen if there are fewer.
         share: How many may be similar to each other, at least 1.
-        radius: The similarity in [0, 1] from which two hypotheses count as similar.
+        radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
         similarities: The task's function that compares hypotheses.
         certain: How many hypotheses at the start of the list are taken even if they are similar.
     """

@@ -25,7 +25,7 @@ class Rules(Generic[F]):
         return function
 
     def __getitem__(self, name: str) -> F:
-        """Return the rule with a name.
+        """Return the rule with the given name.
 
         Raises:
             ValueError: There is no such rule.

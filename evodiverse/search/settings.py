@@ -110,9 +110,10 @@ class Search:
     """Limits of the search that do not depend on the method.
 
     Without screening, each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The
-    search ends when a score is above ``target``, or after ``patience`` iterations in a row without an oracle call. If
-    all initial candidates failed, the search ends with an error, unless some of them have a score and
-    ``continue_on_failed_start`` is set.
+    search ends when a score is above ``target``, or after ``patience`` iterations in a row without an oracle call.
+
+    If all initial candidates failed, the search ends with an error. There is one exception: a failed candidate may
+    still have a score, and if at least one has, the search continues if ``continue_on_failed_start`` is set.
     """
 
     attempts: int

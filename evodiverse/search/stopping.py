@@ -7,7 +7,10 @@ from evodiverse.search.state import Progress
 
 
 class StopReason(StrEnum):
-    """Why the rules of the search ended a run (``stopped_by`` in ``run.json``, which may also name a cap)."""
+    """The rule of the search that ended a run, as ``stopped_by`` in ``run.json`` names it.
+
+    If something else ended the run, such as a cap on its cost, ``stopped_by`` has a value that is not listed here.
+    """
 
     TARGET = "target"
     BUDGET = "budget"

@@ -26,5 +26,5 @@ class Streams:
     seed: int
 
     def at(self, purpose: Purpose, iteration: int, *, pool: int = 0, slot: int = 0, attempt: int = 0) -> Stream:
-        """Return the address of the stream for one decision."""
+        """Return the random stream for one decision. Equal arguments give equal draws."""
         return Stream(self.seed, purpose, iteration, pool, slot, attempt)

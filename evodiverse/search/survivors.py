@@ -70,9 +70,9 @@ def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> I
     """Return the indices of the best ``method.elites``, then of others, of which only a few are similar to each other.
 
     The others are considered in the order in which `sample` draws them. At β = ∞, this is the order of their scores; of
-    equal scores, the older comes first. A candidate is skipped if at least as many of those taken before
-    are similar to it as ``method.niche.share`` says for this pool. If too few are taken in this way, skipped ones fill
-    up the pool.
+    equal scores, the older comes first. A candidate is skipped if at least ``method.niche.share[contenders.rung]`` of
+    those taken before are similar to it. If too few are taken in this way, the pool is filled with the first skipped
+    ones.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.
@@ -105,7 +105,10 @@ def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
 
 
 def _draw(others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return ``size`` of the indices ``others`` in the order drawn: without replacement, by the survivor weight."""
+    """Draw ``size`` of the indices ``others`` without replacement, and return them in the order drawn.
+
+    The weights are those of the rule ``method.survivors.weight``.
+    """
     beta = method.ladder[contenders.rung]
     log_weights = weights[method.survivors.weight](contenders.scores[others], beta)
     return others[sample_without_replacement(log_weights, size, rng)]

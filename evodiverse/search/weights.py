@@ -21,13 +21,13 @@ RANK_GAP = 1e6
 
 @weights
 def score_floor(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 (the paper's rule has no temperature)
-    """Weight by ``s + 0.02/n``: mating in the molecule domain. Scores are in [0, 1]."""
+    """Weight by ``s + 0.02/n``, the default for mating in the molecule domain. Scores are in [0, 1]."""
     return np.log(scores + 0.02 / max(scores.size, 1))
 
 
 @weights
 def score_power(scores: FloatArray, beta: float) -> FloatArray:
-    """Weight by ``s**beta + 1e-10``: survival in the molecule domain. Scores are in [0, 1]."""
+    """Weight by ``s**beta + 1e-10``, the default for survival in the molecule domain. Scores are in [0, 1]."""
     if np.isinf(beta):
         return best_first(scores)
     return np.log(scores**beta + 1e-10)
@@ -35,17 +35,22 @@ def score_power(scores: FloatArray, beta: float) -> FloatArray:
 
 @weights
 def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
-    """Weight by ``exp(beta * s)``: mating in the program domain, where s is the paper's log-probability ℓ."""
+    """Weight by ``exp(beta * s)``, the default for mating in the program domain.
+
+    In that domain, s is the paper's log-probability ℓ.
+    """
     return best_first(scores) if np.isinf(beta) else beta * scores
 
 
 @weights
 def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
-    """Weight by ``exp(s * beta / 0.8) + 0.05/n``: mating in the equation domain, where s = -MSE ≤ 0.
+    """Weight by ``exp(s * beta / 0.8) + 0.05/n``, the default for mating in the equation domain.
+
+    In that domain, s = -MSE ≤ 0.
 
     The exponent is not shifted by its maximum, so that the floor 0.05/n matters in pools in which all errors are large.
-    In the limit ``beta = inf``, only this floor would remain, with the same weight for all but exact fits; instead, the
-    best scores are drawn first.
+    In the limit ``beta = inf``, the formula would give every candidate except exact fits the same weight, the floor.
+    Therefore, at ``beta = inf``, the best scores are drawn first instead.
     """
     if np.isinf(beta):
         return best_first(scores)

@@ -157,7 +157,7 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
         preload: The names of modules that the sandbox loads before any program.
 
     Raises:
-        InputError: The confinement is incomplete, and the settings require all of it.
+        InputError: This machine's kernel cannot confine programs completely, but ``sandbox.require`` is ``strict``.
     """
     gaps = " and ".join(find_gaps())
     if gaps and settings.require == schema.STRICT:
@@ -172,7 +172,7 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
 
 
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
-    """Open the language model until ``stack`` closes, and return a function that builds its proposer.
+    """Open the language model, which ``stack`` closes, and return a function that builds the model's proposer.
 
     Return None for a run without a model. The function is called later, with the task and the ledger of the run.
     """

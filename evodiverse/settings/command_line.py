@@ -185,7 +185,10 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
 
 
 def _joined(overrides: Sequence[str]) -> list[list[str]]:
-    """Return each override as the list of pieces that spaces have split it into, such as ``["seed=1,", "2"]``."""
+    """Group the arguments that belong to the same override, since the shell splits an override at spaces.
+
+    Each override is returned as the list of its pieces, for example ``["seed=1,", "2"]`` for ``seed=1, 2``.
+    """
     joined: list[list[str]] = []
     for override in overrides:
         before = "".join(joined[-1]) if joined else ""
@@ -262,7 +265,10 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
 
 
 def _missing_plus(key: str, known: DictConfig) -> str | None:
-    """Return a message if a key is set without a plus in an empty group whose keys the user chooses, else None."""
+    """Return a message if a key must be set with a plus because its group is empty, else None.
+
+    The user chooses the keys of such a group, for example ``llm.extra``.
+    """
     for group in (key, key.rpartition(".")[0]):
         keys = OmegaConf.select(known, group) if group else None
         if isinstance(keys, DictConfig) and not keys:
@@ -271,7 +277,11 @@ def _missing_plus(key: str, known: DictConfig) -> str | None:
 
 
 def _missing_from_file(chosen: Sequence[str], override: str, check: Check) -> str | None:
-    """Return how to set a domain's key that the task's file lacks, or a suggestion of a similar key, else None."""
+    """Return what to do about an override of a key below ``task`` that the task's file lacks.
+
+    If the domain knows the key, the message says how to set it. If the domain does not know the key but knows a similar
+    one, the message suggests that one. Otherwise, the result is None.
+    """
     key = override.partition("=")[0]
     if not key.startswith("task."):
         return None

@@ -95,7 +95,10 @@ def _published_files() -> list[Path]:
 
 
 def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
-    """Return whether a value may refer to one of the names; relative and nested references may refer to anything."""
+    """Return whether any value in a configuration may refer to a key that contains one of the names.
+
+    A relative reference, or one that begins with another reference, may refer to any key.
+    """
     plain: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     texts = [str(value) for _, value in flatten(plain) if "${" in str(value)]
     return any(part in text for text in texts for part in ("${.", "${$", *names))
@@ -103,7 +106,10 @@ def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
 
 @lru_cache(maxsize=64)
 def _compose_once(*overrides: str) -> dict[str, Any]:
-    """Compose with precedence for EvoDiverse's files. The runs of a sweep share the cached result."""
+    """Compose with EvoDiverse's files, which take precedence over a user's files of the same name.
+
+    The runs of a sweep share the cached result.
+    """
     running = get_gh_backup()
     GlobalHydra.instance().clear()
     try:
@@ -203,7 +209,10 @@ def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> I
 
 
 def known_keys(config: DictConfig) -> list[str]:
-    """Return all dotted keys: those with values, in the order of the schema, then the groups and ``experiment``."""
+    """Return all dotted keys: those with values, in the order of the schema, then the groups, then ``experiment``.
+
+    ``experiment`` can be chosen on the command line, but it is not a key of the composed configuration.
+    """
     leaves = [key for key, _ in find_leaves(config)]
     inner = {".".join(key.split(".")[:depth]) for key in leaves for depth in range(1, key.count(".") + 1)}
     return list(dict.fromkeys([*leaves, *sorted(inner), "experiment"]))

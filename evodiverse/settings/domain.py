@@ -79,11 +79,11 @@ def read_settings(domain: Domain, task: Mapping[str, Any]) -> tuple[Any, list[st
 
 
 def code_files(name: str) -> dict[str, Path]:
-    """Return the code files of a user's own domain. Unless a run failed, it is resumed only if they have not changed.
+    """Return the code files of a user's own domain. If they change, only a failed run can still be resumed.
 
-    Each is given by its role in ``run.json``: ``code/`` and its path in the domain's folder. The result is empty for
-    EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py`` is left out because it
-    only measures runs and cannot change them.
+    The keys are the roles of the files in ``run.json``: ``code/`` followed by the path in the domain's folder. The
+    result is empty for EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py`` is
+    left out because it only measures runs and cannot change them.
     """
     if name.partition(".")[0] == OURS:
         return {}

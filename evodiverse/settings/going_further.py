@@ -105,7 +105,11 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
 def _take_over(
     beginning: Beginning, source: RunDirectory, directory: RunDirectory, task: Task, method: Method, search: Search
 ) -> tuple[int, int]:
-    """Take over the log of another run; return how many calls were taken over, and how many went into the journal."""
+    """Take over the log of another run.
+
+    Return the number of oracle calls in the part of the log that was taken over, and the number of evaluations that
+    were put into the journal instead.
+    """
     saved = source.checkpoint()
     if saved is None:
         raise InputError("it has not finished an iteration")

@@ -30,7 +30,10 @@ def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the settings that can change a run's log, by dotted key: all but the keys ``quiet``. Infinity is "inf"."""
+    """Return the settings that can change a run's log, by dotted key. These are all settings except ``quiet``.
+
+    Infinity becomes the string "inf".
+    """
     return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
 
 
@@ -49,8 +52,9 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
         baseline: The settings of the run without other overrides, by dotted key.
 
     Returns:
-        The run's values, sorted by key. A key that only the baseline has counts as set to null. It is left out if the
-        run has keys below it, or a plain value in place of its group: those keys or that value are the override then.
+        The run's values, sorted by key. A key that only the baseline has counts as an override with the value null. But
+        it is left out if the run has keys below that key, or a plain value in place of a group that contains the key.
+        In these cases, the keys below it or the plain value are the override.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {

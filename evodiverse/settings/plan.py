@@ -225,10 +225,10 @@ def read_source(role: str, source: str | Path) -> "Source":
 
 
 def _find_misnamed(names: Mapping[str, object], choices: Mapping[str, object]) -> Iterator[str]:
-    """Yield one message for each option whose name is not that of its file, or whose file cannot name a folder.
+    """Yield one message for each option whose ``name`` is not its file name, or whose file name cannot name a folder.
 
-    With a name of its own, a copied file would put its runs into the folder of the original, where they would count as
-    runs of the original.
+    The path of a run contains the ``name`` of each option. If a copy of an option file kept the ``name`` of the
+    original, its runs would be put into the folder of the original and count as runs of the original.
 
     Args:
         names: The names in the configuration, by group.
@@ -288,7 +288,10 @@ def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
 
 
 def _find_nested(path: Path, outputs: Path) -> list[str]:
-    """Return a message if a run directory would be inside another one, whose ``overwrite=true`` would delete both."""
+    """Return a message if the run directory would be inside that of another run.
+
+    If the outer run were started again with ``overwrite=true``, that would delete both.
+    """
     between = [folder for folder in path.parents if folder == outputs or outputs in folder.parents]
     holder = next((folder for folder in between if (folder / RECORD).is_file()), None)
     remedy = "choose another folder with name=… or outputs=…"

@@ -35,23 +35,48 @@ class MatingPool:
         least=1,
     )
     replacement: bool = documented("whether to draw with replacement", default=MISSING)
-    weight: str = documented("rule that weights the draws", default=MISSING, choices=choices.weight_rules)
+    weight: str = documented(
+        "rule that gives each of the n members of a pool its weight in the draws: boltzmann gives exp(βs) to a member "
+        "with the score s, boltzmann_floor exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, and "
+        "rank exp(βq), where q is the quantile of the score in the pool",
+        default=MISSING,
+        choices=choices.weight_rules,
+    )
 
 
 @dataclass
 class Survivors:
     """The keys of ``method.survivors``."""
 
-    rule: str = documented("how survivors are chosen", default=MISSING, choices=choices.survivor_rules)
-    weight: str = documented("rule that weights the draws of survivors", default=MISSING, choices=choices.weight_rules)
+    rule: str = documented(
+        "how survivors are chosen: sample keeps the elites and draws the others by weight; niche does the same, but "
+        "keeps only a few similar candidates; append keeps the best; founders keeps no offspring",
+        default=MISSING,
+        choices=choices.survivor_rules,
+    )
+    weight: str = documented(
+        "rule that gives each candidate its weight in the draws of survivors, as in method.mating_pool.weight",
+        default=MISSING,
+        choices=choices.weight_rules,
+    )
 
 
 @dataclass
 class Swap:
     """The keys of ``method.swap``."""
 
-    rule: str = documented("exchange rule", default=MISSING, choices=choices.exchange_rules)
-    schedule: str = documented("which adjacent rungs exchange candidates", default=MISSING, choices=choices.schedules)
+    rule: str = documented(
+        "exchange rule: metropolis swaps candidates by the Metropolis rule; random accepts every swap; ring copies the "
+        "best candidates of each pool to the next pool; none exchanges nothing",
+        default=MISSING,
+        choices=choices.exchange_rules,
+    )
+    schedule: str = documented(
+        "which pairs of adjacent rungs exchange candidates: all pairs, or only every second pair, where the pairs with "
+        "even and with odd numbers take turns (even_odd_alternating) or are chosen at random (even_odd_random)",
+        default=MISSING,
+        choices=choices.schedules,
+    )
     period: int = documented(
         "number of iterations from one exchange to the next", default=MISSING, unit="iterations", least=1
     )
@@ -68,7 +93,13 @@ class Swap:
         most=1e3,
     )
     target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
-    tolerance: float = documented("width of the band around the target, ε", default=MISSING, least=0, most=1)
+    tolerance: float = documented(
+        "width of the band around the target, ε; ξ is adapted when the mean swap rate is at least ε/2 above or below "
+        "the target",
+        default=MISSING,
+        least=0,
+        most=1,
+    )
     window: int = documented(
         "number of exchanges whose swap rates are averaged before ξ is adapted, L",
         default=MISSING,
@@ -108,8 +139,8 @@ class Screen:
         least=1,
     )
     explore: float = documented(
-        "weight of the spread among the surrogate's forecasts when proposals are chosen; the mean of the forecasts has "
-        "weight 1",
+        "the surrogate makes several predictions for each proposal; proposals rank by the mean of these predictions "
+        "plus this number times their standard deviation",
         default=0.5,
         least=0,
     )
@@ -133,7 +164,7 @@ class Method:
     """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
     name: str = documented(
-        "name of the method, which is a folder in the path of the run unless name is set", default=MISSING
+        "name of the method; a folder in the path of the run has this name, unless the key name is set", default=MISSING
     )
     needs_model: bool = documented("whether the method requires a language model", default=MISSING)
     ladder: list[float] = documented(
@@ -142,9 +173,8 @@ class Method:
         least=0,
     )
     samplers: list[str] = documented(
-        "sampling settings that each rung asks a language model with, cold first: cold (llm.pools.cold) or hot "
-        "(llm.pools.hot); the last entry applies to all "
-        "further rungs",
+        "sampling settings with which each rung asks a language model, cold first: cold (llm.pools.cold) or hot "
+        "(llm.pools.hot); the last entry applies to all further rungs",
         default=MISSING,
         choices=SAMPLERS,
     )
@@ -155,28 +185,27 @@ class Method:
         least=1,
     )
     offspring: int = documented(
-        "number of offspring of a pool per iteration; a slot is the place of one offspring",
+        "number of offspring of a pool per iteration; the place for one offspring is called a slot",
         default=MISSING,
         unit="slots",
         least=1,
     )
     parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
     elites: int = documented(
-        "number of best members that always survive; without effect if survivors.rule is append or founders",
+        "number of best members that always survive; has no effect if method.survivors.rule is append or founders",
         default=MISSING,
         unit="candidates",
         least=0,
     )
     mutation_rate: float | None = documented(
-        "probability that a child is mutated; takes effect through task.mutation_rate, which refers to this key",
+        "default of task.mutation_rate, the probability that a child is mutated",
         default=None,
         changes_log=False,  # the task's key does
         least=0,
         most=1,
     )
     operator: str | None = documented(
-        "operator that the method requires; takes effect through task.operator, which refers to this key; null: the "
-        "task's own operator",
+        "operator that the method requires, which is the default of task.operator; null: the task's own operator",
         default=None,
         changes_log=False,  # the task's key does
     )
@@ -207,7 +236,7 @@ class LlmPool:
 
 @dataclass
 class LlmPools:
-    """The keys of ``llm.pools``: the two samplers that ``method.samplers`` assigns to the rungs."""
+    """The keys of ``llm.pools``: two sets of sampling settings. ``method.samplers`` assigns one to each rung (pool)."""
 
     cold: LlmPool = field(default_factory=LlmPool)
     hot: LlmPool = field(default_factory=LlmPool)
@@ -227,7 +256,8 @@ class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
     name: str = documented(
-        "name of the option, which is a folder in the path of the run unless name is set", default=MISSING
+        "name of the llm option; a folder in the path of the run has this name, unless the key name is set",
+        default=MISSING,
     )
     client: str = documented("client that answers the requests", default="none", choices=choices.clients)
     model: str | None = documented("model, as litellm names it: provider/name", default=None)
@@ -235,7 +265,7 @@ class Llm:
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
     fallback: str = documented(
-        "operator that fills slots that the model left empty; classical: that of llm=off",
+        "operator that fills the slots that the model left empty; classical: the operator that llm=off uses",
         default="none",
         choices=FALLBACKS,
     )
@@ -284,7 +314,7 @@ class EarlyStop:
     """The keys of ``search.early_stop``."""
 
     top: int = documented(
-        "how many of the best candidates of the whole run enter the mean score that is watched",
+        "number of best candidates of the whole run whose mean score early stopping watches",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -302,8 +332,8 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = documented(
-        "maximum number of attempts to fill a slot (the place of one offspring); after that, it stays empty, or the "
-        "fallback that llm.fallback names makes as many",
+        "maximum number of attempts to fill a slot (the place for one offspring); after that, the slot stays empty, or "
+        "the operator that llm.fallback names makes up to as many attempts",
         default=MISSING,
         least=1,
     )
@@ -340,9 +370,9 @@ class Evaluator:
         least=1,
     )
     batch: int | None = documented(
-        "number of evaluations per batch; null: as many as take 20 ms, or up to 16 for equations, or, for command and "
-        "ray, an equal share, per worker or core, of the candidates evaluated together; a killed run loses its "
-        "unfinished batches, except with command and ray",
+        "number of evaluations per batch; null: for local, as many as take 20 ms (for equations, up to 16); for "
+        "command and ray, the candidates evaluated together are divided evenly among the workers (command) or cores "
+        "(ray); a killed run loses its unfinished batches, except with command and ray",
         default=None,
         unit="evaluations",
         changes_log=False,

@@ -199,8 +199,8 @@ def continue_record(
 def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Write ``run.json`` when a run starts, and again when it ends, with how it ended.
 
-    The body of the context sets ``stopped_by`` in the record that it is given. An exception that leaves the body is
-    recorded and re-raised.
+    The body of the ``with`` statement sets ``stopped_by`` in the record that it receives. An exception that leaves the
+    body is recorded and re-raised.
     """
     try:
         directory.write_record(record)  # within `try`: a reader of the status may send a signal right away

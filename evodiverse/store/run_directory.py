@@ -28,7 +28,7 @@ MAX_WAIT_SECONDS = 1.0
 
 
 def check_not_foreign(path: Path) -> None:
-    """Refuse a folder that holds anything but a run and hidden files; a run may have only begun to fill it.
+    """Refuse a folder that holds anything but hidden files and the files of a run, some of which may be missing.
 
     Raises:
         InputError: The folder contains other files.

@@ -106,7 +106,7 @@ def _redirect(text: str, folder: PurePosixPath) -> str:
 
 
 def _move_links(source: str, markdown: str) -> str:
-    """Rewrite the links of a file outside ``docs/`` as those of a page in ``docs/``."""
+    """Return the text of a file outside ``docs/`` with links that work when the file is a page in ``docs/``."""
     folder = PurePosixPath(source).parent
 
     def replace(found: re.Match[str]) -> str:

@@ -71,9 +71,10 @@ def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
 def _paper_tables(
     layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
 ) -> Iterator[Table]:
-    """Yield a table of the paper, unless ``llm`` is another model, and a copy for each other model that fills any cell.
+    """Yield a table of the paper, and a copy of it for each model of the runs that is not one of the table's models.
 
-    There are no copies of a table that is not about language models.
+    If ``llm`` is given, the table is left out unless it admits ``llm``, and only its part about ``llm`` is yielded. A
+    copy is left out if none of its cells is filled. There are no copies of a table that is not about language models.
     """
     if llm is None or layout.admits(llm):
         own = layout if llm is None else _narrow(layout, llm)
@@ -249,12 +250,13 @@ def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[li
 
     Only rows about a science, which is a group of problems, are affected. Methods without results are ignored.
 
-    - A table that averages over models keeps only the models with which all methods of a science have results, and only
-      the problems for which all methods have results with all these models.
+    - For each science, a table that averages over models keeps a model only if all methods have results with it. It
+      keeps a problem only if all methods have results for this problem with each of the models that are kept.
     - Any other table keeps, for each model separately, the problems for which all methods have results.
 
     Returns:
-        The results that are kept, by row, and one phrase about all others; the phrase is empty if there are none.
+        The results that are kept, by row, and a phrase that says which results were dropped. The phrase is empty if
+        none were dropped.
     """
     averages = all(column.llm is None for column in layout.columns)
     kept = [list(own) for own in by_row]
@@ -275,18 +277,18 @@ def _keep_shared(
     within: Callable[[Result], str],
     shared: Callable[[Result], str],
 ) -> list[list[Result]]:
-    """Return, for each row, the results whose ``shared`` value occurs in all comparable rows that have results.
+    """Return, for each row, the results whose value of ``shared`` occurs in every comparable row.
 
-    Rows are comparable if they have the same science and way of fitting. A row without a science keeps all its results.
-    The three functions are called with each result.
+    Rows are comparable if they have the same science and way of fitting. Rows without results are ignored. A row
+    without a science keeps all its results. The three functions are called with each result.
 
     Args:
         rows: The rows of the table.
         by_row: The results of each row.
         split: A function that returns the part of the table to which a result belongs, such as its model; parts are
             treated independently.
-        within: A function that returns the subgroup of a row to which a result belongs, such as its model; the
-            ``shared`` value must occur in every subgroup.
+        within: A function that returns the subgroup of its row to which a result belongs, such as its model. A value
+            of ``shared`` must occur in every subgroup of every comparable row.
         shared: A function that returns the value that must occur everywhere, such as the model or the problem.
     """
     sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -303,7 +305,7 @@ def _keep_shared(
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
     """Yield each pair of method and model for which a row has no runs.
 
-    Yield nothing if the row needs more than runs, namely data that are added after them.
+    Yield nothing if the table needs data that are added after the runs, since new runs alone would not fill it.
 
     A method that needs a model is not paired with ``off``.
     """

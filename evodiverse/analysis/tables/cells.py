@@ -134,7 +134,10 @@ def _write(column: Column, value: float) -> str:
 
 
 def _join(column: Column, parts: Sequence[str]) -> str:
-    """Return the values as one text; in the style ``overall``, the last one, their mean, is in parentheses."""
+    """Return the texts of several values as one text, separated by slashes.
+
+    In the style ``overall``, the last value is the mean of the others, and it is in parentheses.
+    """
     if column.style == "overall" and len(parts) > 1:
         return f"{' / '.join(parts[:-1])} ({parts[-1]})"
     return " / ".join(parts)

@@ -47,7 +47,7 @@ def experiment_commands(
     are missing, a single sweep makes them all. A sweep skips runs that are complete.
 
     Args:
-        experiment: The experiment that contains the missing runs.
+        experiment: The experiment whose sweep makes the missing runs.
         absent: The missing runs.
         models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
             without an entry is chosen by ``llm=`` and its name.

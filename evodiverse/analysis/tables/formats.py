@@ -144,7 +144,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def _escape_latex(text: str) -> str:
-    """Return text escaped for LaTeX, with the rules of the library that escapes the cells."""
+    """Return text escaped for LaTeX in the same way as the library tabulate escapes the cells of a table."""
     return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
 
 

@@ -38,7 +38,7 @@ class Column:
         extra: Whether the paper has no such column.
         unlike: The metric of which ``metric`` is a variant; the column is then shown only if the two metrics differ by
             more than 0.01 in some row. None if ``metric`` is not a variant.
-        note: A note to show below tables with the column; None for none.
+        note: A note to show below tables with the column; None if there is no note.
         median: Whether to show the median over the runs instead of the mean.
         needs: What the metric requires in addition to a complete run; None if nothing.
     """
@@ -70,7 +70,8 @@ class Row:
         of: The labels at the start of the row.
         task: The name of the task.
         method: The name of the method.
-        science: The group of problems, for equations; None for all problems that have a group, and for other tasks.
+        science: The group of equation problems that the runs must be about, such as physics. If None, the runs may be
+            about any problem that has a group, or belong to a task with a single problem.
         fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
         domain: The package of the task's domain, if it has problems to choose from.
         overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
@@ -139,8 +140,8 @@ class Layout:
         title: The title of the table.
         head: The titles above the labels of the rows.
         columns: The columns, each with its metric.
-        llm: The models whose runs fill the table; empty for runs of any model. If `is_about_models`, runs of other
-            models fill a copy of the table.
+        llm: The models whose runs the table uses; empty for runs of any model. If `is_about_models`, there is a copy of
+            the table for runs of other models.
         rows: The rows, for a table of the paper.
         kind: For a table of all runs, the kind of runs that it lists (`Result.kind`), or ``search`` if it lists runs of
             all kinds. None for a table of the paper.
@@ -184,7 +185,7 @@ class Layout:
         return replace(self, rows=rows, experiment=experiment)
 
     def admits(self, model: str) -> bool:
-        """Return whether runs of a model fill the table."""
+        """Return whether the table uses runs of a model."""
         return not self.llm or model in self.llm
 
 
@@ -218,7 +219,10 @@ def _layout(
     benchmark: dict[str, Any] | None = None,
     **rest: Any,
 ) -> Layout:
-    """Return a layout from its entry in a file, where ``domain`` applies to all rows."""
+    """Return the layout that an entry of a YAML file defines.
+
+    ``domain`` is the domain of every row that does not name one itself.
+    """
     lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
     common = {} if domain is None else {"domain": domain}
     return Layout(

@@ -1,4 +1,4 @@
-"""Tables with mean or median metrics of all runs that share the values of one or two settings, whatever the others."""
+"""Tables of mean or median metrics, grouped by the values of one or two settings, regardless of all other settings."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,9 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
     """Return tables of mean metrics with one row per value of a setting, and possibly one column per value of another.
 
     With one setting, there is a table per task, with a column per metric. With two settings, there is a table per task
-    and metric. The last row, and with two settings the last column, is over all values. Errors are medians.
+    and metric. The last row summarizes the runs with any value of the first setting. With two settings, the last column
+    summarizes the runs with any value of the second. An error, such as the NMSE of equations, is summarized by its
+    median instead of its mean.
 
     Args:
         results: The runs with their metrics.

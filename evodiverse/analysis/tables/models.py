@@ -67,7 +67,8 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 
     These are the settings that differ from those of the chosen option of ``llm``, except those that choose the model
     and its host. For a model of the paper, the settings that `_is_change` finds are added, no matter whether an option
-    of ``llm`` or the user has set them, and those that the model can only be asked with are left out.
+    of ``llm`` or the user has set them. If this model accepts no temperature, the settings that `_is_needed` finds are
+    left out.
 
     Args:
         run: The run that asked the model.
@@ -109,6 +110,9 @@ def _identify(name: str) -> str:
 
 
 def _is_needed(key: str, value: Any) -> bool:
-    """Return whether a model that accepts no temperature can only be asked with this setting."""
+    """Return whether a setting is necessary to ask a model that accepts no temperature or top-p.
+
+    Such a setting is a temperature or top-p of None, or any ``max_tokens``.
+    """
     _, _, name = key.rpartition(".")
     return (name in ("temperature", "top_p") and value is None) or name == "max_tokens"

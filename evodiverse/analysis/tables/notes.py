@@ -39,7 +39,10 @@ def note_columns(columns: Sequence[Column]) -> Iterator[str]:
 
 
 def note_problems(used: Sequence[Result]) -> Iterator[str]:
-    """Yield a note with the problems that the runs are about, or only with their sources if there are many."""
+    """Yield a note that lists the problems of the runs.
+
+    If there are many problems, the note lists only their sources, such as ``srbench``.
+    """
     problems = sorted({result.problem for result in used if result.problem})
     if problems:
         sources = sorted({problem.partition("/")[0] for problem in problems})
@@ -117,7 +120,7 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
 
 
 def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
-    """Return the keys of the settings in which runs differ, of the keys for which ``counts`` returns true.
+    """Return the keys of the settings in which runs differ, but only those keys for which ``counts`` returns true.
 
     The seed, the `CAPS` and the settings that define the problem are ignored.
     """

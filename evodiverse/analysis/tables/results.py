@@ -1,4 +1,4 @@
-"""Runs with their metrics, in the terms that tables use to choose among them."""
+"""Runs with their metrics, and with the attributes by which tables choose runs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -27,10 +27,10 @@ class Result:
         task: The name of the task, with changes to its oracle in parentheses.
         model: The language model regardless of its host, with changes to its settings in parentheses.
         subject: The problem of the run.
-        overrides: The settings that differ from the defaults of the chosen task, method and llm, except those of the
-            oracle, the model and the problem, and the spending caps unless one of them ended the run. A cap on
-            proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper appears to
-            count proposals as its budget.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm. Settings of the
+            oracle, the model and the problem are excluded. Spending caps are excluded unless one of them ended the run.
+            A cap on proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper
+            appears to count proposals as its budget.
     """
 
     run: Run
@@ -45,7 +45,7 @@ class Result:
     def model_words(self) -> tuple[str, ...]:
         """The overrides that choose the model on the command line.
 
-        For a run that replayed recorded replies, these are the overrides that ask the model itself. The address of a
+        If the run replayed recorded replies, these overrides make a new run ask the model instead. The address of a
         server is not recorded, so a placeholder takes its place. Values that Hydra would interpolate are left out,
         since the record may come from somebody else.
         """
@@ -65,12 +65,15 @@ class Result:
 
     @property
     def science(self) -> str | None:
-        """The group of the problem; None for a task with a single problem, and for data without a group."""
+        """The group in which tables aggregate the problem, such as the science that an equation comes from.
+
+        None for a task with a single problem, and for data without a group.
+        """
         return self.subject.group
 
     @property
     def fit(self) -> str | None:
-        """The way in which candidates were fitted; None if tables have no separate rows for ways of fitting."""
+        """How the constants of candidates were fitted (``task.fit``); None if tables do not separate runs by it."""
         return self.subject.fit
 
     def belongs(self, row: Row) -> bool:
@@ -88,12 +91,12 @@ class Result:
 
 
 def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
-    """Return a run with its metrics, in the terms that tables use.
+    """Return a run with its metrics, and with the attributes by which tables choose runs.
 
     Args:
         run: The run. If its record has no ``overrides``, the run counts as one without changes.
         measured: The metrics of the run.
-        own: The packages of the user's own domains.
+        own: The user's own Python packages that define domains, as named with ``--domain``.
     """
     overrides = run.without_idle_caps(run.overrides or {})
     metrics = find_metrics(run, own)
@@ -119,7 +122,7 @@ def show_overrides(overrides: Mapping[str, Any]) -> str:
 
 
 def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
-    """Return the overrides that choose a language model on the command line, for each model, by the model's name.
+    """Return the command-line overrides that choose each language model, by the name of the model.
 
     They become part of the commands that make missing runs. A model of the paper has fixed overrides, such as
     ``llm=gpt5``; any other model has those of one of its runs (`Result.model_words`).

@@ -16,7 +16,7 @@ class Line:
 
     Attributes:
         of: The labels at the start of the row.
-        cells: The cells, one per column: ours or, in a benchmark, also published values.
+        cells: The cells, one per column. They show our results; some columns of a benchmark show published values.
         paper: The value that the paper reports for each cell; None if it reports none.
     """
 

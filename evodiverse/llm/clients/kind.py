@@ -43,7 +43,7 @@ class Kind(Protocol):
         """
 
     def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-        """Return the settings with all values filled in that `open` needs, such as the path of the model file.
+        """Return the settings with all values that `open` needs, such as the path of the model file.
 
         Args:
             settings: The settings of the models.

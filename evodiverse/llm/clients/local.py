@@ -25,7 +25,7 @@ _FREE: Final = Price(0.0, 0.0)
 
 
 def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (it costs nothing)
-    """Return what is missing: the library that serves models, or the user's own file."""
+    """Return what is missing: the library that serves models, or the model file that the user named."""
     violations = []
     if importlib.util.find_spec("xllamacpp") is None:
         violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")

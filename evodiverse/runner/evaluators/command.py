@@ -34,7 +34,7 @@ class CommandSettings:
         batch: The largest number of candidates that one process gets; None shares the candidates evenly among the
             processes.
         timeout: The seconds that one process may take, or None for no limit.
-        retries: How often a candidate that got no answer is submitted again.
+        retries: The largest number of times that a candidate without an answer is submitted again.
     """
 
     command: tuple[str, ...]
@@ -48,7 +48,8 @@ class CommandEvaluator:
     """An evaluator that starts a program, which reads candidates as JSON lines and writes scores as JSON lines.
 
     Each process has a session of its own and continues when the run is stopped or killed. When the run is started
-    again, it reads the scores written in the meantime and waits for the processes still running on this machine.
+    again, the evaluator reads the scores written in the meantime and waits for the processes still running on this
+    machine.
 
     Args:
         task: The task, which turns a score into an evaluation.
@@ -78,7 +79,9 @@ class CommandEvaluator:
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
     ) -> list[TimedEvaluation]:
-        """Return for each hypothesis its evaluation and the seconds from its process's start until its answer is read.
+        """Return the evaluation of each hypothesis and the time that the evaluation took, in seconds.
+
+        The time is counted from the start of the process that got the candidate until the answer is read.
 
         Args:
             hypotheses: The hypotheses to evaluate.
@@ -119,7 +122,10 @@ class CommandEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_jobs(self, waiting: Mapping[str, Hypothesis]) -> list[Job]:
-        """Return the jobs for these candidates that earlier starts left, and remove others that have ended."""
+        """Return the jobs, running or ended, that earlier starts of the run began for any of these candidates.
+
+        The folders of all other jobs are deleted, except those of jobs that still run on this machine.
+        """
         found: list[Job] = []
         for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: int(path.name)):
             self._n_begun = max(self._n_begun, int(folder.name) + 1)

@@ -167,7 +167,10 @@ def _find_mark(pid: int) -> str | None:
 
 
 def _ask_ps(pid: int) -> str | None:
-    """Return the same as `_find_mark`, with the start time that ``ps`` prints; None if there is no ``ps``."""
+    """Return the start time of a running process in UTC, as ``ps`` prints it.
+
+    The result is None if the process does not exist or is a zombie, or if there is no ``ps``.
+    """
     env = {**os.environ, "TZ": "UTC", "LC_ALL": "C"}
     command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
     try:

@@ -36,7 +36,7 @@ class RaySettings:
         batch: The largest number of candidates in a Ray task; None divides the candidates evenly among the Ray tasks
             that the cluster can run at the same time.
         timeout: The seconds that a Ray task may take, counted from its submission, or None for no limit.
-        retries: How often a Ray task is submitted again after its worker or node died or its time ran out.
+        retries: How many times a Ray task is submitted again after its worker or node died or its time ran out.
         name: The name that identifies this run on the cluster.
     """
 
@@ -56,7 +56,7 @@ class Broker:
     Args:
         task: The task of the run.
         cpus: The number of cores that a Ray task takes.
-        retries: How often Ray itself restarts a Ray task whose worker or node died.
+        retries: How many times Ray itself restarts a Ray task whose worker or node died.
     """
 
     def __init__(self, task: Task, cpus: float, retries: int) -> None:
@@ -227,7 +227,7 @@ class RayEvaluator:
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
         """Return the batches of an earlier start of the run whose candidates are all in ``waiting``; cancel all others.
 
-        The value of each batch is the time from which its timeout counts: the present time.
+        The result maps each batch to the time from which its timeout counts, which is the present time.
         """
         found: dict[Batch, float] = {}
         for batch in self._ask("find"):

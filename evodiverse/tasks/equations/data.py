@@ -75,7 +75,7 @@ def read_dataset(settings: EquationSettings) -> Dataset:
     """Return the data of a problem, with neutral column names if ``task.prompts.anonymize`` is true.
 
     Raises:
-        InputError: A user's file or LLM-SRBench cannot be used, or a described column is missing.
+        InputError: A user's file or LLM-SRBench cannot be used, or ``task.data.descriptions`` names a missing column.
     """
     dataset = _read_named(settings)
     return anonymize(dataset) if settings.prompts.anonymize else dataset
@@ -131,7 +131,10 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return what the results depend on, by role such as ``train``: a user's files, and the SHA-256 of other data."""
+    """Return the data that the results depend on, by role such as ``train``.
+
+    The value for a role is the path of a user's file, or the SHA-256 of any other data.
+    """
     initial = settings.initial.path
     sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
     if settings.source == BUILTIN:

@@ -72,8 +72,9 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return what the results depend on, by role such as ``initial``: a file's path, or the SHA-256 of other data.
+    """Return the data that the results depend on, by role such as ``initial``.
 
+    The value for a role is the path of a user's file, or the SHA-256 of any other data.
     ``artifact_sha256`` is unused, since no published file is needed.
     """
     return find_sources(settings)
@@ -103,7 +104,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the log column that a report needs to draw equations, with its type."""
+    """Return the log column that a report needs to show equations with their constants, and the column's type."""
     return {"params": str}
 
 
@@ -115,7 +116,7 @@ def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
 def choose_problems(groups: Collection[str | None]) -> list[str]:
     """Return the command-line override that selects the built-in problems of some sciences.
 
-    The override is part of the command that makes the missing runs of a table or figure.
+    If a table or figure lacks runs, EvoDiverse prints the command that starts them, with this override in it.
 
     Args:
         groups: The sciences; None among them stands for all.

@@ -59,9 +59,9 @@ def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
     Perfect predictions lie on the diagonal. A prediction beyond the limits of the axes is drawn at the border in
-    another color. A prediction that is not finite is not drawn. Of more than `MAX_POINTS` rows, only that many are
-    drawn. The square states how many of all predictions are beyond the limits or not finite. The font covers little
-    more than ASCII; any other character shows as a box.
+    another color. A prediction that is not finite is not drawn. If there are more than `MAX_POINTS` rows, only
+    `MAX_POINTS` of them are drawn, evenly spaced. The square states how many of all predictions are beyond the limits
+    or not finite. The font covers little more than ASCII; any other character shows as a box.
 
     Args:
         panels: One to three panels, from left to right.
@@ -137,7 +137,7 @@ def wrap(lines: Iterable[tuple[str, int]], width: int, max_rows: int) -> list[tu
 
 
 def _wrap_line(line: str, size: int, width: int) -> Iterator[tuple[str, int]]:
-    """Yield the rows of one line, broken at spaces where possible."""
+    """Break a line into rows, at spaces where possible, and yield each row with the font size."""
     text = " ".join(line.split())
     while (end := _count_fitting(text, size, width, "")) < len(text):
         space = text.rfind(" ", 0, end + 1)
@@ -196,7 +196,10 @@ def _draw_square(panel: Panel, limits: Limits, ticks: Sequence[Decimal], outside
 
 
 def _label(image: Image.Image, limits: Limits, ticks: Sequence[Decimal]) -> None:
-    """Write numbers at the ticks: in a smaller font if they are long, and below the square only as many as fit."""
+    """Write the titles of the axes, and numbers at the ticks, in a smaller font if the numbers are long.
+
+    If the numbers on the horizontal axis would overlap, only some of them are written, evenly spaced.
+    """
     draw = ImageDraw.Draw(image)
     font = load_font(_LABEL_SIZE)
     texts = write_ticks(ticks)

@@ -43,7 +43,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
 def initial_skeletons(variables: Sequence[str]) -> list[str]:
     """Return a linear and a quadratic skeleton of the variables, or of the first nine if there are more.
 
-    The quadratic skeleton includes the linear terms if there are enough parameters for all terms.
+    The quadratic skeleton includes the linear terms, unless it would then have more than `MAX_PARAMS` parameters.
     """
     some = variables[: MAX_PARAMS - 1]
     squares = [f"{name}**2" for name in some]

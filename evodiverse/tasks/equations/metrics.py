@@ -101,7 +101,10 @@ class EquationMetrics:
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:
-    """Return the science of a run's problem; None if unknown, as for own data without ``task.data.science``."""
+    """Return the science of a run's problem, or None if it is unknown.
+
+    For a user's own data, it is unknown unless ``task.data.science`` names it.
+    """
     source, _, name = str(settings.get("task.problem")).partition("/")
     if source == BUILTIN:
         return PROBLEMS[name].domain if name in PROBLEMS else None
@@ -118,7 +121,7 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
     - ``best_`` for the equation with the highest score, or ``top10_`` for the mean over the ten with the highest,
     - ``nmse``, ``acc`` (1 if every prediction is within 10% of the measurement) or ``acc_95`` (1 if at least 95% are),
-    - nothing more for the held-out data in domain, or ``_ood`` for those out of domain.
+    - ``_ood`` for the held-out data out of domain; the names for those in domain have no such ending.
 
     If a run has no held-out data of a kind, the metrics of this kind are None. An NMSE that is null in the log, for
     example because a prediction is not finite, counts as infinite.
@@ -185,9 +188,9 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
     """Return how many structures explain the fitted data, among all equations evaluated.
 
     A structure is the set of an equation's terms, regardless of its constants. ``n_structures_1e3`` counts the
-    structures of equations with an NMSE below 1e-3. ``n_different_structures_1e3`` goes through these structures by
-    increasing error (ties: the earlier call first), and counts a structure if its Jaccard similarity to every structure
-    counted so far is below 0.7.
+    structures of equations with an NMSE below 1e-3. For ``n_different_structures_1e3``, these structures are
+    considered by increasing error (ties: the earlier call first). One is counted if its Jaccard similarity to every
+    structure counted so far is below 0.7.
 
     Args:
         log: The run's log.

@@ -1,4 +1,4 @@
-"""Equations in a report: in MathML with their constants, and as changes to the terms of a parent."""
+"""How a report shows an equation: in MathML with its constants, and by comparing its terms with those of a parent."""
 
 import json
 from collections.abc import Mapping, Sequence

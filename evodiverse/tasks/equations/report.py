@@ -175,7 +175,10 @@ def _draw(
     predictions: Sequence[FloatArray | None],
     match: bool | None,
 ) -> bytes:
-    """Return a picture of predictions against data. The rows held back are shown only if nothing is held out."""
+    """Return a picture of predictions against data.
+
+    The rows held back from training are shown only if the data set has no held-out test rows.
+    """
     panels = []
     is_held_out = any(len(rows.target) for rows in splits[2:])
     for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):

@@ -37,14 +37,14 @@ class DataSettings:
         "for the prompts of a language model: the meaning of each column, under the column's name"
     )
     science: str | None = documented(
-        "science of your problem, such as physics, biology, chemistry or materials; runs count in the rows of that "
-        "science in the tables",
+        "science of your problem, such as physics, biology, chemistry or materials; in the tables, the rows of that "
+        "science include the runs on your problem",
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees; the final equation is chosen by its error on these rows, among "
-        "those that fit better than every simpler one; null: a fifth, or none with task.fit=bfgs, since the paper "
-        "fits all rows",
+        "share of the training rows that no fit sees; the errors on these rows decide which equation is the final one, "
+        "among the equations that fit better than every simpler one; null: a fifth, or none with task.fit=bfgs, since "
+        "the paper fits all rows",
         default=None,
         least=0,
         most=0.5,
@@ -53,7 +53,9 @@ class DataSettings:
         "folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache", default=None
     )
     normalize: str = documented(
-        "unit of the squared error: the training target's variance, or none", default="target", choices=NORMALIZATIONS
+        "unit of the squared error: the variance of the training target (target), or the target's own units (none)",
+        default="target",
+        choices=NORMALIZATIONS,
     )
 
 
@@ -94,7 +96,8 @@ class EquationSettings:
         choices=FITS,
     )
     energy: str = documented(
-        "energy in swaps: log of the mean squared error, or the error itself (raw_mse, the paper's ablation)",
+        "energy that swaps compare: the logarithm of the mean squared error (log), or the mean squared error itself "
+        "(raw_mse, the paper's ablation)",
         default="log",
         choices=ENERGIES,
     )
@@ -135,7 +138,7 @@ class EquationSettings:
 
 
 def find_setting_violations(settings: EquationSettings) -> list[str]:
-    """Return the violations in the settings of the problem and its data, each with its key."""
+    """Return what is wrong with the settings of the problem and its data; each message names a configuration key."""
     if settings.problem is None:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
     files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
@@ -169,7 +172,7 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
 
 
 def _find_misnamed(settings: EquationSettings) -> list[str]:
-    """Return the violations in the name of an LLM-SRBench problem that can be found without its data."""
+    """Return what is wrong with the name of an LLM-SRBench problem, as far as this is known without its data."""
     science, _, name = settings.name.partition("/")
     if not name or "/" in name:
         form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"

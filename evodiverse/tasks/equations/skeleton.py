@@ -429,7 +429,10 @@ class _Reader:
         return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
 
     def _number(self, number: Any) -> ast.expr:
-        """Return a number as Python parses it: a negative number, which a loop counter may be, becomes a negation."""
+        """Return the syntax tree of a number, in the form in which Python parses it.
+
+        A negative number, such as the value of a loop counter, becomes a unary minus with a positive operand.
+        """
         if not abs(number) < 1e300:
             raise self._refused(f"the number {str(number)[:20]}")
         if number < 0:
@@ -498,7 +501,7 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Numbers(ast.NodeTransformer):
-    """Numbers parameters in order of appearance."""
+    """Renumbers the parameters in order of appearance."""
 
     def __init__(self) -> None:
         self.new: dict[int, int] = {}
@@ -525,7 +528,11 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
     nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return parameters in which a value is linear; those that make it nonlinear are added to ``nonlinear``."""
+        """Return the numbers of the parameters in which a value may be linear, and update ``nonlinear``.
+
+        The value is jointly linear in those returned parameters that are not in ``nonlinear``. If both factors of a
+        product have such parameters, those of the factor with fewer are added to ``nonlinear``.
+        """
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):
                 return {number} & linear

@@ -1,4 +1,4 @@
-"""The files of LLM-SRBench (Shojaee et al. 2025): a user's copy, or fetched once from the Hugging Face hub."""
+"""The files of LLM-SRBench (Shojaee et al. 2025), from a user's copy or downloaded once from the Hugging Face hub."""
 
 import importlib
 import logging

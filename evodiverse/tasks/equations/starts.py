@@ -1,4 +1,4 @@
-"""The units of parameters: magnitudes that suit the data, by which a fit scales half of its starting points."""
+"""The unit of each parameter: a magnitude that suits the data. Half of a fit's starting points are scaled by units."""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
@@ -127,7 +127,7 @@ class _Finder:
                 self.visit(factor, 1.0)
 
     def _size(self, node: Node) -> float | None:
-        """Return the magnitude to expect of an expression, or None if a parameter can give it any magnitude."""
+        """Return the expected magnitude of an expression, or None if a parameter can give it any magnitude."""
         if node not in self._sizes:
             self._sizes[node] = self._measure(node)
         return self._sizes[node]

@@ -42,10 +42,11 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether an equation is the law, whose constants may change by up to a factor of `FACTOR`.
+        """Return whether an equation is the law, possibly with other constants.
 
-        An equation with an additional term, even a small one, is not the law. No constant may become zero: its term
-        would vanish, and an equation without this term would count as the law too.
+        An equation with an additional term, even a small one, is not the law. Each constant may be larger or smaller
+        than its true value by a factor of up to `FACTOR`, so it cannot become zero. If it could, an equation that lacks
+        a term of the law would count as the law too.
 
         Args:
             source: The skeleton of the equation in canonical form.
@@ -83,7 +84,7 @@ class Law:
 
 
 def read_law(problem: Problem) -> str:
-    """Return the law of a problem in canonical form; it may have more constants than a candidate."""
+    """Return the law of a problem in canonical form. Unlike a candidate, the law may have any number of constants."""
     return read_skeleton(problem.skeleton, [one.name for one in problem.variables], len(problem.constants)).source
 
 

@@ -39,7 +39,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "mse": OwnColumn(
         float,
         "mean squared error on the rows that are fitted; `score` is the negative of this error",
-        "set by `task.data.normalize`",
+        "variance of the training target; with `task.data.normalize=none`, squared unit of the target",
     ),
     "nmse_train": OwnColumn(float, "mean squared error on the rows that are fitted", "variance of the training target"),
     "nmse_held": OwnColumn(
@@ -225,7 +225,7 @@ class EquationTask:
 
 
 def _find_front(discoveries: Sequence[Discovery]) -> list[Member]:
-    """Return the front of the candidates that did not fail."""
+    """Return the Pareto front of candidates that did not fail; see `find_front`."""
     return find_front(
         weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED))
         for one in discoveries

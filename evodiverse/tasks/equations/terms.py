@@ -14,11 +14,11 @@ _PRODUCTS: Final = ("multiply", "divide")
 
 @lru_cache(maxsize=20_000)
 def find_terms(source: str) -> frozenset[str]:
-    """Return the terms of a skeleton in canonical form: the addends of its result, without their constant factors.
+    """Return the terms of a skeleton in canonical form: the addends of the expression that it returns.
 
-    Constant factors within a term are left out too; other constants are written as ``c``, except for numbers in
-    exponents. The order of sums and products makes no difference. A constant addend is not a term unless there is
-    nothing else. A skeleton that is too large to compare is its own only term.
+    Constant factors are left out, also in the subexpressions of a term. Other constants are written as ``c``, except
+    for numbers in exponents. The order of sums and products makes no difference. A constant addend is not a term unless
+    there is nothing else. If the skeleton is too large to compare, its source is the only term.
     """
     try:
         tree = read_tree(source)
@@ -33,7 +33,7 @@ def count_parts(source: str) -> Mapping[str, int]:
     """Return how often each subexpression with a variable occurs in a skeleton, by the text of the subexpression.
 
     The skeleton is in canonical form, as `read_skeleton` writes it. Subexpressions are written like the terms of
-    `find_terms`. A skeleton that is too large to compare is its own only part.
+    `find_terms`. If the skeleton is too large to compare, its source is the only key, with count 1.
     """
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
@@ -86,7 +86,7 @@ def _spell_exponent(node: Node) -> str:
 
 
 def _factors(node: Node) -> tuple[list[str], list[str]]:
-    """Return the factors of a product above and below the fraction bar, without the constant ones."""
+    """Return the non-constant factors of the numerator and of the denominator of a product or quotient."""
     if node.operation == "negative":
         return _factors(node.arguments[0])
     if node.operation not in _PRODUCTS:

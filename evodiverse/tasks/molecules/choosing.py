@@ -54,7 +54,8 @@ class ChooseDifferent:
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return ``size`` molecules in the order in which they were chosen.
 
-        A sample of at most ``size`` molecules is returned whole, in the order of the file.
+        Up to ``among`` molecules are first drawn at random. If no more than ``size`` are drawn, all of them are
+        returned, in the order of the file.
         """
         n_drawn = min(self.among, len(library))
         if n_drawn > MANY:

@@ -95,7 +95,10 @@ def _select(
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect],
     summary: Callable[[Sequence[float]], float],
 ) -> list[int]:
-    """Select molecules greedily by a summary, such as the mean, of their similarities to those selected before.
+    """Visit molecules from best to worst, and select each that is not too similar to those selected before it.
+
+    The similarities of a molecule to the selected ones are reduced to one number, such as their mean. The molecule is
+    selected if this number is below ``limit``. The first molecule is always selected.
 
     Args:
         ranked: Valid SMILES, best first.

@@ -68,7 +68,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
 
 
 def count_initial(settings: MoleculeSettings) -> int:
-    """Return how many molecules a pool starts from at most, for the check that the budget covers them.
+    """Return the maximum number of molecules that a pool starts from, to check that the budget covers them.
 
     A pool may start from fewer if filters reject many, or if a large file holds few valid molecules. If the user's file
     cannot be used, which `find_violations` reports, the number is 0.
@@ -92,7 +92,10 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
 
 
 def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
-    """Return the columns that a report shows: the raw values of an objective's components, or none without one."""
+    """Return the columns that a report shows: the raw values of the components of the objective.
+
+    If the run has no objective, there are no such columns.
+    """
     return dict.fromkeys(find_raw_columns(settings), float)
 
 
@@ -104,7 +107,10 @@ def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: AR
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no overrides, whatever ``groups`` is: molecule tasks have no problems (see `Measured.choose_problems`)."""
+    """Return an empty list, since a molecule task has no list of problems to choose from.
+
+    ``groups`` is not used (see `Measured.choose_problems`).
+    """
     return []
 
 

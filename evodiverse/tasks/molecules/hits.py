@@ -3,7 +3,8 @@
 A hit is a molecule whose score reaches a threshold. Two molecules are different if their Tanimoto similarity (Morgan,
 radius 2, 2048 bits) is below a limit. Different hits are selected greedily from the highest score to the lowest, with
 ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it. The mean score
-of selected molecules may rise when fewer are found and selected; the number of hits cannot.
+of selected molecules may rise just because fewer molecules are found and selected. The number of hits cannot rise in
+this way.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,7 +40,8 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     - ``hits_<score>`` is the number of hits, with ``<score>`` as the threshold.
     - ``different_hits_<score>_<limit>`` is the number of different hits, with ``<limit>`` as the similarity limit. The
       metrics below have no threshold or limit in their names, and use `HIT` and `LIMIT`.
-    - ``div_hits`` is the #DivHits of Renz et al. (see `count_div_hits`), with `HIT` but its own limit.
+    - ``div_hits`` is the #DivHits of Renz et al. (see `count_div_hits`), with the threshold `HIT`. The molecules
+      that it counts are farther apart than `DIV_HITS_DISTANCE`.
     - ``different_top10`` is the mean score of the ten best pairwise different molecules, hits or not. If there are
       fewer than ten, each missing one counts as 0.
     - ``no_hit_percent`` is 100 for a run without a hit and 0 otherwise, so that its mean over runs is the percentage of
@@ -114,10 +116,10 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 
 
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
-    """Return the numbers of hits and of different hits after each share of the budget, and ``different_hits_auc``.
+    """Return ``hits_at_<percent>`` and ``different_hits_at_<percent>`` for `PERCENTS`, and ``different_hits_auc``.
 
-    After each share, different hits are selected from scratch from all hits so far, so a better hit that comes later
-    may replace several others.
+    For each percentage of the budget, different hits are selected from scratch from all hits so far, so a better hit
+    that comes later may replace several others.
 
     Args:
         hits: The oracle calls that found the hits, best hit first.

@@ -182,7 +182,10 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
 
 
 class _Found:
-    """The molecules found in records of a file; ``line_of`` maps each SMILES to the line of the record added first."""
+    """The molecules found in records of a file.
+
+    ``line_of`` maps each SMILES to the line of the first record that was added with this SMILES.
+    """
 
     def __init__(self, source: Source, reader: Reader) -> None:
         self.line_of: dict[str, int] = {}
@@ -232,9 +235,10 @@ class _Found:
 
 @lru_cache(maxsize=2)
 def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file, only once for both the check before a run and the run itself.
+    """Read a complete file.
 
-    The result is cached until ``stamp``, which `Source.stamp` returns, shows that the file has changed.
+    The result is cached until ``stamp``, which `Source.stamp` returns, shows that the file has changed. The check
+    before a run and the run itself thus read the file only once.
     """
     found = _Found(source, reader)
     for record in source.records():

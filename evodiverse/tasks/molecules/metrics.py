@@ -178,7 +178,7 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
 
 
 def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
-    """Return the keys of the diversity-aware top 10 of each of the last five iterations, earliest first."""
+    """Return the canonical SMILES of the diversity-aware top 10 of each of the last five iterations, earliest first."""
     return [
         [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
         for pools in log.states[-CONVERGED_ITERATIONS:]
@@ -186,7 +186,11 @@ def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
-    """Return which oracle calls found the diversity-aware top 10 of the molecules that ``calls`` found, best first."""
+    """Select the diversity-aware top 10 from the molecules of the oracle calls ``calls``.
+
+    Returns:
+        The oracle calls of the selected molecules, best first.
+    """
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
 
@@ -210,9 +214,10 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
 
 
 def count_full_iterations(log: Log) -> int:
-    """Return the number of iterations, at least 1, in which a run spends its budget if every slot charges one call.
+    """Return the smallest number of iterations, at least 1, in which a run can spend its budget.
 
-    A slot is the place of one offspring. The number is ``ceil((budget - initial calls) / (pools * offspring))``.
+    An iteration makes at most one oracle call for each of its ``pools * offspring`` offspring. The number is thus
+    ``ceil((budget - initial calls) / (pools * offspring))``.
     """
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
     n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
@@ -223,8 +228,8 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
     """Return the mean of a curve over iterations 1 to ``n_iterations``.
 
     After an early stop, the curve keeps its last value. Runs with the same budget are thus compared over the same span,
-    however early they stop. A curve that is longer than ``n_iterations``, because some slots charged no call, is
-    averaged from iteration 1 to its end.
+    however early they stop. A curve is longer than ``n_iterations`` if iterations made fewer oracle calls than they
+    could. It is then averaged from iteration 1 to its end.
 
     Args:
         curve: The values from iteration 0 on.

@@ -71,7 +71,10 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
-    """Return the user's own oracle, checked, or a placeholder for scores from outside; None if neither is set."""
+    """Return the user's own oracle after checking it, or None if the settings name none.
+
+    For ``elsewhere=true``, this is an `ElsewhereOracle`, which cannot score molecules itself.
+    """
     if oracle.elsewhere:
         return ElsewhereOracle()
     if oracle._target_ is not None:

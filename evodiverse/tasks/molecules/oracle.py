@@ -142,8 +142,9 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
 class ClassifierOracle:
     """An oracle that scores molecules by a classifier's probability of activity.
 
-    The oracle holds only the origin of the classifier, so that it is cheap to send to worker processes. Each of these
-    loads the classifier with its first batch, and refuses a file that has changed since the oracle was created.
+    The oracle holds only the origin of the classifier, so that sending the oracle to worker processes is cheap. Each
+    worker process loads the classifier when it scores its first batch. It refuses a user's file that has changed since
+    the oracle was created, and a published file that does not hold the published classifier.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
@@ -257,7 +258,7 @@ class TargetOracle:
         return source if source.is_file() else self.target
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
-        """Return what the user's function returns for these SMILES: one number for each, if the function is right."""
+        """Return the answer of the user's function, which should be one number for each SMILES; callers check it."""
         return _located(self.target)(smiles)
 
 
@@ -294,7 +295,7 @@ def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
 
 
 def feature_counts(molecules: Sequence[Chem.Mol]) -> "csr_array":
-    """Return the counts of functional circular features up to radius 3 that the DRD2 classifier was trained on.
+    """Return the counts of feature-based Morgan fingerprints of radius 3 (FCFP6), the input of the DRD2 classifier.
 
     Args:
         molecules: ``n`` molecules, none of them None; n may be 0.

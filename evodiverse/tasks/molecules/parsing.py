@@ -92,7 +92,9 @@ class Reader:
 
 @lru_cache(maxsize=2048)
 def molecule_of(smiles: str) -> Chem.Mol:
-    """Return the molecule that RDKit reads from a SMILES, or None if it cannot (its type stubs omit the None).
+    """Return the molecule that RDKit reads from a SMILES, or None if RDKit cannot read the SMILES.
+
+    The return annotation has no None because RDKit's type stubs omit it.
 
     The result is cached and shared, since several callers in turn need the same new molecule. Copy it before editing.
     """
@@ -142,8 +144,8 @@ def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
 
     Args:
         graph: The molecule as it was written, not sanitized.
-        max_heavy_atoms: The maximum number of heavy atoms. Checked here are only atoms that are bound to several
-            others, so that explicit hydrogens do not count; `read_molecule` checks the rest.
+        max_heavy_atoms: The maximum number of heavy atoms. This function counts only atoms with several neighbors, so
+            that explicit hydrogens do not count. `read_molecule` counts all heavy atoms later.
     """
     n_atoms = graph.GetNumAtoms()
     if n_atoms > max_heavy_atoms:

@@ -32,15 +32,15 @@ class TreeArrays(NamedTuple):
 
 
 class _Forest(Record):
-    """The stand-in for RandomForestClassifier."""
+    """The recorded content of a pickled RandomForestClassifier; the scikit-learn class itself is never created."""
 
 
 class _Estimator(Record):
-    """The stand-in for DecisionTreeClassifier."""
+    """The recorded content of a pickled DecisionTreeClassifier; the scikit-learn class itself is never created."""
 
 
 class _Tree(Record):
-    """The stand-in for scikit-learn's Tree, whose first argument is the number of features."""
+    """The recorded content of a pickled scikit-learn Tree; ``args[0]`` is its number of features."""
 
 
 _ADMITTED: Final[Mapping[tuple[str, str], type[Record]]] = {

@@ -31,7 +31,7 @@ class MachineArrays(NamedTuple):
 
 
 class _Classifier(Record):
-    """The stand-in for SVC."""
+    """The recorded content of a pickled scikit-learn SVC; the SVC itself is never created."""
 
 
 _ADMITTED: Final[Mapping[tuple[str, str], type[Record]]] = {

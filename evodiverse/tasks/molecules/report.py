@@ -53,7 +53,10 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
 
 
 def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns: Sequence[str]) -> bytes:
-    """Return the table of the first 100 molecules; ``pool`` is empty for a molecule that all pools start from."""
+    """Return the table of the first 100 molecules.
+
+    The column ``pool`` is empty for an initial molecule that all pools share.
+    """
     rows = []
     for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
@@ -68,7 +71,7 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
 def _write_top(table: bytes) -> bytes:
     """Return the molecules of ``table``, the content of ``top.csv``, as SDF with the columns as data fields.
 
-    The name of an entry is its oracle call, such as ``call 17``.
+    Each entry is named after the number of the oracle call for its molecule, such as ``call 17``.
     """
     text = io.StringIO()
     with Chem.SDWriter(text) as writer:

@@ -17,7 +17,8 @@ class Oracle:
     published: str | None = documented("name of a published classifier", default=None)
     path: str | None = documented("your own random forest, as a pickle or .npz", default=None)
     _target_: str | None = documented(
-        "module.name of your own function, or class without arguments, that maps a batch of SMILES to scores in [0, 1]",
+        "module.name of your own function, which maps a batch of SMILES to scores in [0, 1]; or of a class that is "
+        "instantiated without arguments, and whose instance is called like such a function",
         default=None,
     )
 
@@ -54,7 +55,8 @@ class Initial:
         choices=("random", "diverse", "score"),
     )
     score: Any = documented(
-        "score for choose=score: qed, or a component as in task.objective.components that needs no oracle", default=None
+        "score for choose=score: qed, or a component that needs no oracle, written as in task.objective.components",
+        default=None,
     )
     among: int = documented(
         "for choose=diverse and score: number of molecules drawn for each pool, from which the initial ones are chosen",
@@ -95,7 +97,8 @@ class MoleculeSettings:
         "(docs/objectives.md)"
     )
     highlight: Any = documented(
-        "SMARTS, or a list of SMARTS, that best/top10.png marks; null: those that the objective rewards",
+        "SMARTS, or a list of SMARTS; the picture best/top10.png marks the atoms and bonds that match; null: the "
+        "substructures that the objective rewards",
         default=None,
         changes_log=False,
     )

@@ -132,9 +132,9 @@ class MoleculeStore:
 
 
 def _read(smiles: str) -> Chem.Mol:
-    """Return a logged molecule, or an empty molecule for "", the scaffold of a molecule without rings.
+    """Return the molecule of a SMILES from a log, or an empty molecule for "".
 
-    A log may come from an untrusted source, so the text is checked.
+    The scaffold of a molecule without rings is "". A log may come from an untrusted source, so the text is checked.
 
     Raises:
         NoMoleculeError: The text is not a molecule that a run can have logged, or would keep RDKit busy for minutes.

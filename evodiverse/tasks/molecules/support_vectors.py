@@ -61,7 +61,9 @@ class SupportVectorMachine:
 
     @classmethod
     def from_pickle(cls, path: Path) -> Self:
-        """Read a scikit-learn SVC over 2048 counts; its second class counts as active.
+        """Read a pickled scikit-learn SVC that was trained on 2048 feature counts per molecule.
+
+        The second class of the SVC is taken as the active one.
 
         Raises:
             DataError: The file is missing or holds no such machine (see `read_machine`), or its vectors are not counts.

@@ -84,7 +84,7 @@ class MoleculeTask:
         return [molecule.smiles for molecule in chosen]
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
-        """Return the value of the column `LIBRARY_LINE`; nothing for a molecule not drawn from a user's file."""
+        """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
 

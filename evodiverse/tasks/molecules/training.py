@@ -68,7 +68,7 @@ def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.ran
     Args:
         twins: ``(n,)`` numbers from `number_twins`.
         is_active: ``(n,)`` bool labels.
-        rng: The random generator, consumed once for each class.
+        rng: The random generator, from which one permutation is drawn for each class.
 
     Returns:
         ``(n,)`` bool, True for the test part. This part has at least one group of each class that occurs, even if no

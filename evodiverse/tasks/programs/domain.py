@@ -110,13 +110,13 @@ def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:
-    """Return what computes the metrics of runs: for a built-in task, its own metrics, and else the general ones."""
+    """Return the object that measures runs: that of a built-in task, or `ProgramMetrics` for a user's evaluator."""
     builtin = BUILTINS.get(str(settings.get("task.evaluator")))
     return ProgramMetrics() if builtin is None else builtin.build_metrics()
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no overrides for the commands that make missing runs: a program task has no problems to choose from."""
+    """Return no overrides, whatever ``groups`` is: program tasks have no problems (see `Measured.choose_problems`)."""
     return []
 
 

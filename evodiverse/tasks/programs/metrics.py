@@ -94,14 +94,15 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 
     A sum is the sum of a packing's radii. Except for the diversity of the final pools, only valid packings count.
 
-    * ``best_sum`` is the largest sum, ``strict_sum`` the largest after all overlaps and crossed walls are removed, and
-      ``top100_sum`` the mean of the 100 largest (of all, if there are fewer). Each is 0 if no packing is valid.
+    * ``best_sum`` is the largest sum. ``strict_sum`` is the largest sum after the radii are lowered until no circles
+      overlap and none crosses a wall. ``top100_sum`` is the mean of the 100 largest sums (of all, if there are fewer).
+      Each is 0 if no packing is valid.
     * ``pool_origin`` lists for each pool what percentage of the 100 packings with the largest sums it proposed. The
       initial programs belong to no pool.
     * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
       ``pool_diversity`` lists the diversity of each final pool, cold to hot. ``run_diversity`` is the diversity of all
       valid programs of the run (paper, table ``mh_ablation_algo``).
-    * ``curve.sum_calls`` lists the numbers of the oracle calls whose sum is larger than every earlier sum, and
+    * ``curve.sum_calls`` lists the oracle calls, by call number, whose sum is larger than every earlier sum.
       ``curve.sum`` lists the sums of these calls.
 
     Args:

@@ -23,10 +23,10 @@ def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | 
 
 
 def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return the files for the folder ``history`` about a program that was better than all before it, by file name.
+    """Return the files, by path, that document a program that was better than all before it.
 
-    They hold the program and, if its score is above 0, its result. Their names begin with the number of its oracle
-    call.
+    They hold the program and, if its score is above 0, its result. They are in the folder ``history``, and their names
+    begin with the number of the program's oracle call.
     """
     files = {"program.py": discovery.candidate.genotype.encode()}
     if isinstance(evaluator, Illustrated) and discovery.candidate.score:

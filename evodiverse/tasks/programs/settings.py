@@ -23,8 +23,8 @@ class Initial:
     """``task.initial``: the programs that the pools start from."""
 
     path: Any = documented(
-        "program to start from, or a list of several; builtin/layouts comes with the tasks that place points or "
-        "circles; null selects the task's own program",
+        "program to start from, or a list of several; builtin/layouts is a program that comes with the tasks that "
+        "place points or circles; null selects the task's own program",
         default=None,
     )
 
@@ -54,14 +54,14 @@ class ProgramSettings:
         "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""
     )
     n: int | None = documented(
-        "number of circles or points to place; at most 40 points for heilbronn, and 100 for distances",
+        "number of circles or points to place; at most 40 points in the task heilbronn, and 100 in the task distances",
         default=None,
         unit="circles or points",
         least=1,
         most=MAX_CIRCLES,
     )
     reference: float | None = documented(
-        "value that scores 1; for 26 circles, a sum of radii of 2.635",
+        "value that scores 1; in the task circle_packing, with 26 circles, this is a sum of radii of 2.635",
         default=None,
         least=MIN_REFERENCE,
         most=MAX_REFERENCE,

@@ -92,7 +92,7 @@ class ProgramTask:
         """Return the files that show the best program, by name, as `lay_out_best` writes them.
 
         Args:
-            discoveries: The best candidates, best first; if there are none, the answer is empty.
+            discoveries: The best candidates, best first; if there are none, the result is empty.
         """
         return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
 

@@ -14,7 +14,9 @@ NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
 
 
 def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
-    """Return a picture under the file name of its format, and None under the name of the other format.
+    """Return a picture under the file name of its format, and None under the file name of the other format.
+
+    None tells the caller to delete an older picture of that format.
 
     Args:
         drawn: The return value of a user's ``draw``, which may be of any type.

@@ -45,7 +45,7 @@ class Model(NamedTuple):
     """An equation that an engine found.
 
     Attributes:
-        tree: The expression. The value of each parameter in it is an index into ``constants``.
+        tree: The expression. A parameter node with the value i stands for ``constants[i]``.
         constants: The constants that the engine fitted.
     """
 
@@ -82,7 +82,7 @@ class Engine(Protocol):
 
     @property
     def remedy(self) -> str:
-        """The advice that the user gets if one of these modules is missing."""
+        """The advice that the user gets if a package that the engine needs is missing."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -108,7 +108,7 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     """Return a model as a skeleton in canonical form, and the values of its parameters in the order of their numbers.
 
     Two models with the same skeleton and different constants are different hypotheses, since the constants are not
-    fitted again. The key therefore covers both the skeleton and the constants.
+    fitted again. The key of the hypothesis is therefore a hash of both the skeleton and the constants.
 
     Raises:
         SkeletonError: The model is too large for a skeleton.

@@ -42,7 +42,7 @@ _OTHERS: Final = {
 
 
 def find_models(order: Order) -> Front:
-    """Return Operon's Pareto front of error and length, from which it selects by the minimum description length.
+    """Return Operon's Pareto front of error and length. The model of minimum description length is selected.
 
     The description length depends on the standard deviation of the noise in the target, which is not known. As in
     SRBench, the root mean squared error of a random forest on the training data takes its place.
@@ -75,8 +75,8 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
     """Return the model that Operon's nodes represent.
 
     Args:
-        nodes: The nodes in postfix order: a node follows its arguments, the first of which comes last. The value of a
-            node is a factor that multiplies the node; the value of a constant is the constant itself.
+        nodes: The nodes in postfix order: the arguments of a node precede it, in reverse order. The ``Value`` of a
+            constant is the constant itself. Any other node is multiplied by its ``Value``.
         names: The names of the variables, by the hashes that Operon uses for them.
 
     Raises:

@@ -30,7 +30,7 @@ _ROUNDING: Final = 1e-12
 
 
 def find_models(order: Order) -> Front:
-    """Return one model each with 1, 2, … terms; cross-validation on the training data selects the number of terms.
+    """Return models with 1, 2, … terms, one of which is selected by cross-validation on the training data.
 
     Each number of terms counts as one evaluation.
     """

@@ -1,1 +1,1 @@
-"""The code that runs in the sandbox with an equation: its fit, its comparison with a law, and its LaTeX form."""
+"""The code that runs in the sandbox: the fit of an equation, its comparison with a law, and its LaTeX form."""

@@ -50,8 +50,7 @@ def drive(
         functions: The function that the program of the job defines (see `define_all`). It takes no arguments and
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm.
-        parameters: For each skeleton, in the same order: the number of its parameters, the numbers of those in which it
-            is jointly linear, and the unit of each parameter. See `fit`.
+        parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
@@ -101,8 +100,9 @@ def fit(
         method: The method of the fit, bfgs or lm.
         n_params: The number of parameters.
         linear: The numbers of the parameters in which the skeleton is jointly linear.
-        units: The magnitude of each parameter; for a parameter in a sum or difference with only a variable, also the
-            two values that make this 0 at the variable's lowest and highest value.
+        units: For each parameter, its magnitude. If a sum or difference consists of the parameter and a variable, two
+            more values follow. With these values of the parameter, the sum or difference is 0 at the variable's lowest
+            and highest value.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
@@ -212,8 +212,9 @@ def fit_lm(
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then numbers of either sign and lognormal size.
 
-    The second start, the fourth, and so on are scaled by the units. In half of these, a parameter that is added to a
-    variable or subtracted from it, or the other way round, is set to a value that cancels one in the variable's range.
+    The second start, the fourth, and so on are scaled by the units. If a parameter's unit has two more values (see
+    `fit`), the parameter is set to a value between those two in half of these starts. The sum or difference is then 0
+    at some point in the variable's range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
@@ -255,7 +256,7 @@ class _Projected:
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
         """Return the ``(starts, variants, n)`` predictions for several variants of the parameters of each start.
 
-        Expressions that do not differ between variants, or between starts, are not computed anew for each.
+        An expression that is the same for all variants, or for all starts, is computed once for all of them.
 
         Args:
             linear: ``(linear, starts, variants)`` values of the linear parameters; starts or variants may be 1.
@@ -272,8 +273,8 @@ class _Projected:
         """Solve for the linear parameters, given ``(starts, others)`` values of the other parameters.
 
         Returns:
-            ``(n_params, starts)`` values of all parameters, ``(starts, n)`` residuals, and an orthonormal basis
-            ``(starts, linear, n)`` of the predictions that the linear parameters span.
+            ``(n_params, starts)`` values of all parameters, ``(starts, n)`` residuals, and for each start an
+            orthonormal basis ``(starts, linear, n)`` of the columns that the linear parameters multiply.
         """
         params = np.zeros((self._n_params, len(theta)))
         params[self.others] = theta.T
@@ -291,7 +292,10 @@ class _Projected:
         return params, -left, basis
 
     def weigh(self, theta: FloatArray) -> FloatArray:
-        """Return ``(starts,)`` squared errors by which to rank starts, less accurate than those from the residuals."""
+        """Return the ``(starts,)`` squared errors. This is faster but less accurate than from the residuals of `solve`.
+
+        They are only used to rank the starts.
+        """
         columns, left, _ = self._parts(theta)
         errors = _squared(left)
         if self._linear:
@@ -300,10 +304,11 @@ class _Projected:
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the columns of a linear least-squares problem for each start, its target, and the columns' lengths.
+        """Return the columns and the target of each start's linear least-squares problem, and the columns' norms.
 
-        The ``(starts, linear, n)`` columns are scaled to length 1, unless they are 0. The original lengths are
-        ``(starts, linear)``. If a value is not finite, the columns are 0 and the ``(starts, n)`` target is infinite.
+        The ``(starts, linear, n)`` columns are scaled to norm 1, unless they are 0. The ``(starts, linear)`` norms are
+        those before scaling, or 1 for a column of zeros. If the norm of a column or of the target is not finite, all
+        columns of this start are 0 and its target, a row of ``(starts, n)``, is infinite.
         """
         params: list[Any] = [None] * self._n_params
         for place in self._linear:
@@ -330,7 +335,10 @@ class _Projected:
         return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
 
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
-        """Return the ``(starts, others, n)`` Jacobian of the residuals, less what linear parameters compensate for."""
+        """Return the ``(starts, others, n)`` Jacobian of the residuals, minus its projection onto the basis of `solve`.
+
+        The linear parameters can compensate for this projection.
+        """
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)

@@ -84,7 +84,7 @@ def drive(function: object, target: str, source: str, params: Sequence[float], s
         target: The name of the left-hand side.
         source: The skeleton in canonical form.
         params: The values of its parameters.
-        simplifies: Whether to look for a shorter form, which may take long.
+        simplifies: Whether to look for a shorter form, which may take a long time.
 
     Raises:
         ValueError: A part of the equation has no counterpart in sympy.

@@ -1,4 +1,4 @@
-"""Values that are linear in parameters, propagated through a skeleton's arithmetic."""
+"""A type of value that shows what a skeleton multiplies each of its linear parameters by."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

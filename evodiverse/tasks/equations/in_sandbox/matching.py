@@ -22,7 +22,9 @@ def drive(
     constants: Sequence[float],
     inputs: FloatArray,
 ) -> bool:
-    """Return whether the law, with its constants changed by at most `TOLERANCE`, gives the same values as an equation.
+    """Return whether the law can give the same values as an equation.
+
+    For this, each constant of the law may change by at most `TOLERANCE` times its value.
 
     `report.is_law` has the sandbox call this function.
 

@@ -47,7 +47,10 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return a `Factor.grid` of pairs: a slope relative to the width of the range, and one of five places in it."""
+    """Return a `Factor.grid` of pairs: each of several coefficients with each of five points in the variable's range.
+
+    A coefficient is one of the shares, divided by the width of the range raised to ``power``.
+    """
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))
         for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))

@@ -52,7 +52,7 @@ class Grammar:
         self._weights = np.array(list(OPERATIONS.values())) / sum(OPERATIONS.values())
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
-        """Draw an expression for this kind of place; its parameters are numbered from ``first``.
+        """Draw an expression of this kind; its parameters are numbered from ``first``.
 
         It is at most ``depth`` levels deep, apart from conditions and the absolute values that `guard` inserts.
         """
@@ -60,7 +60,7 @@ class Grammar:
         return node
 
     def _draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> tuple[Node, int]:
-        """Draw an expression, and return it with the number of the next parameter."""
+        """Draw an expression, and return it with the number that the next parameter would get."""
         if kind is Kind.EXPONENT:
             if rng.random() < _FREE_EXPONENT_RATE:
                 return parameter(first), first + 1

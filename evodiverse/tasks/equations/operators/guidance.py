@@ -80,7 +80,7 @@ class Guide:
         Args:
             others: The ``(n,)`` values of each of the other terms.
             scale: The ``(n,)`` values that the factor is multiplied by, or None for no scaling.
-            rng: Consumed at most once.
+            rng: The generator of random numbers. At most one number is drawn from it.
 
         Returns:
             The factor, and its ``(n,)`` values times ``scale``, up to a constant factor. None if no factor explains
@@ -102,7 +102,7 @@ class Guide:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
-        error by at most `USELESS` times the error, or times the rounding error if that is larger.
+        error by at most `USELESS` times the error or the rounding error, whichever is larger.
 
         Args:
             terms: The ``(n,)`` values of each of at least two terms.
@@ -128,7 +128,10 @@ def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
 
 
 def _project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return an orthonormal basis ``(n, k)`` of the span of k columns, and what they leave of a target ``(n,)``."""
+    """Return an orthonormal basis ``(n, k)`` of the span of k columns, and the residual ``(n,)`` of a target.
+
+    The residual is the target minus its projection onto the span.
+    """
     orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
     return orthogonal, target - orthogonal @ (orthogonal.T @ target)
 

@@ -83,7 +83,7 @@ class GuidedEdits:
         Args:
             tree: The tree of the equation.
             params: The fitted parameters of the equation.
-            rng: Consumed as often as needed.
+            rng: The random generator, from which any number of values is drawn.
         """
         kind = pick(GUIDED.items(), rng)
         return self._edits[kind](tree, params, rng), f"guided_{kind}"
@@ -106,7 +106,15 @@ class GuidedEdits:
         return self._suggest_product(0, [], rng)
 
     def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a new parameter times factors, chosen one by one, that explain much of what the other terms do not."""
+        """Return a product of a new parameter and factors that explains much of what other terms leave unexplained.
+
+        The factors are chosen one after the other. None is returned if no factor explains anything.
+
+        Args:
+            first: The number of the new parameter.
+            others: The ``(n,)`` values of each of the other terms.
+            rng: The random generator, from which any number of values is drawn.
+        """
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._guide.suggest(others, scale, rng)
@@ -146,7 +154,7 @@ class GuidedEdits:
         return build_total(terms)
 
     def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
-        """Remove the weakest term and all useless ones, see `Guide.find_needed`."""
+        """Remove the weakest term and all useless ones; see `Guide.find_needed`."""
         terms = find_terms(tree)
         if len(terms) < 2:
             return None

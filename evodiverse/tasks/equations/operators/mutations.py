@@ -197,7 +197,7 @@ class Mutations:
                 return put(tree, path, call("multiply", node, free))
 
     def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace an operation that has a parameter as one of two arguments with the other argument."""
+        """Remove a parameter that is one of an operation's two arguments; the other argument replaces the operation."""
         found = [
             (path, other)
             for path, node, kind in places(tree)

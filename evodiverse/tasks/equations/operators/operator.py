@@ -90,12 +90,12 @@ class EquationOperator:
     def _vary(
         self, parents: Sequence[Node], params: Sequence[float] | None, rng: np.random.Generator
     ) -> tuple[Node, list[str]]:
-        """Return a child and the names of its edits; there are no names if no edit applied.
+        """Return a child and the names of its edits. If no edit was possible, return the first parent and no names.
 
         Args:
             parents: The parents, the first of which is changed.
             params: The fitted parameters of the first parent, or None if they are not known.
-            rng: Consumed as often as needed.
+            rng: The random generator, from which any number of values is drawn.
         """
         tree, *others = parents
         if params is not None and rng.random() < GUIDED_RATE:

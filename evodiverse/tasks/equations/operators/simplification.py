@@ -32,9 +32,10 @@ _ABSOLUTE: Final = ("absolute", "abs", "fabs")
 def simplify(node: Node) -> Node:
     """Return a simplified tree that can express all, or nearly all, functions that this tree can express.
 
-    The sums and products of the result are in canonical order. Functions are lost in one case only: in a product with a
-    free parameter, a sum in the denominator or under an even power loses the parameter of one of its terms. Without
-    this parameter, the term cannot be made zero.
+    The sums and products of the result are in canonical order. Functions are lost in one case only. If a free parameter
+    is multiplied by a power of a sum, with an exponent that is negative or even, and each term of the sum has a free
+    parameter too, the parameter of one term is removed. This term can then no longer be made zero. For example,
+    ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
     for _ in range(_PASSES):
         counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
@@ -71,7 +72,11 @@ class _Pass:
         return _power(*node.arguments) if node.operation == "power" else _function(node)
 
     def _constant(self, node: Node) -> Node:
-        """Return an expression without variables in short form: a free parameter in it, else its value, else itself."""
+        """Shorten an expression that has no variables.
+
+        If the expression contains a free parameter, return this parameter. Otherwise, return the expression's value if
+        all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
+        """
         for leaf in leaves(node, PARAMETER):
             if leaf.value in self._free:
                 return leaf
@@ -136,8 +141,8 @@ class _Pass:
     def _expand(self, term: _Term) -> list[_Term]:
         """Multiply out a coefficient times a sum, and return the resulting terms.
 
-        The product itself is returned if it has another form, or if its terms would take more parameters: a free
-        parameter of the product must go to one of the terms, so the others must have free parameters already.
+        A product of another form is returned unchanged. So is a free parameter times a sum in which two or more terms
+        have no free parameter of their own, since multiplying it out would take an additional parameter.
         """
         if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
             return [term]
@@ -153,7 +158,11 @@ class _Pass:
         return [part if part.free else part._replace(free=term.free, number=1.0) for part in parts]
 
     def _factors(self, node: Node) -> Iterable[tuple[Node, float]]:
-        """Yield the factors of a product with their exponents; a free addend in ``exp`` counts as a factor."""
+        """Yield the factors of a product with their exponents.
+
+        If a free parameter is added to an expression inside ``exp``, the parameter becomes a factor of its own, since
+        ``exp(params[0] + x)`` is a constant times ``exp(x)``.
+        """
         for factor, exponent in _factors(node, 1.0):
             addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
             free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
@@ -165,7 +174,7 @@ class _Pass:
                 yield factor, exponent
 
     def _unscaled(self, node: Node) -> Node:
-        """Return a sum of scaled terms without the parameter of its first term; return any other node unchanged."""
+        """Remove the parameter of a sum's first term if `_is_scaled` holds; return any other node unchanged."""
         if not self._is_scaled(node):
             return node
         (_, first), *rest = _addends(node)

@@ -70,11 +70,11 @@ class Kind(StrEnum):
 
 
 class Node:
-    """An immutable expression: an operation, by its name in numpy, with its arguments, or a leaf with its value.
+    """An immutable expression: either an operation with its arguments, or a leaf with a value.
 
-    The value of a variable or a constant (pi or e) is its name; the value of a parameter is any number that identifies
-    it. ``text`` identifies the expression, ``size`` is the number of its nodes, and ``is_constant`` is True if it has
-    no variable.
+    The name of an operation is that of the numpy function. The value of a variable or a constant (pi or e) is its name;
+    the value of a parameter is any number that identifies it. ``text`` identifies the expression, ``size`` is the
+    number of its nodes, and ``is_constant`` is True if it has no variable.
 
     Raises:
         TreeSizeError: The expression has more than `MAX_SIZE` nodes.
@@ -312,9 +312,10 @@ def write_infix(node: Node, params: Sequence[float]) -> str:
 
 
 def _enclose(node: Node, params: Sequence[float], strength: int, *, begins: bool) -> str:
-    """Return an expression, in parentheses if it binds less than ``strength`` or would put a sign next to another.
+    """Return an expression in infix notation, in parentheses if its place requires them.
 
-    ``begins`` is True if no sign comes directly before the expression.
+    They are required if the expression's operator has a lower precedence than ``strength``, or if the expression begins
+    with a minus sign and ``begins`` is False. ``begins`` is True if no sign comes directly before the expression.
     """
     text = write_infix(node, params)
     is_weak = _PRECEDENCE.get(node.operation, 5) < strength

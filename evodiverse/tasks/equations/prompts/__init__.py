@@ -42,7 +42,7 @@ _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 class EquationPrompts:
     """Prompts for equations, filled from templates.
 
-    The templates are the same for all rungs of the ladder of temperatures.
+    All pools use the same templates, whatever their temperature.
 
     Args:
         templates: The text of each template, by name; see `FIELDS`.
@@ -75,7 +75,10 @@ class EquationPrompts:
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return the system message, unless it is empty, and the task, which shows the parents as earlier versions."""
+        """Return the system message, unless it is empty, and the user message.
+
+        The user message is the filled template ``task``. It shows the parents as earlier versions of the function.
+        """
         versions = _versions(request)
         names = [*versions, _next(versions)]
         earlier = [
@@ -90,14 +93,19 @@ class EquationPrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the equation that a reply proposes, or the reason why it proposes none.
 
-        The functions that the equation calls come with it. Among them may be parents that were shown.
+        The returned source also has the functions that the equation calls. A reply may call the parents that it was
+        shown.
         """
         versions = _versions(request)
         earlier = {name: parent.genotype for name, parent in versions.items()}
         return read_reply(reply, self._names, earlier, _next(versions))
 
     def _show(self, template: str, at: int, names: Sequence[str], more: Mapping[str, object]) -> str:
-        """Return a filled template of a function: one of the earlier versions, or the header of the next one."""
+        """Fill the template of one function: an earlier version, or the header of the next one.
+
+        ``names`` are the names of all versions, and ``at`` is the index of this function among them. ``more`` has
+        further fields of the template.
+        """
         arguments = [*self._names, PARAMS]
         return self._fill(
             template,

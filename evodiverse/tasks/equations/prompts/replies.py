@@ -25,8 +25,8 @@ def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str],
     Args:
         reply: The text of the reply, which may be anything.
         variables: The names of the variables that the function depends on.
-        earlier: The programs that a reply may call, by the name that their function ``equation`` has in the reply. A
-            function that the reply redefines is taken from the reply.
+        earlier: The programs that a reply may call, each under the name by which the reply calls it. If the reply
+            defines a function of that name itself, its own function is used.
         asked: The name of the function that the model was asked for.
 
     Returns:
@@ -63,7 +63,7 @@ def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> It
 
 
 def _walk(statements: Iterable[ast.stmt]) -> Iterator[ast.FunctionDef]:
-    """Yield the functions that return something: at module level, methods, and lambdas with a name."""
+    """Yield the functions that return something: those at module level, methods, and lambdas assigned to a name."""
     for statement in statements:
         match statement:
             case ast.FunctionDef() if any(isinstance(node, ast.Return) for node in ast.walk(statement)):
@@ -100,9 +100,9 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
 def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
     """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
-    If no function has the expected arguments, as many arguments suffice. Of several such functions, the last one is
-    returned; of several chosen by their arguments, the last one that none of them calls. If there is no such function,
-    the result is a body without a header, or None.
+    If no function has the expected arguments, a function with the expected number of arguments is chosen. If several
+    functions qualify by name, the last one is returned. If several qualify by their arguments, it is the last one that
+    none of these calls. If no function qualifies, the result is a body without a header, or None.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]

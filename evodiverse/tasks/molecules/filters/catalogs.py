@@ -61,7 +61,11 @@ def _build(catalog: str) -> _Catalog:
 
 
 def _read_pattern(serialized: bytes) -> Chem.Mol:
-    """Return an entry's pattern; if it has none or several, an empty pattern, which rules no molecule out."""
+    """Return the pattern of a serialized catalog entry, or an empty pattern if the entry has none or several.
+
+    An empty pattern has an empty fingerprint. The comparison of fingerprints thus never rules out the entry, and each
+    molecule is searched for its substructure.
+    """
     found = list(_PATTERN.finditer(serialized))
     if len(found) != 1:
         return Chem.Mol()

@@ -187,7 +187,8 @@ def _read_range(name: str, bounds: object) -> Range:
     """Return the allowed range of a property.
 
     Raises:
-        ValueError: The property is unknown or its bounds are invalid; the message is phrased to follow the key.
+        ValueError: The property is unknown or its bounds are invalid. The caller must put the key of the range before
+            the message, which starts with a space.
     """
     if name not in PROPERTIES:
         raise ValueError(f" is unknown; {nearest(name, list(PROPERTIES))}")

@@ -52,8 +52,8 @@ class FilteredLibrary:
         From a library of at most ``size`` molecules, all that pass are returned.
 
         Raises:
-            InputError: No molecule passes. Or more molecules were drawn than a pool needs (``size`` or ``needed``,
-                whichever is smaller), but fewer pass.
+            InputError: No molecule passes, or fewer than ``min(size, needed)`` pass although more than this number
+                were drawn.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:

@@ -30,7 +30,10 @@ def geometric_mean(scores: Values, weights: Values) -> Values:
 
 
 def product(scores: Values, weights: Values) -> Values:
-    """Return the products of rows with weights as exponents; shapes are those of `arithmetic_mean`."""
+    """Return for each row the product of its scores, each raised to the power of its weight.
+
+    Shapes are those of `arithmetic_mean`.
+    """
     products: Values = np.prod(scores**weights, axis=1)
     return products
 

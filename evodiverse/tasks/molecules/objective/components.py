@@ -73,7 +73,7 @@ class Component:
 
 @dataclass
 class Property(Component):
-    """A property that RDKit computes; the kind is its name in `PROPERTIES`."""
+    """A property that RDKit computes; ``kind`` is its name in `PROPERTIES`."""
 
     @property
     def is_share(self) -> bool:
@@ -95,7 +95,10 @@ class OracleComponent(Oracle, Component):
 
     @property
     def is_share(self) -> bool:
-        """Whether the scores lie in [0, 1]; those of a user's function are checked when they are computed."""
+        """Whether the scores lie in [0, 1], which is always True.
+
+        If a user's function has no transform, its scores are checked when they are computed.
+        """
         return True
 
     def find_violations(self, prefix: str) -> Iterator[str]:
@@ -132,7 +135,10 @@ class Similarity(Component):
     fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=FINGERPRINTS)
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield a message for each given molecule that is invalid or has no features, and one if none are given."""
+        """Yield a message for each given molecule that is invalid or has an empty fingerprint.
+
+        If no molecules are given, yield one message about that.
+        """
         if not self.smiles:
             yield f"{prefix}smiles must name at least one molecule, got []"
         for smiles in self.smiles:
@@ -182,7 +188,7 @@ class Atoms(Component):
 
     @property
     def is_share(self) -> bool:
-        """Whether the values lie in [0, 1]; a number of atoms does not."""
+        """Whether the values lie in [0, 1]; always False, because they are numbers of atoms."""
         return False
 
     def find_violations(self, prefix: str) -> Iterator[str]:

@@ -102,7 +102,7 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
 
 
 def _read_part(name: str, values: object) -> tuple[Part | None, list[str]]:
-    """Return the component ``name`` of an objective and what is wrong with it; if anything is, it may be None."""
+    """Return the component ``name`` of an objective and a list of errors; with errors, the component may be None."""
     prefix = f"{PREFIX}components.{name}."
     if not _NAME.fullmatch(name):
         return None, [

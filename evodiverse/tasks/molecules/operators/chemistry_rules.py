@@ -54,7 +54,7 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
 def canonical_smiles(mol: Chem.Mol) -> str | None:
     """Return the canonical isomeric SMILES of a sanitized child, or None if RDKit cannot read it back.
 
-    Reading it back also drops the stereo marks of atoms and bonds that an edit has made achiral.
+    Reading it back also drops the stereo marks of atoms and double bonds that are no longer stereogenic after an edit.
     """
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
     smiles = Chem.MolToSmiles(mol)
@@ -109,7 +109,10 @@ def _set_hydrogens(atom: Chem.Atom, n_explicit: int, *, fixed: bool) -> None:
 
 
 def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
-    """Store double-bond stereo on the bond itself only; a mark on a neighboring bond could affect an edited bond."""
+    """Mark cis and trans on each double bond itself, and remove the directions of its neighboring single bonds.
+
+    A direction left on a single bond could give the wrong stereo to a bond that is edited later.
+    """
     names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
     for bond in mol.GetBonds():
         bond.SetBondDir(Chem.BondDir.NONE)

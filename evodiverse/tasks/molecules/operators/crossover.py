@@ -49,8 +49,10 @@ class Parent:
         mol: The molecule from `editable_molecule`; shared, so copy it before editing.
         neighbors: For each atom, the atoms bonded to it.
         chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
-        path_cuts: The first and the last bond of every path of four ring atoms, but of one path only per set of atoms.
-        corner_cuts: Every two ring bonds that meet at an atom, if the atom has a further neighbor; one pair per 3-ring.
+        path_cuts: The first and the last bond of every path of four ring atoms. If several paths consist of the same
+            four atoms, only one of them is used.
+        corner_cuts: All pairs of ring bonds that meet at an atom with at least three neighbors, but at most one pair
+            from each 3-ring.
     """
 
     smiles: str
@@ -85,8 +87,8 @@ class Fragment:
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
         """The atoms on this side as a graph, in the parent's order, and the index in this graph of each cut bond's end.
 
-        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, each takes the position
-        of a cut one around its atom, so stereocenters keep their configuration.
+        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, each new bond takes the
+        position that the cut bond had around its atom, so stereocenters keep their configuration.
         """
         part = Chem.RWMol(self.parent)
         for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
@@ -194,7 +196,10 @@ def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
 
 
 def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Plan the four possible children of one acyclic cut per parent: both sides of one with both sides of the other."""
+    """Plan the four possible children of one acyclic cut per parent.
+
+    Each side of the first parent is joined to each side of the second parent.
+    """
     return [
         Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
     ]
@@ -222,7 +227,10 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 
 
 def build_child(join: Join) -> Chem.RWMol:
-    """Build the child of ``join``, unsanitized; its new bonds take the positions of the cut ones around the atoms."""
+    """Build the child of ``join``, unsanitized.
+
+    Each new bond takes the position of a bond that was cut at the same atom, so stereocenters keep their configuration.
+    """
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
     offset = child.GetNumAtoms()
@@ -299,7 +307,7 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
 
 
 def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
-    """Cross two molecules in up to 10 tries, each with equal probability a chain crossover or a ring crossover.
+    """Cross two molecules in up to 10 tries; each try does a chain or a ring crossover with equal probability.
 
     Args:
         first: The canonical isomeric SMILES of one parent.

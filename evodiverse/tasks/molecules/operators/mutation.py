@@ -35,7 +35,7 @@ SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondTy
 class AtomEdit(Protocol):
     """An edit that adds an atom of ``element`` with a bond of ``order``.
 
-    `_new_atoms` binds both arguments for each rule, which turns the function into an `Edit`.
+    For each rule, `_new_atoms` fixes ``element`` and ``order`` with ``functools.partial``; the result is an `Edit`.
     """
 
     def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:

@@ -26,7 +26,7 @@ _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
 class MoleculePrompts:
-    """The prompts of the cold and the hot rungs, filled in from template files.
+    """The prompts of the cold and the hot pools, filled in from template files.
 
     Args:
         templates: The template of each prompt (see `read_templates`).
@@ -45,14 +45,14 @@ class MoleculePrompts:
         self.sha256 = hashlib.sha256("\0".join(templates[prompt] for prompt in sorted(templates)).encode()).hexdigest()
 
     def messages(self, request: Request) -> tuple[Message, ...]:
-        """Return the prompt of the request's rung, with its parents and their scores, as one message."""
+        """Return the prompt that the request names, with its parents and their scores, as one message."""
         parents = "\n".join(map(_line, request.parents)) + self._rules
         template = self._templates[request.prompt]
         text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of a reply's last closed ``<box>``, without code fences, outer spaces or a final period.
+        """Return the content of a reply's last closed ``<box>``, without code fences and a final period.
 
         A reply without a closed box, or with an empty last box, is rejected.
         """
@@ -97,7 +97,8 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     """Return the target and the meaning of its score, for prompts.
 
     Raises:
-        InputError: They are not set for a user's own oracle; those of a published one would mislead the model.
+        InputError: The user set no target or meaning for their own oracle. Those of a published oracle would mislead
+            the model.
     """
     told = settings.prompts
     if not told.name_target:

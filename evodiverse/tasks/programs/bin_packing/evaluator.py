@@ -50,12 +50,17 @@ _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
 )
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
-    "value": OwnColumn(float, "excess of bins over the lower bound, for all instances together; lower is better", "%"),
+    "value": OwnColumn(
+        float,
+        "by what percentage the number of bins exceeds the bound (the number needed if every bin could be filled "
+        "completely), where both are sums over all instances; lower is better",
+        "%",
+    ),
     "bins": OwnColumn(int, "number of bins in all instances, counted outside the sandbox by packing the items again"),
     "choices": OwnColumn(
         str,
-        "choice for each item (0 for a new bin, k for the bin with the k-th smallest space), as JSON, compressed with "
-        "zlib and encoded in base64",
+        "choice for each item (0 for a new bin, k for a bin with the k-th smallest of the free spaces in which the "
+        "item fits), as JSON, compressed with zlib and encoded in base64",
     ),
 }
 """The columns of ``evaluations`` that bin packing adds."""

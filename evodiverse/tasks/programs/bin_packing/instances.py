@@ -117,7 +117,11 @@ class _Lines:
         return self.check(place, text, expected, most)
 
     def check(self, place: int, text: str, expected: str, most: int) -> int:
-        """Return the text of line ``place`` as an integer; unless it is one from 1 to ``most``, raise InputError."""
+        """Return the text of line ``place`` as an integer.
+
+        Raises:
+            InputError: The text is not an integer from 1 to ``most``. The message names ``expected``.
+        """
         if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and 1 <= int(text) <= most:
             return int(text)
         raise self.refuse(place, text, f"expected {expected}, an integer between 1 and {most}")

@@ -61,7 +61,7 @@ def picture_size(n_lines: int) -> tuple[int, int]:
 
 
 def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
-    """Return how often each space was taken, as a share of the times that an item of each size could go there.
+    """Return, for each free space and each item size, the share of items put there among those that could go there.
 
     Returns:
         ``(n + 1, n)`` shares from 0 to 1, or NaN where items never had the choice; n is the smallest capacity, but at
@@ -82,7 +82,10 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
 
 
 def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int, float]:
-    """Return the share of bins, from 0 to 1, for each final filling; the keys are fillings in percent, rounded down."""
+    """Return the share of bins, from 0 to 1, that end at each fill level.
+
+    The keys are fill levels in percent, rounded down. A level without bins has no key.
+    """
     counts: Counter[int] = Counter()
     for instance, chosen in zip(instances, choices, strict=True):
         bins: Counter[int] = Counter()
@@ -152,13 +155,20 @@ def _draw_fillings(draw: ImageDraw.ImageDraw, rule: dict[int, float], best_fit: 
 
 
 def _gather(fillings: dict[int, float]) -> list[float]:
-    """Return the shares for each percentage from `_FIRST` to 100; the first includes all lower percentages."""
+    """Return the share of bins at each fill level from `_FIRST` to 100 percent.
+
+    The argument is a result of `count_fillings`. The first share also includes all bins that are less full.
+    """
     below = sum(share for percent, share in fillings.items() if percent <= _FIRST)
     return [below, *(fillings.get(percent, 0.0) for percent in range(_FIRST + 1, 101))]
 
 
 def _choose_scale(share: float) -> tuple[int, int]:
-    """Return the percentage at the top of the axis, at least 100 times ``share``, and the step between its ticks."""
+    """Return the percentage at the top of an axis and the step between its ticks, also in percent.
+
+    Args:
+        share: The largest share to be drawn, from 0 to 1. The axis reaches at least this share.
+    """
     step = next(step for step in (1, 2, 5, 10, 20) if 100 * share <= (_TICKS - 1) * step)
     return step * max(1, math.ceil(100 * share / step)), step
 

@@ -1,4 +1,4 @@
-"""Circles in the unit square: a check that they form a packing, and a function that makes them form one exactly.
+"""Circles in the unit square: a check of whether they form a packing, and a function that turns them into one.
 
 The function shrinks the radii until no circle crosses a wall and no two circles overlap, without any tolerance.
 """
@@ -49,12 +49,13 @@ def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TO
 def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
     """Return the radii after lowering them until no circle crosses a wall and no two circles overlap.
 
-    The result is exact in rational arithmetic on the values of the floats. First, each radius is lowered to the
-    distance to the nearest wall. Then each of two overlapping circles gives up half of their overlap; a circle with a
-    radius below this half shrinks to 0, and the other gives up the rest. A circle in several overlaps gives up the
-    largest of these parts. All overlaps are measured before any radius is lowered, so that neither the order of the
-    circles nor a symmetry of the square makes a difference beyond rounding. Overlaps that remain because of rounding
-    are removed by lowering the larger radius, one unit in the last place (ulp) at a time.
+    If all centers lie in the square, both conditions then hold exactly, that is, in rational arithmetic on the values
+    of the floats. First, each radius is lowered to the distance to the nearest wall. Then each of two overlapping
+    circles gives up half of their overlap; a circle with a radius below this half shrinks to 0, and the other gives up
+    the rest. A circle in several overlaps gives up the largest of these parts. All overlaps are measured before any
+    radius is lowered, so that neither the order of the circles nor a symmetry of the square makes a difference beyond
+    rounding. Overlaps that remain because of rounding are removed by lowering the larger radius, one unit in the last
+    place (ulp) at a time.
 
     Args:
         centers: ``(n, 2)`` centers, n ≥ 1, finite; a circle whose center lies outside the square gets the radius 0.
@@ -75,7 +76,8 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
     """Return the pairs of circles that overlap.
 
     Floats decide the cases in which they cannot be wrong: circles with the same center, and circles whose overlap or
-    gap is far larger than rounding errors. The other pairs, which touch up to rounding, are decided in integers.
+    gap is far larger than rounding errors. The other pairs touch within rounding errors; these are checked in integer
+    arithmetic.
 
     Args:
         centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the unit square.
@@ -100,7 +102,7 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
 
 
 def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
-    """Return the ``(n,)`` radii after the circles of each pair share out their overlap, as `shrink` explains.
+    """Return the ``(n,)`` radii after the overlap of each pair is split between its circles, as `shrink` explains.
 
     Because of rounding, tiny overlaps may remain.
     """

@@ -32,7 +32,7 @@ def draw_packing(centers: FloatArray, radii: FloatArray, lines: Sequence[str]) -
         centers: ``(n, 2)`` centers in the unit square, n ≥ 1.
         radii: ``(n,)`` radii, at least 0.
         lines: The lines of text below the picture, the title first. The other lines hold a label, a number, a second
-            label and a second number, separated by tabs; a line may end early.
+            label and a second number, separated by tabs. Parts at the end may be left out.
     """
     colors = [_color(share) for share in _shares(radii)]
     image = new_canvas(picture_size(len(lines)))

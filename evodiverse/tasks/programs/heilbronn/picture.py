@@ -41,7 +41,10 @@ def draw_triangles(points: Points, lines: Sequence[str]) -> bytes:
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
-    """Return the triangles whose area exceeds the smallest by at most the share `EQUAL`, as indices of three points."""
+    """Return the smallest triangles, each as the indices of its three points.
+
+    These are all triangles whose area is at most ``1 + EQUAL`` times the smallest area.
+    """
     whole, _ = to_integers(points)
     areas = {}
     for one in combinations(range(len(points)), 3):

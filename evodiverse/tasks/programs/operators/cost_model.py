@@ -208,7 +208,7 @@ def loop_bounds(call: ast.Call) -> list[ast.expr]:
 
 
 def largest(expression: ast.expr, integers: Integers) -> int | None:
-    """Return the largest value of an expression of known integers; None for any other expression."""
+    """Return an integer expression's value if each name holds its largest integer; None if the value is unknown."""
     if isinstance(expression, ast.Constant):
         return _clip(expression.value) if type(expression.value) is int else None
     if isinstance(expression, ast.Name):

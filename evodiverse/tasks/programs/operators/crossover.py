@@ -172,7 +172,7 @@ def _arity(function: Function) -> tuple[int, bool, bool]:
 def hunks(mine: Function, theirs: Function) -> list[Hunk]:
     """Return the places where the bodies of two functions differ, in order.
 
-    If too many of their statements are equal to compare all pairs, the whole bodies are one such place.
+    If the bodies differ but have more than `MAX_EQUAL` pairs of equal statements, the whole bodies count as one place.
     """
     texts, its_texts = ([statement_text(statement) for statement in function.body] for function in (mine, theirs))
     counts = Counter(its_texts)

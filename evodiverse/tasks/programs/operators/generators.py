@@ -40,7 +40,7 @@ def _has_scopes(statement: ast.stmt) -> bool:
 
 @lru_cache(maxsize=4096)
 def generator_name(statement: ast.stmt) -> str:
-    """Return the name to which a statement assigns a new generator; empty for any other statement."""
+    """Return the name to which a statement assigns a new random generator; empty for any other statement."""
     if (
         not isinstance(statement, ast.Assign)
         or len(statement.targets) != 1

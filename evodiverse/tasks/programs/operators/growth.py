@@ -91,8 +91,8 @@ def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str
 def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
     """Bind a new name to an operation on two operands, and use it in an expression of the statement that follows.
 
-    Functions named in ``fixed`` are left out. The result is None unless the drawn function has a statement with a
-    numeric expression, before which some name is bound that may be a number.
+    Functions named in ``fixed`` are left out. The drawn function must have a statement that contains a numeric
+    expression, and a name that may be a number must be bound before this statement. Otherwise, the result is None.
     """
     grown = _draw_function(tree, rng, fixed)
     place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
@@ -213,7 +213,8 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     Args:
         name: The function: ``abs``, or ``sqrt``, ``exp`` or ``log`` in a form that accepts negative values.
         value: The argument.
-        library: The libraries that the module imports. Without any, ``sqrt`` replaces all functions except ``abs``.
+        library: The libraries that the module imports. If it imports neither numpy nor math, the result
+            is ``abs(value) ** 0.5`` for all functions except ``abs``.
     """
     size = _call(library.numpy, "abs", value)
     module = library.numpy or library.math

@@ -178,7 +178,7 @@ def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
 
 
 def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> ast.Module:
-    """Return a module extended by the building blocks that new statements call, directly or indirectly, if missing.
+    """Add to a module the building blocks that new statements call, directly or indirectly, and that the module lacks.
 
     The imports that these building blocks need are added too.
 

@@ -99,7 +99,8 @@ class Site(NamedTuple):
 def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
     """Return the mutation functions by kind.
 
-    Except for ``seed``, they leave the constants and functions named in ``fixed`` unchanged.
+    The mutation ``seed`` may change seeds anywhere in the program. All other mutations leave the constants and
+    functions named in ``fixed`` unchanged.
     """
     return {
         "constant": partial(perturb_constant, fixed=fixed),
@@ -117,8 +118,8 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: froze
 
     The result is None if there is no such number, or if the draw leaves the number as it is.
 
-    Named constants of the module are drawn three times as often as other numbers, integers up to 2 and exponents a
-    tenth as often, and indices, axes and the bounds of loops never.
+    Named constants of the module are drawn three times as often as other numbers. Integers up to 2 and exponents are
+    drawn a tenth as often as other numbers. Indices, axes and loop bounds are never drawn.
     """
     sites = constants_of(tree, fixed)
     if not sites:
@@ -167,7 +168,13 @@ def _numbers_in(path: Path, node: ast.AST) -> Iterator[Site]:
 
 
 def _is_structural(node: ast.AST, field: str | int, child: ast.AST) -> bool:
-    """Return whether the numbers in a field are indices, axes, types or patterns."""
+    """Return whether a child is an index, a type annotation, a ``match`` pattern or an argument such as ``axis``.
+
+    Args:
+        node: The node that holds the child.
+        field: The name of the field of ``node`` that holds the child.
+        child: The child.
+    """
     if isinstance(child, ast.keyword):
         return child.arg in ("axis", "ndmin", "ord")
     return (isinstance(node, ast.Subscript) and field == "slice") or field in ("annotation", "returns", "pattern")

@@ -116,7 +116,11 @@ def missing_names(statements: Iterable[ast.stmt], bound: Iterable[str]) -> set[s
 
 
 def _unbound(nodes: Iterable[ast.AST], bound: set[str]) -> set[str]:
-    """Return the names that nodes, in order, read before binding them; add to ``bound`` the names that they bind."""
+    """Return the names that a sequence of nodes reads before anything binds them.
+
+    At the call, ``bound`` holds the names that are bound before the first node. This function adds the names that the
+    nodes bind.
+    """
     return set().union(*(_unbound_in(node, bound) for node in nodes))
 
 
@@ -144,7 +148,7 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
 
 
 def _head_of(function: Function) -> list[ast.AST]:
-    """Return the parts of a function that are evaluated at its definition."""
+    """Return the parts of a function that are evaluated when the function is defined."""
     returns = [] if function.returns is None else [function.returns]
     return [*function.decorator_list, function.args, *returns]
 

@@ -90,7 +90,7 @@ class Part(NamedTuple):
 
 
 def numeric_parts(node: ast.expr) -> list[Part]:
-    """Return those operands of an expression that seem to be numbers, given that the expression itself is one."""
+    """Return the operands of a numeric expression that seem to be numbers too, except for the exponent of ``**``."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         right = (
             [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]

@@ -58,9 +58,13 @@ def _with_shared_statements(statement: ast.stmt, lines: Sequence[str]) -> ast.st
 
 
 def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
-    """Return the node that all statements with this text share.
+    """Return a node equal to a statement, the same node for all statements with the same lines of source.
 
-    For a definition, or a statement that is not alone on its lines, this is the statement itself.
+    A definition, or a statement that shares a line with another one, is returned unchanged.
+
+    Args:
+        statement: The statement.
+        lines: The lines of the whole program.
     """
     shared = _read_lines("\n".join(lines[statement.lineno - 1 : statement.end_lineno]))
     return shared if type(shared) is type(statement) else statement
@@ -248,6 +252,6 @@ def called_name(call: ast.Call) -> str:
 
 
 def number(value: float) -> ast.expr:
-    """Return the expression of a finite number; that of a negative number is a negation."""
+    """Return the syntax tree of a finite number; for a negative number, it is a minus sign and a positive number."""
     constant = ast.Constant(abs(value))
     return ast.UnaryOp(ast.USub(), constant) if value < 0 else constant

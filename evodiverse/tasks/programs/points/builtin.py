@@ -15,7 +15,8 @@ def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
 
     Args:
         problem: The definition of the task, except for its moves.
-        build_moves: A function that returns the task's moves, which the operator without a model inserts into programs.
+        build_moves: A function that returns the task's moves: program mutations that make sense only for this task.
+            They are used by `ProgramOperator`, which makes offspring without a language model.
     """
     return Builtin(
         find_violations=lambda settings: find_violations(problem, settings),

@@ -1,4 +1,4 @@
-"""The places where moves make sense in programs that place points."""
+"""The places where a mutation may insert a move (statements with random parameters) into programs that place points."""
 
 from typing import Final
 

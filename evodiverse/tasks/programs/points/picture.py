@@ -47,8 +47,8 @@ def draw_points(pixels: Sequence[Pixel], paint: Callable[[Brush], None], lines: 
         pixels: The positions of the points in the picture.
         paint: A function that draws everything that lies under the points. It is called once, with the brush to draw
             with, before the points are drawn.
-        lines: The lines of text below the picture, the title first. The other lines hold a label, a number, a second
-            label and a second number, separated by tabs; a line may end early.
+        lines: The lines of text below the picture, the title first. The other lines hold up to four fields, separated
+            by tabs: a label, a number, a second label and a second number.
     """
     image = new_canvas(picture_size(len(lines)))
     square = new_canvas((SUPERSAMPLING * (SIDE + 2 * MARGIN),) * 2)
@@ -71,7 +71,7 @@ def picture_size(n_lines: int) -> tuple[int, int]:
 
 
 def fit(points: Points) -> list[Pixel]:
-    """Return the positions of points in the picture, scaled to fill its square, with y pointing up.
+    """Return the positions of points in a picture, scaled to fill the square above the text, with y pointing up.
 
     Args:
         points: The points, at least two, not all the same.

@@ -147,7 +147,7 @@ def build(
 
 
 def describe_packing(n: int, reference: float, timeout: float) -> str:
-    """Return the description of circle packing in a model's prompt.
+    """Return the description of the circle packing task for a language model's prompt.
 
     Args:
         n: The number of circles.
@@ -158,7 +158,7 @@ def describe_packing(n: int, reference: float, timeout: float) -> str:
 
 
 def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
-    """Return the description of Heilbronn's problem in a model's prompt.
+    """Return the description of Heilbronn's problem for a language model's prompt.
 
     Args:
         n: The number of points.
@@ -169,7 +169,10 @@ def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
 
 
 def describe_distances(n: int, reference: float, timeout: float) -> str:
-    """Return the description of points at nearly equal distances in a model's prompt.
+    """Return the description of the task ``distances`` for a language model's prompt.
+
+    The task is to place points so that the ratio of the largest to the smallest distance between two of them is as
+    small as possible.
 
     Args:
         n: The number of points.
@@ -182,13 +185,14 @@ def describe_distances(n: int, reference: float, timeout: float) -> str:
 def describe_bin_packing(
     capacities: Sequence[int], n_instances: int, n_items: int, sharpness: int, timeout: float
 ) -> str:
-    """Return the description of online bin packing in a model's prompt.
+    """Return the description of the online bin packing task for a language model's prompt.
 
     Args:
         capacities: The distinct bin capacities of the instances, ascending.
         n_instances: The number of instances.
         n_items: The number of items in all instances together.
-        sharpness: The power to which bound / bins is raised to give the score.
+        sharpness: The power to which bound / bins is raised to give the score, where bins is the number of bins used
+            and bound is a lower bound on this number.
         timeout: The limit of a run, in CPU seconds.
     """
     template = Template((SHIPPED / "descriptions" / "bin_packing.txt").read_text(encoding="utf-8"))
@@ -214,7 +218,11 @@ def _current(request: Request) -> str:
 
 
 def _others(request: Request) -> str:
-    """Return the inspirations, and the best program unless it failed or is a parent; empty if there are none."""
+    """Return the prompt's section with the programs other than the one to edit; empty if there are none.
+
+    These are all parents but the first, which the prompt calls inspirations, and the best program of the pool unless it
+    failed or is a parent.
+    """
     best, inspirations = request.best, request.parents[1:]
     sections = [
         _section(f"## Inspiration {number}{_mark(parent, request)}", parent)

@@ -65,7 +65,8 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
     If a block fails, or if the blocks change nothing, return the reason instead.
 
     The lines that a block searches for must occur exactly once, as whole lines. If they do not occur at all, trailing
-    white space is ignored. If that does not help, blank lines at both ends of the block are ignored, too.
+    white space is ignored. If that does not help, the blank lines at the start and the end of each part of the block
+    are removed, and both searches are repeated.
     """
     before = lines = _split(unify_newlines(source))
     for number, block in enumerate(blocks, 1):
