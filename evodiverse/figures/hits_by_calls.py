@@ -35,7 +35,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def count_band(results: Sequence[Result], metric: str, budget: int) -> Band:
-    """Return the mean over runs of a count after each tenth of the budget, with its interval.
+    """Average a count over runs, after each tenth of the budget, and return the means with their intervals.
 
     The band starts with a count of 0 at 0 calls.
 

@@ -80,7 +80,7 @@ def summarize(
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a figure with two panels, each with a group of bars per science and one bar per method in a group."""
+    """Return a figure with two panels. Each has a group of bars for each science, with one bar for each method."""
     figure = new_figure(PAGE, 2.5)
     left, right = figure.subplots(1, 2)
     use_powers(left)

@@ -174,7 +174,7 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
 
 
 def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
-    """Return the number in which the task summarizes a set of candidates, for the display.
+    """Return the number with which the task summarizes a set of candidates for the display.
 
     Raises:
         ContractError: The answer is not a number.

@@ -90,9 +90,9 @@ def unmount(folder: str) -> None:
 
 
 def reap(pid: int, ending: Ending) -> None:
-    """Wait for a child to end, and write how it ended into ``ending`` without leaving a copy elsewhere in memory.
+    """Wait for a child to end, and write how it ended into ``ending``, but nowhere else in memory.
 
-    Later programs inherit the memory of the warm parent, so they could read such a copy.
+    The programs that start later inherit the memory of the warm parent. They could read a copy that was left there.
 
     Raises:
         OSError: There is no such child.

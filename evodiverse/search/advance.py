@@ -20,8 +20,8 @@ from evodiverse.search.survivors import Contenders, survivor_rules
 def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, IterationInfo]:
     """Return the state at iteration 0, in which the pools hold the initial candidates, and the record of iteration 0.
 
-    If the method has several pools but the attempts are for only one, all pools share the candidates, and the attempts
-    are recorded without a pool.
+    If the attempts are for a single pool but the method has several, every pool starts with the candidates of that
+    single pool, and the records of the attempts name no pool.
     """
     settled = [attempts.offspring(pool) for pool in range(attempts.n_pools)]
     records = attempts.records

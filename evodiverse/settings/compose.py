@@ -40,8 +40,9 @@ def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:
 def compose_published(hydra: HydraConf) -> dict[str, Any]:
     """Return the configuration that a run's task, method and llm give without any other override.
 
-    `plan_run` compares the run with this to find the run's overrides. EvoDiverse's option files take precedence over a
-    user's files of the same name, so that whatever a user's file changes counts as an override.
+    `plan_run` compares the run with this to find the run's overrides. If a user's option file has the same name as one
+    of EvoDiverse's, this configuration is made with EvoDiverse's file. Whatever the user's file changes then counts as
+    an override.
 
     Args:
         hydra: Hydra's own part of the run's configuration.

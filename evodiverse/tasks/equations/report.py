@@ -177,7 +177,8 @@ def _draw(
 ) -> bytes:
     """Return a picture of predictions against data.
 
-    The rows held back from training are shown only if the data set has no held-out test rows.
+    If the data set has test rows, they are shown. Only if it has none, the training rows that no fit saw are shown
+    instead.
     """
     panels = []
     is_held_out = any(len(rows.target) for rows in splits[2:])

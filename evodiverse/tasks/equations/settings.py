@@ -133,7 +133,7 @@ class EquationSettings:
 
     @property
     def name(self) -> str:
-        """The name of the problem, without its source."""
+        """The name of the problem within its source, such as oscillator1 for builtin/oscillator1."""
         return str(self.problem).partition("/")[2]
 
 

@@ -530,8 +530,9 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
     def walk(node: ast.AST) -> set[int]:
         """Return the numbers of the parameters in which a value may be linear, and update ``nonlinear``.
 
-        The value is jointly linear in those returned parameters that are not in ``nonlinear``. If both factors of a
-        product have such parameters, those of the factor with fewer are added to ``nonlinear``.
+        Once the parameters in ``nonlinear`` are removed from the returned ones, the value is linear in all that remain
+        together. If both factors of a product have such parameters, those of the factor with fewer are added to
+        ``nonlinear``.
         """
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):

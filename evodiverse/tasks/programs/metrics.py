@@ -97,8 +97,8 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     * ``best_sum`` is the largest sum. ``strict_sum`` is the largest sum after the radii are lowered until no circles
       overlap and none crosses a wall. ``top100_sum`` is the mean of the 100 largest sums (of all, if there are fewer).
       Each is 0 if no packing is valid.
-    * ``pool_origin`` lists for each pool what percentage of the 100 packings with the largest sums it proposed. The
-      initial programs belong to no pool.
+    * ``pool_origin`` lists a percentage for each pool: how many of the 100 packings with the largest sums come from
+      programs that were proposed for this pool. The initial programs belong to no pool.
     * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
       ``pool_diversity`` lists the diversity of each final pool, cold to hot. ``run_diversity`` is the diversity of all
       valid programs of the run (paper, table ``mh_ablation_algo``).

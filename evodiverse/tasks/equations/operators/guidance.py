@@ -1,8 +1,9 @@
 """Suggestions from the data, without any fit: which factors would explain most of what an equation leaves unexplained.
 
-Only some of the fitted rows are used. The constants of factors lie on a grid, and only the coefficients of terms are
-free, so that the gain from adding a factor to a sum of terms has a closed form. This gain is computed for hundreds of
-factors at once (orthogonal matching pursuit; Pati, Rezaiifar and Krishnaprasad 1993).
+Only some of the fitted rows are used. An equation is treated as a sum of terms with free coefficients, and the
+constants inside factors are taken from a grid. How much the error decreases with a further term therefore has a closed
+form. It is computed for hundreds of factors at once (orthogonal matching pursuit; Pati, Rezaiifar and Krishnaprasad
+1993).
 """
 
 from collections.abc import Callable, Sequence

@@ -83,7 +83,7 @@ class GuidedEdits:
         Args:
             tree: The tree of the equation.
             params: The fitted parameters of the equation.
-            rng: The random generator, from which any number of values is drawn.
+            rng: The random generator. How many values are drawn from it depends on the data.
         """
         kind = pick(GUIDED.items(), rng)
         return self._edits[kind](tree, params, rng), f"guided_{kind}"
@@ -113,7 +113,7 @@ class GuidedEdits:
         Args:
             first: The number of the new parameter.
             others: The ``(n,)`` values of each of the other terms.
-            rng: The random generator, from which any number of values is drawn.
+            rng: The random generator. How many values are drawn from it depends on the data.
         """
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):

@@ -136,7 +136,7 @@ def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
     """Return the content of a built-in set, and what is wrong with its name.
 
     Args:
-        key: The key that names the set, for error messages.
+        key: The configuration key whose value is the name of the set; error messages show it.
         name: The name of the set. For None or an unknown name, the content is empty.
     """
     if name is None or (isinstance(name, str) and name in SETS):

@@ -224,7 +224,7 @@ class Formula(Component):
         return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
 
     def describe(self) -> str:
-        """Return the formula that molecules are compared with."""
+        """Say, for the prompt, how close molecules should come to which molecular formula."""
         return f"closeness to the molecular formula {self.formula}"
 
 

@@ -1,4 +1,4 @@
-"""The built-in task of points at nearly equal distances."""
+"""The built-in task that places points so that their distances differ as little as possible."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -39,8 +39,8 @@ class Seed(NamedTuple):
 
     Attributes:
         path: The path of the part of the syntax tree to replace.
-        make: A function that returns the new part, given the number drawn as the new seed. The part is an expression
-            or, for a generator without a seed, the list of arguments with which it is made.
+        make: A function that takes the new seed and returns the new part. For a call that creates a generator without
+            a seed, the part is the list of the call's arguments; otherwise, it is an expression.
     """
 
     path: Path
