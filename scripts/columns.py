@@ -18,13 +18,15 @@ from evodiverse.tasks.programs.points import evaluator as points
 INTRODUCTION = """\
 # Columns of the log
 
-The columns of all datasets that a run writes, and the keys of its `run.json`. `make docs` generates this page from
-the code that writes the logs. [The run directory](log.md) explains where the files are and how to read them.
+This page lists the columns of all datasets that a run writes, and the keys of its `run.json`. `make docs` generates
+the page from the code that writes the logs. [The run directory](log.md) explains where the files are and how to read
+them.
 
 A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
-oracle call that evaluated them (`call`). A column without an entry under *null* has a value in every row. The
-columns listed after *Key* identify a row. Two runs have the same log if, after sorting the rows by these columns, all
-columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
+oracle call that evaluated them (`call`). The entry under *null* says in which rows a column has no value. A column
+without such an entry has a value in every row. The columns listed after *Key* identify a row. Two runs have the same
+log if, after sorting the rows by these columns, all columns but `seconds`, `cached`, `cost_usd` and `retries` are
+equal.
 """
 
 OWN = """
@@ -33,8 +35,8 @@ OWN = """
 Each domain adds columns of its own to `evaluations`, after those above. All of them are null for a candidate that was
 not evaluated, and most of them are null for a candidate whose evaluation failed. The entries under *null* list only
 further cases. An evaluator or a domain of your own adds the columns that it declares ([programs](programs.md),
-[domains](domain.md)). Runs of [`evodiverse-baseline`](baselines.md) also have the column `selected`: 1 for the engine's
-own choice, otherwise 0.
+[domains](domain.md)). Runs of [`evodiverse-baseline`](baselines.md), which runs another engine on a problem, also have
+the column `selected`: 1 for the equation that the engine itself chose as its result, otherwise 0.
 """
 
 RECORD = """
@@ -65,7 +67,7 @@ def write_page() -> Iterator[str]:
     for name, dataset in COLUMNS.items():
         yield from write_dataset(name, dataset)
         if name == "evaluations":
-            yield "\nRuns of a method with `method.screen` have two more columns:\n\n"
+            yield "\nRuns with [screening](diverse.md#screening) (`method.screen`) have two more columns:\n\n"
             yield from write_table(FORECAST_COLUMNS)
     yield from write_dataset("docking", DOCKED)
     yield OWN

@@ -93,8 +93,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "outcome": _text(
                 "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
                 "run; if it has a score, it joins the pool for free), `duplicate` (it is already in the pool or among "
-                "the pool's new offspring; with `method.screen`, also if the run has evaluated it before, or if it was "
-                "proposed earlier in the same iteration, for any pool) or `rejected` (not a valid candidate)"
+                "the pool's new offspring; in a run with screening, `method.screen`, a proposal is also a duplicate if "
+                "the run has evaluated it before, or if it was proposed earlier in the same iteration for any pool) or "
+                "`rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the oracle call that was charged, counted from 1 over the whole run; "
@@ -139,7 +140,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         {
             "iteration": _whole("the iteration, counted from 1; 0 is the state before the first"),
             "pool": _POOL,
-            "beta": _number("the inverse temperature β of the pool; `inf` for a pool that keeps the best"),
+            "beta": _number("the inverse temperature β of the pool; `inf` for a pool that keeps the best candidates"),
             "members": Column(CALLS, "the calls of the members, in ascending order"),
         },
     ),
@@ -196,7 +197,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
     ),
     "screened": Dataset(
         "One row for each proposal that got a forecast from the surrogate but was not chosen for evaluation. "
-        "Empty without `method.screen`.",
+        "Empty without screening (`method.screen`).",
         ("iteration", "slot", "pool", "attempt"),
         {
             "iteration": _ITERATION,
@@ -229,9 +230,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cached": _truth("whether the reply came from the reply cache"),
             "retries": _whole("how often the request failed before the reply was bought"),
             "outcome": _text(
-                "what became of the reply: `parsed` (a valid candidate), `no_answer` (proposed nothing, or was cut off "
-                "at `max_tokens`), `invalid` (proposed something that is not valid) or `error` (withheld, for instance "
-                "by a content filter, or the provider refused the prompt)"
+                "what became of the reply: `parsed` (it has a valid candidate), `no_answer` (it proposed nothing, or "
+                "was cut off at `max_tokens`), `invalid` (it proposed something that is not valid) or `error` (it was "
+                "withheld, for instance by a content filter, or the provider refused the prompt)"
             ),
             "prompt": _text("the messages of the request"),
             "reply": _text("the text of the reply", null="the reply was empty"),
@@ -248,7 +249,7 @@ FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
 """Additional columns of ``evaluations`` in a run with ``method.screen``."""
 
 DOCKED: Final = Dataset(
-    "One row for each molecule that `evodiverse-dock` docked; only in runs that were docked.",
+    "One row for each molecule that `evodiverse-dock` docked. Only runs on which this command was used have the dataset.",
     ("key",),
     {
         "key": _text("the key of the molecule in `evaluations`"),

@@ -162,7 +162,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
     "the same four numbers for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` "
-    "(`counted_tokens`, `counted_usd`)",
+    "(`counted_tokens`, `counted_usd`), where a reply of unknown size or price counts as the most that it could have "
+    "cost, if that is known",
     "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
 }
 """The meaning of each key of a record, for ``docs/columns.md``."""

@@ -50,7 +50,7 @@ class Survivors:
 
     rule: str = documented(
         "how survivors are chosen: sample keeps the elites and draws the others by weight; niche does the same, but "
-        "keeps only a few similar candidates; append keeps the best; founders keeps no offspring",
+        "keeps only a few similar candidates; append keeps the best candidates; founders keeps only the initial ones",
         default=MISSING,
         choices=choices.survivor_rules,
     )
@@ -72,8 +72,9 @@ class Swap:
         choices=choices.exchange_rules,
     )
     schedule: str = documented(
-        "which pairs of adjacent rungs exchange candidates: all pairs, or only every second pair, where the pairs with "
-        "even and with odd numbers take turns (even_odd_alternating) or are chosen at random (even_odd_random)",
+        "which pairs of adjacent rungs exchange candidates: all pairs, or every second pair, beginning with the first "
+        "or the second pair; the two beginnings take turns (even_odd_alternating), or one of them is chosen at random "
+        "for each exchange (even_odd_random)",
         default=MISSING,
         choices=choices.schedules,
     )
@@ -119,8 +120,8 @@ class Niche:
         most=1,
     )
     share: list[int] = documented(
-        "maximum number of similar candidates that a pool keeps as long as dissimilar ones are available, for each "
-        "rung, cold first; the last entry applies to all further rungs",
+        "how many candidates that are similar to each other a pool keeps at most, as long as dissimilar ones are "
+        "available; one number for each rung, cold first; the last entry applies to all further rungs",
         default=MISSING,
         unit="candidates",
         least=1,
@@ -151,8 +152,8 @@ class Screen:
         most=1,
     )
     at_most: int = documented(
-        "maximum number of similar proposals that a pool evaluates in an iteration as long as dissimilar ones are "
-        "available",
+        "how many proposals that are similar to each other a pool evaluates at most in an iteration, as long as "
+        "dissimilar ones are available",
         default=2,
         unit="proposals",
         least=1,
@@ -164,7 +165,7 @@ class Method:
     """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
     name: str = documented(
-        "name of the method; a folder in the path of the run has this name, unless the key name is set", default=MISSING
+        "name of the method; a folder in the path of the run has this name, unless you set name=…", default=MISSING
     )
     needs_model: bool = documented("whether the method requires a language model", default=MISSING)
     ladder: list[float] = documented(
@@ -230,7 +231,7 @@ class LlmPool:
         "maximum length of a reply; a truncated reply proposes nothing", default=2048, unit="tokens", least=1
     )
     seed: int | None = documented(
-        "seed from which the seed of each request is drawn; null: not sent", default=None, least=0
+        "seed from which the seed of each request is drawn; null: requests have no seed", default=None, least=0
     )
 
 
@@ -256,12 +257,19 @@ class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
     name: str = documented(
-        "name of the llm option; a folder in the path of the run has this name, unless the key name is set",
+        "name of the llm option; a folder in the path of the run has this name, unless you set name=…",
         default=MISSING,
     )
-    client: str = documented("client that answers the requests", default="none", choices=choices.clients)
+    client: str = documented(
+        "where the replies come from: a provider or server (litellm), a model that EvoDiverse runs (local), or "
+        "only the cache of replies (replay)",
+        default="none",
+        choices=choices.clients,
+    )
     model: str | None = documented("model, as litellm names it: provider/name", default=None)
-    provider: str | None = documented("provider in litellm, for model names without one", default=None)
+    provider: str | None = documented(
+        "provider, as litellm names it; needed only if the model's name does not begin with it", default=None
+    )
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
     fallback: str = documented(
@@ -332,8 +340,8 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = documented(
-        "maximum number of attempts to fill a slot (the place for one offspring); after that, the slot stays empty, or "
-        "the operator that llm.fallback names makes up to as many attempts",
+        "maximum number of attempts to fill a slot (the place for one offspring); if all fail, the slot stays empty, "
+        "unless llm.fallback names an operator, which then has the same number of attempts",
         default=MISSING,
         least=1,
     )
@@ -358,7 +366,7 @@ class Evaluator:
     """The keys of ``evaluator``."""
 
     name: str = documented(
-        "evaluator of the candidates; set by the file that evaluator=… chooses",
+        "how candidates are evaluated; set by the file that evaluator=… chooses",
         default="local",
         changes_log=False,
         choices=choices.evaluators,
@@ -408,7 +416,8 @@ class Sandbox:
     """The keys of ``sandbox``: where untrusted programs run."""
 
     require: str = documented(
-        "required kernel protection: available uses what the kernel offers, strict refuses to run unless it offers all",
+        "which protection from untrusted programs and equations the kernel must offer: available uses what it offers, "
+        "strict refuses to run unless it offers all",
         default="available",
         changes_log=False,
         choices=REQUIREMENTS,

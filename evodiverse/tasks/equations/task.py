@@ -38,13 +38,16 @@ _NOT_FINITE: Final = (
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "mse": OwnColumn(
         float,
-        "mean squared error on the rows that are fitted; `score` is the negative of this error",
+        "mean squared error on the rows to which the equation is fitted; `score` is the negative of this error",
         "variance of the training target; with `task.data.normalize=none`, squared unit of the target",
     ),
-    "nmse_train": OwnColumn(float, "mean squared error on the rows that are fitted", "variance of the training target"),
+    "nmse_train": OwnColumn(
+        float, "mean squared error on the rows to which the equation is fitted", "variance of the training target"
+    ),
     "nmse_held": OwnColumn(
         float,
-        "mean squared error on the training rows that are held back",
+        "mean squared error on the training rows that are held back (`task.data.hold_back`), to which the equation is "
+        "not fitted",
         "variance of the training target",
         "no rows are held back, or a prediction is not a finite number",
     ),
@@ -54,8 +57,8 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
         float,
-        "mean squared error on the held-out data in the domain of the training inputs, with the parameters fitted on "
-        "the training data",
+        "mean squared error on the held-out data (test data that the search never uses) in the domain of the training "
+        "inputs, with the parameters fitted on the training data",
         "variance of these data",
         _NOT_FINITE,
     ),

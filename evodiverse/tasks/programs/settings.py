@@ -61,7 +61,7 @@ class ProgramSettings:
         most=MAX_CIRCLES,
     )
     reference: float | None = documented(
-        "value that scores 1; in the task circle_packing, with 26 circles, this is a sum of radii of 2.635",
+        "result that scores 1; in the task circle_packing, with 26 circles, this is a sum of radii of 2.635",
         default=None,
         least=MIN_REFERENCE,
         most=MAX_REFERENCE,
