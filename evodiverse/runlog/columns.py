@@ -249,7 +249,7 @@ FORECAST_COLUMNS: Final[Mapping[str, Column]] = {
 """Additional columns of ``evaluations`` in a run with ``method.screen``."""
 
 DOCKED: Final = Dataset(
-    "One row for each molecule that `evodiverse-dock` docked. Only runs on which this command was used have the dataset.",
+    "One row for each molecule that `evodiverse-dock` docked; missing if this command was never used on the run.",
     ("key",),
     {
         "key": _text("the key of the molecule in `evaluations`"),
