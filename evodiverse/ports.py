@@ -229,7 +229,8 @@ class Measurable(Protocol):
 class Evaluator(Protocol):
     """Evaluates new hypotheses, on this machine or elsewhere.
 
-    In each round, the run makes proposals for all pools together, and then calls this with all that need an evaluation.
+    In each round, the run makes proposals for all pools together. It then calls `evaluate` once, with all hypotheses
+    that need an evaluation.
     """
 
     def evaluate(
@@ -354,9 +355,9 @@ class Journal(Protocol):
     """
 
     def append(self, records: Sequence[Mapping[str, object]]) -> None:
-        """Add evaluations, as `evodiverse.runner.rows.journal_record` writes them.
+        """Add the records of evaluations, as `evodiverse.runner.rows.journal_record` returns them.
 
-        Once this returns, they survive the death of the process.
+        Once this returns, the records survive the death of the process.
         """
 
     def read(self) -> list[dict[str, Any]]:
@@ -491,7 +492,7 @@ class Display(AbstractContextManager["Display"], Protocol):
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
         """Tell the display that the run has advanced.
 
-        The run calls this often. A call of ``snapshot`` takes time, so the display calls it only when it redraws.
+        The run calls this often. Calling ``snapshot`` takes time, so the display calls it only when it redraws.
         """
 
     def finish(self, snapshot: Snapshot) -> None:
@@ -520,13 +521,13 @@ class Tracker(Protocol):
     raises an exception, the run prints a warning and continues without the tracker.
 
     Attributes:
-        place: The address of the service. A run has a separate name at each address.
+        place: The address of the service. The same run may have a different name in each service.
     """
 
     place: str
 
     def begin(self, run: TrackedRun) -> str:
-        """Create the tracked run or continue the existing one, and return its name at the service.
+        """Create the tracked run or continue the existing one, and return the name by which the service knows it.
 
         The run stores the name, and passes it as `TrackedRun.name` when it is resumed.
         """
@@ -613,11 +614,11 @@ class Subject:
         problem: The name of the problem; None if the task has only one. Methods are compared on the same problems.
         group: The group that the problem belongs to; None if it is in no group. Tables aggregate over each group.
         fit: How candidates are fitted, if tables have separate rows for each way of fitting; otherwise None.
-        keys: The beginnings of the keys of the settings that define the problem, such as ``task.problem``. Tables do
-            not treat these settings as changes to the task or method.
-        counts_proposals: Whether the paper seems to state its budget for this problem in proposals of the model instead
-            of evaluations. A run follows such a budget if ``budget.llm_calls`` equals ``budget.oracle_calls``. Tables
-            then do not treat ``budget.llm_calls`` as a changed setting.
+        keys: Prefixes of the keys of the settings that define the problem, such as ``task.problem``. Tables do not
+            treat these settings as changes to the task or method.
+        counts_proposals: Whether the paper's budget for this problem seems to count the model's proposals instead of
+            evaluations. If so, a run may also limit the proposals, by setting ``budget.llm_calls`` to the value of
+            ``budget.oracle_calls``. Tables do not count this value of ``budget.llm_calls`` as a changed setting.
     """
 
     problem: str | None = None
@@ -649,14 +650,17 @@ class Metrics(Protocol):
 
     @property
     def columns(self) -> Mapping[str, type]:
-        """The domain's columns of ``evaluations`` that `measure` reads, with their types, float or str.
+        """The type (float or str) of each column that `measure` reads, by name.
 
-        A log may lack some of them.
+        These are columns that the domain adds to the dataset ``evaluations`` of the log. A log may lack some of them.
         """
 
     @property
     def targets(self) -> Sequence[float]:
-        """The target scores. For each, EvoDiverse adds a metric: the number of the first call that reached it."""
+        """The target scores.
+
+        For each target, EvoDiverse adds a metric: the number of the first oracle call whose score reached the target.
+        """
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -668,7 +672,7 @@ class Metrics(Protocol):
 
     @property
     def subject(self) -> Subject:
-        """The problem of the runs."""
+        """The problem that the measured runs searched."""
 
     def measure(self, log: "Log", tools: Tools) -> Measurement:
         """Return the metrics of a complete run, by name. EvoDiverse adds those that are common to all domains.
@@ -723,7 +727,7 @@ class Drawable(Protocol):
         Columns of type str are only for `portray`; those of type float are also shown in the table of candidates.
 
         Args:
-            settings: The flat settings of the run, such as ``task.problem``.
+            settings: The settings of the run, by dotted key, such as ``task.problem``.
         """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:

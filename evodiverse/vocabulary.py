@@ -60,10 +60,14 @@ class Stream(NamedTuple):
 class Outcome(StrEnum):
     """How an attempt at an offspring ended (the column ``outcome`` of ``evaluations``).
 
-    The proposal was *evaluated* (new; an oracle call), *reused* (evaluated earlier in the run, but not in the pool),
-    a *duplicate* (already in the pool or among its new offspring) or *rejected* (not valid). If a surrogate model
-    screens the proposals (``method.screen``), no evaluation is reused: a proposal that was evaluated earlier in the run
-    is a duplicate.
+    * *evaluated*: The proposal is new in the run, and its evaluation is charged as an oracle call.
+    * *reused*: The proposal was evaluated earlier in the run, but is new to the pool. It joins the pool without another
+      oracle call if it has a score.
+    * *duplicate*: The proposal is already in the pool or among the pool's new offspring.
+    * *rejected*: The proposal is not valid.
+
+    If a surrogate model screens the proposals (``method.screen``), no evaluation is reused: a proposal that was
+    evaluated earlier in the run is a duplicate.
     """
 
     EVALUATED = "evaluated"
@@ -183,7 +187,8 @@ class Request:
         pool: The pool whose slot it fills.
         slot: The number of the slot (the place of one offspring) in the pool, counted from 0.
         attempt: The number of the attempt at this slot, counted from 1.
-        parents: The parents, at least one, all distinct. An initial candidate, which no operator makes, has none.
+        parents: The parents, all distinct. A request that an operator gets has at least one. Only the request that
+            stands for an initial candidate, which is made without an operator, has none.
         prompt: Which prompt a language model is given.
         stream: The source of all randomness of the operator.
         best: The best member of the pool that the parents come from; None for an initial candidate.
@@ -244,7 +249,12 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A model, by its name in the log, and how it samples. Each pool has one sampler."""
+    """A language model and its sampling parameters. Each pool has one sampler.
+
+    Attributes:
+        model: The name of the model, as it appears in the log.
+        decoding: The sampling parameters.
+    """
 
     model: str
     decoding: Decoding

@@ -264,7 +264,10 @@ def _draw_best(attempts: Columns) -> list[RenderableType]:
 
 
 def _abridge(genotype: str | None) -> str | None:
-    """Return the return statement of a function whose body has no other statement; otherwise the genotype itself."""
+    """Shorten the genotype of a candidate if it is a function whose body is a single line with a ``return`` statement.
+
+    The result is then this line. Any other genotype is returned unchanged.
+    """
     lines = [line for line in (genotype or "").splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 

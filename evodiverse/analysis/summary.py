@@ -130,7 +130,10 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
 
 
 def xi_curve(log: Log) -> list[float]:
-    """Return the powering factor ξ at the first exchange and after each exchange; empty if the swap rule has no ξ."""
+    """Return the powering factor ξ: first its value in the first exchange, then its value after each exchange.
+
+    The list is empty if the swap rule has no ξ, or if no exchange has taken place yet.
+    """
     after = dict(zip(log.adaptation["iteration"], log.adaptation["xi"], strict=True))
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 

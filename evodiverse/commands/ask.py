@@ -18,7 +18,10 @@ examples:
 
 
 def main() -> int:
-    """Write the candidates and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Write a CSV file of the candidates that a run wants evaluated, and return the exit code.
+
+    The exit codes are 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
+    """
     parser = argparse.ArgumentParser(
         "evodiverse-ask",
         description=__doc__,

@@ -68,7 +68,7 @@ def _describe_complete(path: Path) -> str | None:
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:
-    """Return the genotypes of the candidates that a run asked for most recently, by their keys."""
+    """Return the genotypes of the candidates whose scores a run is waiting for, by the keys of the candidates."""
     try:
         _, lines = _parse(read_text_input(path / ASKED, TEXT_BYTES, "utf-8"))
         return {line["key"]: line["genotype"] for _, line in lines}
@@ -77,7 +77,7 @@ def _read_asked(path: Path) -> Mapping[str, str]:
 
 
 def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return the lines of a CSV file of scores, each as its number in the file and its cells by column.
+    """Return the line number and the cells by column of each line in a CSV file of scores.
 
     Raises:
         InputError: The file cannot be read, or a column is missing.
@@ -96,7 +96,7 @@ def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
 
 
 def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Return the columns of a CSV text and its lines, each as its number in the text and its cells by column."""
+    """Return the column names of a CSV text, and the line number and the cells by column of each line."""
     reader = csv.DictReader(io.StringIO(text))
     columns = list(reader.fieldnames or ())
     lines = [(reader.line_num, {name: line.get(name) or "" for name in columns}) for line in reader]
@@ -107,8 +107,8 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     """Add the scores to the journal, where the run finds them. Lines with an empty score are skipped.
 
     Raises:
-        InputError: The task does not accept scores, or a line names no candidate that was asked for, or has no valid
-            score; the message lists all such lines.
+        InputError: The task does not accept scores, or some lines are invalid; the message lists all of these. A line
+            is invalid if it names no candidate whose score the run asked for, or if it has no valid score.
     """
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
@@ -144,7 +144,7 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
             its score.
 
     Raises:
-        InputError: The line names no candidate, or one that the run did not ask for.
+        InputError: The line names no candidate, or one whose score the run did not ask for.
     """
     name = next(name for name in _NAMES if name in line)
     text = line[name].strip()

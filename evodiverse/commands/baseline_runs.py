@@ -100,7 +100,7 @@ def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
 
 
 def _find_missing(engine: str) -> list[str]:
-    """Return a message about the missing packages of an engine, if any."""
+    """Return one message that names all missing packages of an engine, or an empty list if none is missing."""
     missing = [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]
     return [f"--engine {engine} needs {' and '.join(missing)}; {ENGINES[engine].remedy}"] if missing else []
 
@@ -224,7 +224,10 @@ def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:
 
 
 def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield one line with the errors of the best equation, and one for the equation that the engine chose."""
+    """Yield one line about the equation with the highest score, and one about the equation that the engine chose.
+
+    Each line gives the normalized mean squared errors (NMSE). An equation without a score gets no line.
+    """
     good = [row for row in rows if row["score"] is not None]
     best = max(good, key=lambda row: row["score"], default=None)
     selected = next((row for row in good if row["selected"]), None)

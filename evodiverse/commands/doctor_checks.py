@@ -136,7 +136,7 @@ def check_machine() -> Iterator[Finding]:
 
 
 def check_sandbox() -> Iterator[Finding]:
-    """Yield findings about the kernel's confinement, and about what a real program could do in the sandbox."""
+    """Yield findings about the kernel's confinement, and about what a test program can do in the sandbox."""
     from evodiverse.sandbox.confinement import find_gaps
     from evodiverse.sandbox.namespaces import can_mount
     from evodiverse.sandbox.processes import ProcessSandbox

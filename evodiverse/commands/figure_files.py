@@ -141,8 +141,8 @@ def _draw_all(
         errors: The list to which errors are added.
 
     Returns:
-        The index entries of the figures; the contents of the files, by name; and the name of the files of each picture,
-        without suffix, by the name of the picture.
+        Three values: the index entries of the figures, the contents of the files by file name, and a mapping from the
+        name of each picture to the name of its files without the suffix.
     """
     entries: list[Entry] = []
     contents: dict[str, bytes] = {}
@@ -165,7 +165,7 @@ def _draw_all(
 
 
 def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
-    """Return the pictures of a figure; if finding them fails, add the error to ``errors`` and return none."""
+    """Return the pictures of a figure. If finding them fails, add the error to ``errors`` and return no pictures."""
     try:
         return [*kind.find(results, context)]
     except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)

@@ -1,4 +1,4 @@
-"""The page that ``evodiverse --help`` prints, which does not need Hydra."""
+"""The page that ``evodiverse --help`` prints. It is made without Hydra, which is slow to import."""
 
 import re
 from argparse import ArgumentParser
@@ -15,7 +15,7 @@ _INDENT, _NAME_WIDTH, _TEXT_WIDTH = " " * 4, 14, 36
 
 
 def help_page(arguments: Sequence[str]) -> str:
-    """Return the help page, which lists the user's own options below the published ones of each group.
+    """Return the help page. In each group, it lists the user's own options below those that come with EvoDiverse.
 
     Args:
         arguments: The arguments of the command; ``--config-dir`` names the folder of the user's own options.

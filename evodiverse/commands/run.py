@@ -1,4 +1,4 @@
-"""The command ``evodiverse``, which composes and validates a configuration, and then builds and runs it."""
+"""The command ``evodiverse``, which composes and validates a configuration, and then starts the run."""
 
 import os
 import shlex
@@ -66,7 +66,8 @@ def main() -> None:
 def _start(arguments: Sequence[str]) -> int | None:
     """Start a run or a sweep, or print what an option such as ``--cfg`` asks for, and return the exit code.
 
-    A single run uses `hydra.main` only with options such as ``--config-path``, because `hydra.main` composes twice.
+    A single run uses `hydra.main` only with options such as ``--config-path``, because `hydra.main` composes the
+    configuration twice, which takes time.
     """
     parsed = get_args_parser().parse_args(list(arguments))
     is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
@@ -85,7 +86,10 @@ def _start(arguments: Sequence[str]) -> int | None:
 
 
 def _prepare() -> None:
-    """Prepare this process once; `_run` calls this too, since the processes of a launcher never call `main`."""
+    """Set up threads, signals, logging and standard output, once per process.
+
+    `_run` calls this too, since the processes of a launcher never call `main`.
+    """
     if os.getpid() not in _prepared:
         _prepared.add(os.getpid())
         cap_threads()

@@ -13,7 +13,7 @@ in any order and in several files. The run continues when it has all scores."""
 
 
 def main() -> int:
-    """Pass on the scores and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
+    """Pass the scores on to a run and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     parser = argparse.ArgumentParser(
         "evodiverse-tell",
         description=__doc__,

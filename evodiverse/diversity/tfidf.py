@@ -25,8 +25,8 @@ def find_tokens(source: str) -> tuple[str, ...]:
     numbers and strings therefore make no difference, and neither does the version of Python's tokenizer.
 
     A name is normalized as Python does it (NFKC), and a dotted name counts as its parts. A string is a single token and
-    is not split into words, since it may be the name of an algorithm. A keyword or an operator counts as its syntax
-    node, such as ``<For>`` or ``<Add>``.
+    is not split into words, since it may be the name of an algorithm. The token of a keyword or an operator is the name
+    of its syntax node, such as ``<For>`` or ``<Add>``.
 
     Returns:
         The tokens, in no meaningful order; empty for a program without statements.
@@ -103,10 +103,10 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
 
 
 def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -> Diversity:
-    """Return the TF-IDF diversity of programs, overall and of each pool (paper, "Detailed Diversity Metrics").
+    """Return the mean pairwise cosine distance of TF-IDF vectors of programs (paper, "Detailed Diversity Metrics").
 
-    The weights come from all programs together, so the values of the pools are comparable with each other and with the
-    overall value.
+    There is one mean over all programs, and one for each pool. The weights come from all programs together, so the
+    values of the pools are comparable with each other and with the overall value.
 
     Args:
         programs: ``(n,)`` sources. A program that is in several pools is listed once.

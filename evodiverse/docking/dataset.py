@@ -70,7 +70,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
         results: The result of each molecule by its key. The rows of the dataset are written in this order.
 
     Raises:
-        InputError: Another process writes to the run, or ``docking/`` is a link.
+        InputError: Another process is writing to the run, the run's folder is not writable, or ``docking/`` is a link.
         ServiceError: The disk is full or no longer available.
     """
     folder = run.path / DOCKING

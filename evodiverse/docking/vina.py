@@ -60,7 +60,8 @@ def dock(job: Job) -> Docked:
 def embed(smiles: str, seed: int) -> Chem.Mol:
     """Return a molecule with hydrogens and a conformer from ETKDGv3, relaxed with MMFF94 if that covers all its atoms.
 
-    Charges are those of the SMILES. If the SMILES leaves a stereocenter open, the seed decides its configuration.
+    Charges are those of the SMILES. For a stereocenter that the SMILES leaves unspecified, the seed decides the
+    configuration.
 
     Raises:
         LigandError: RDKit finds no conformer.

@@ -1,6 +1,7 @@
 """Figures ``diagnostic_*``: the powering factor ξ and the swap acceptance rate in each exchange of a run.
 
-An exchange takes place every few iterations. It attempts swaps of candidates between neighboring pools.
+An exchange takes place every few iterations. It attempts swaps of candidates between neighboring pools. The powering
+factor ξ multiplies the inverse temperatures β of the pools: the larger ξ is, the fewer swaps are accepted.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +41,10 @@ _LINES: Final = (("#009e73", "-", "o"), ("#0072b2", (0, (4, 1.5)), "s"), ("#d55e
 def find_diagnostics(
     name: str, kind: str, panel_of: Callable[[Result], str], results: Sequence[Result], _: Context
 ) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`) and method, for the methods whose swaps depend on ξ.
+    """Yield one figure per group of runs (see `group_runs`) and method.
+
+    Runs without swaps are left out, and so are runs whose swaps do not depend on the powering factor ξ. The larger ξ
+    is, the fewer swaps are accepted.
 
     Args:
         name: The name of the figure.

@@ -1,4 +1,7 @@
-"""Figure ``diverse_molecules``: drawings of the diverse top 10 of the best run on each target."""
+"""Figure ``diverse_molecules``: drawings of the diversity-aware top 10 of the best run on each target.
+
+The diversity-aware top 10 holds up to ten molecules with high scores that are not too similar to each other.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -47,7 +50,8 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
 def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
     """Return the SMILES and scores of the diversity-aware top 10 of the final pools, best first.
 
-    The mean of these scores is the metric ``diverse_top10`` of the tables.
+    The diversity-aware top 10 holds up to ten molecules with high scores that are not too similar to each other (see
+    `select_diverse`). The mean of these scores is the metric ``diverse_top10`` of the tables.
 
     Raises:
         InputError: The log is damaged.

@@ -13,7 +13,7 @@ _MARKUP = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the page says about a figure.
+    """What the index page (``README.md``) and the terminal show about a figure.
 
     Attributes:
         kind: The kind of figure.
@@ -78,7 +78,7 @@ def _plain(text: str) -> str:
 
 
 def to_lines(entries: Sequence[Entry]) -> list[str]:
-    """Return lines for a terminal: one per figure, followed by the missing runs and the commands that make them."""
+    """Return lines for a terminal: for each figure, its state, its missing runs and the commands that make the runs."""
     lines = []
     for entry in entries:
         drawn = f"{len(entry.pictures)} drawn" if entry.pictures else entry.needs or "no runs for it yet"

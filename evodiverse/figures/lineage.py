@@ -101,7 +101,10 @@ def trace(log: Log) -> Lineage:
 
 
 def draw(best: Result) -> Figure:
-    """Return a figure of the ancestors, with scores against calls."""
+    """Return a figure with the ten best candidates of a run and all their ancestors, as scores against oracle calls.
+
+    For equations, the figure shows errors instead of scores.
+    """
     log = read_log(best.run, find_metrics(best.run).columns)
     lineage = trace(log)
     is_error = best.kind == _EQUATIONS

@@ -27,7 +27,7 @@ def record_bands(
     """Return, by method, the mean over runs of the best value so far, with its interval, as a curve over oracle calls.
 
     A run sets a record when a value is better than all earlier ones; the record holds until the next one. The methods
-    are in the order of legends. Methods without records are left out.
+    are sorted as in the legends of figures (see `order_methods`). Methods without records are left out.
 
     Args:
         results: The runs, at least one.
@@ -51,7 +51,8 @@ def record_bands(
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
     """Return, by method, the mean over runs of a curve with one value per iteration, with its interval.
 
-    The methods are in the order of legends. Methods without the curve named ``name`` are left out.
+    The methods are sorted as in the legends of figures (see `order_methods`). Methods without the curve named ``name``
+    are left out.
     """
     return {
         method: make_iteration_band([(numbers(curve(run, "calls")), curve(run, name)) for run in some])
@@ -97,7 +98,9 @@ def draw_bands(
 
 
 def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float | None = None, most: float | None = None) -> None:
-    """Make the vertical axis span all lines and the nearby parts of their bands.
+    """Make the vertical axis span all lines, with a margin above and below.
+
+    Parts of bands outside this range are cut off.
 
     Args:
         axes: The panel.

@@ -121,7 +121,7 @@ def name_of(task: str) -> str:
 
 
 def caption_of(results: Sequence[Result]) -> str:
-    """Return the sentences of a caption about the runs and the bands."""
+    """Return the part of a caption that describes the runs and explains the bands."""
     per_target = "; ".join(
         f"{name_of(target)}: {describe_runs(some)}" for target in TARGETS if (some := of_target(results, target))
     )

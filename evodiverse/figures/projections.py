@@ -67,9 +67,9 @@ def _read(result: Result) -> Members:
 
 
 def project_pca(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` first two principal components of ``(n, d)`` vectors.
+    """Return the ``(n, 2)`` coordinates of ``(n, d)`` vectors along their first two principal components.
 
-    The sign of each component is chosen so that its entry with the largest absolute value is positive.
+    The sign of each column is chosen so that the coordinate with the largest absolute value in it is positive.
     """
     dense = _dense(vectors)
     centered = dense - dense.mean(axis=0)

@@ -27,8 +27,9 @@ class Wanted:
         sciences: For equations, the sciences, such as "physics"; all problems of each are wanted. A single None for
             other tasks.
         fit: The value of ``task.fit`` for the paper's runs on equations; None for other tasks.
-        domain: The package of the task's domain, which determines how a command line selects the problems of a
-            science; None for tasks with a single problem.
+        domain: The Python package of the task's domain, such as ``evodiverse.tasks.equations``. If runs of a
+            baseline are missing, EvoDiverse prints the command that makes them. The domain provides the part of the
+            command that selects the problems of ``sciences``. None for tasks with a single problem.
         engines: The names of the baselines that are wanted in addition: other programs, such as PySR.
     """
 
@@ -85,8 +86,8 @@ class FigureKind:
     Attributes:
         name: The name of the figure for ``--only``, and the prefix of the names of its files.
         title: The title of the figure.
-        find: A function that is called at most once, with the runs that count and the `Context`, and yields the
-            pictures that can be drawn from these runs.
+        find: A function that yields the pictures that can be drawn. It is called at most once, with the runs that
+            count (see ``takes_all``) and the `Context`.
         label: The label of the figure in the paper's LaTeX; None for our own.
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command that makes runs for a figure of our own; None for a figure of the paper.

@@ -1,4 +1,8 @@
-"""Figure ``round_trips``: trips of candidates between pools, and how many of the best are from the hottest pool."""
+"""Figure ``round_trips``: the trips of candidates between pools, and the origin of the best candidates.
+
+The left panel shows how often swaps took a candidate from the coldest pool to the hottest and back. The right panel
+shows how many of the ten best candidates in the final pools were proposed in the hottest pool or descend from it.
+"""
 
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -51,9 +51,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return, for each science, the runs on the problems on which every method has runs.
+    """Return the runs on those problems for which all methods have runs, science by science.
 
-    A method without any runs on a science does not count there.
+    A method that has no runs on a science is ignored for that science.
     """
     kept = []
     for science in sciences_of(results):

@@ -130,7 +130,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def show_power(value: float, _: object = None) -> str:
-    """Return a power of ten as text with a superscript exponent; an empty text for 0 and below.
+    """Return a power of ten as text with a superscript exponent, or an empty string for 0 and below.
 
     matplotlib calls this function for each tick, with its value and its index.
     """
@@ -185,7 +185,7 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size, in inches; its layout makes room for all its parts."""
+    """Return an empty figure of this size, in inches, with matplotlib's constrained layout."""
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -23,7 +23,7 @@ _LEAST: Final = 1e-16
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """The metric that heat maps show for one kind of runs, such as runs on molecules.
+    """The metric that heat maps show for one kind of run, such as runs on molecules.
 
     Attributes:
         metric: The name of the metric.

@@ -74,7 +74,9 @@ def lock(descriptor: int, *, waits: bool) -> bool:
 
 
 def refuse_link(path: Path) -> None:
-    """Refuse a path that is a link, since a link in a folder from elsewhere could lead out of that folder.
+    """Refuse a path that is a link.
+
+    If somebody else made the folder that contains the path, writing through a link could change files elsewhere.
 
     Raises:
         InputError: The path is a link.

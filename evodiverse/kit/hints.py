@@ -85,7 +85,8 @@ def wrong_type(key: str, expected: str, value: object) -> str:
 def first_line(error: BaseException) -> str:
     """Return the first informative line of an error's message, or the name of its class if the message is empty.
 
-    Leading lines that end in a colon are joined with the line after them. An error in YAML is given with its place.
+    Leading lines that end in a colon are joined with the line after them. For an error in YAML, the result starts with
+    the file, line and column of the error.
     """
     if isinstance(error, MarkedYAMLError) and error.problem_mark is not None:
         mark = error.problem_mark

@@ -45,7 +45,9 @@ def write_listed(
 
 
 def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, str]:
-    """Return the SHA-256 of each file that the last call wrote, by name, without names for which ``is_ours`` is false.
+    """Return the SHA-256 of each file that the last call of `write_listed` listed, by name.
+
+    Names that contain a folder and names for which ``is_ours`` is false are left out.
 
     Raises:
         InputError: The list is damaged.

@@ -1,4 +1,4 @@
-"""The columns that a domain adds to ``evaluations``, each defined together with its description."""
+"""The columns that a domain adds to the log's dataset ``evaluations``, each defined together with its description."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

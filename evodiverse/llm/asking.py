@@ -99,7 +99,7 @@ class Asking:
         return reply
 
     async def _ask(self, query: Query) -> Reply | None:
-        """Return the reply to one query, or None if the batch was stopped before it arrived."""
+        """Return the reply to one query, or None if the batch was stopped before the reply arrived."""
         async with self._gate:  # also held while waiting to retry, so that a failing provider gets fewer queries
             failures = 0
             while not self._stop.is_set():

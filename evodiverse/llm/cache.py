@@ -51,7 +51,7 @@ class Bought(NamedTuple):
 
 @lru_cache(maxsize=_KEYS_AT_HAND)
 def query_key(query: Query) -> bytes:
-    """Return the key of a query in the cache: the SHA-256 of its model, messages, decoding and random stream."""
+    """Return the cache key of a query: the SHA-256 of its model, messages, sampling settings and random stream."""
     parts = [query.model, query.messages, asdict(query.decoding), query.stream]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).digest()
 
@@ -285,7 +285,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 
 def _encode(bought: Bought) -> bytes:
-    """Return a reply as compressed JSON, whose checksum reveals damage."""
+    """Return a reply and its price as JSON compressed with zlib, which adds a checksum that reveals damage."""
     content = {"reply": asdict(replace(bought.reply, cached=True)), "price": bought.price}
     return zlib.compress(json.dumps(content).encode())
 

@@ -33,7 +33,7 @@ def drop_impossible_counts(body: bytes) -> bytes:
 
 
 def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object without impossible counts."""
+    """Return a JSON object without its impossible token counts, as `drop_impossible_counts` defines them."""
     kept: dict[str, Any] = {}
     for name, value in entries.items():
         if name in _USAGE_NAMES and value is not None:
@@ -48,7 +48,8 @@ def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
 def _usable_usage(usage: Any) -> dict[str, Any]:
     """Return a provider's usage report without values that litellm rejects.
 
-    Objects within it then hold only counts and further objects. The result is empty if the report is not an object.
+    JSON objects nested in the report keep only valid token counts, and objects whose names end in ``details``. If the
+    report itself is not a JSON object, the result is empty.
     """
     if not isinstance(usage, dict):
         return {}

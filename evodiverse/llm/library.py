@@ -1,4 +1,7 @@
-"""litellm, loaded only when a model is used, without log output or network access of its own."""
+"""The import of litellm, which happens only when a model is used.
+
+litellm is set up so that it writes no log output, and sends nothing over the network except queries to models.
+"""
 
 import functools
 import logging
@@ -9,9 +12,10 @@ from types import ModuleType
 
 @functools.cache
 def load_litellm() -> ModuleType:
-    """Import litellm, which takes seconds, with its built-in price map, no banner, and no silently dropped parameters.
+    """Import litellm and configure it. The first call takes seconds.
 
-    Its requests and responses follow the rules of `evodiverse.llm.transfer`.
+    litellm then uses its built-in price map instead of downloading one, prints no banner, and drops no parameter
+    silently. Its requests and responses follow the rules of `evodiverse.llm.transfer`.
     """
     from evodiverse.llm.transfer import watch_httpx  # not at the top: a run without a model does not need httpx
 

@@ -1,4 +1,4 @@
-"""The frozen settings of a language model."""
+"""The settings of a run's language models, which cannot change during the run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 litellm and the libraries it uses create HTTP clients in many places and reuse them, but every request passes through
 `httpx.AsyncClient.send`. `watch_httpx` replaces that method with one that enforces the rules, but only for requests
-sent within `watched`.
+sent inside the context manager `watched`.
 """
 
 import functools
@@ -39,7 +39,8 @@ _GZIP = 16 + zlib.MAX_WBITS
 class Transfer:
     """The requests and responses of one query.
 
-    Once `watch_httpx` has been called, each request and response within `watched` passes through the methods below.
+    Once `watch_httpx` has been called, the methods below process each request that is sent inside the context manager
+    `watched`, and the response to it.
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
@@ -85,9 +86,9 @@ class Transfer:
             is_error: Whether the answer reports an error.
 
         Raises:
-            TransientError: The body of a reply is longer than `MAX_BODY_BYTES`, before or after decompression, or any
-                body has an encoding other than gzip or cannot be decompressed. Such an answer may come from a proxy
-                that fails for a while, so the query is worth sending again.
+            TransientError: The body has an encoding other than gzip, or cannot be decompressed. Or the answer reports
+                no error, and its body is longer than `MAX_BODY_BYTES` before or after decompression. Such an answer may
+                come from a proxy that fails for a while, so the query is worth sending again.
         """
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
@@ -109,8 +110,9 @@ class Transfer:
         """Reject an answer with more JSON syntax than a reply can have, which would keep litellm busy for a minute.
 
         Raises:
-            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` bytes outside of its strings, or more than
-                that many characters in a string that the model did not write, such as the name of the model.
+            TransientError: The answer has more than `MAX_STRUCTURE_BYTES` bytes outside of its strings. Or it contains
+                a string of more than `MAX_STRUCTURE_BYTES` characters that the model did not write, for example in the
+                field with the name of the model.
         """
         without_escapes = body.replace(rb"\\", b"").replace(rb"\"", b"")
         if sum(map(len, without_escapes.split(b'"')[::2])) > MAX_STRUCTURE_BYTES:
@@ -183,9 +185,9 @@ def watched() -> Iterator[Transfer]:
 
 
 def watch_httpx() -> None:
-    """Replace `httpx.AsyncClient.send` with a method that applies the rules of this module within `watched`.
+    """Replace `httpx.AsyncClient.send` with a method that enforces the rules of this module.
 
-    Call this only once.
+    The rules apply only to requests that are sent inside the context manager `watched`. Call this only once.
     """
     send = httpx.AsyncClient.send
 
@@ -210,7 +212,10 @@ def watch_httpx() -> None:
 
 
 async def _replace_body(transfer: Transfer, response: httpx.Response, *, is_read: bool) -> None:
-    """Replace the body of a response with the decompressed one, and read it unless the caller wants a stream."""
+    """Replace the body of a response with the decompressed one.
+
+    With ``is_read``, the whole body is read and checked. Otherwise, the body becomes a stream that the caller reads.
+    """
     encoding = response.headers.pop("content-encoding", "").strip().lower()
     response.headers.pop("content-length", None)
     body = cast("httpx.AsyncByteStream", response.stream)

@@ -1,1 +1,1 @@
-"""HTML pages about runs, which need no network."""
+"""HTML pages about runs. The pages work without a network connection."""

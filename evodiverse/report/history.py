@@ -19,8 +19,8 @@ class History:
     Attributes:
         run: The run that the report is about.
         log: The log so far.
-        domain: The module ``domain`` of the run's domain, which draws the candidates; None if it cannot draw or was not
-            imported.
+        domain: The module ``domain`` of the run's domain, if it was imported and can make drawings of candidates;
+            otherwise None.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
         pools: The columns of ``populations``, by name.
         said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.

@@ -24,8 +24,8 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
     """Write ``report.html`` into the folder of each run, and pages about several runs.
 
     A folder of runs gets an ``index.html`` that lists them. If several run directories are given, all runs are compared
-    on ``comparison.html`` in their common parent folder. Without a comparison, ``report.html`` is not written again for
-    a run for which `is_current` returns true.
+    on ``comparison.html`` in their common parent folder, and every ``report.html`` is written again. Otherwise, a
+    ``report.html`` is left as it is if `is_current` returns true for its run.
 
     Args:
         given: Run directories and folders of runs.

@@ -38,7 +38,7 @@ class Dataset:
     Attributes:
         meaning: The meaning of a row, as sentences in Markdown.
         key: The columns that identify a row; two logs are compared after sorting their rows by them.
-        columns: The columns by name, in the order of the files.
+        columns: The columns by name, in the same order as in the Parquet files.
     """
 
     meaning: str

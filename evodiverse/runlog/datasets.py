@@ -51,9 +51,10 @@ _FITS: Final = {
 
 
 class DatasetReader:
-    """A reader for the parts of one dataset. It adds up their sizes, and refuses more than a run can log.
+    """A reader for the parts of one dataset.
 
-    This bounds its memory use, since the files may come from other sources.
+    The files may come from other people. To bound its memory use, the reader raises an error if the parts together hold
+    more than a run can log.
 
     Args:
         kinds: The columns to read, with their types.

@@ -18,7 +18,7 @@ def read_docking(run: Run) -> dict[str, float | None] | None:
 
     Returns:
         For each molecule's key, its score in kcal/mol (lower is better), or None if the molecule could not be docked.
-        If nothing was docked, or the docking target is not that of the run's task, None replaces the whole dict.
+        If nothing was docked, or the docking target is not that of the run's task, the whole result is None.
 
     Raises:
         InputError: The dataset is damaged.

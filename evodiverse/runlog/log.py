@@ -119,12 +119,12 @@ def calls_by_iteration(log: Log) -> list[int]:
 
 
 def rows(columns: Columns) -> list[Row]:
-    """Return the rows of a dataset that is given by columns."""
+    """Return the rows of the dataset with these columns."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def row_at(columns: Columns, place: int) -> Row:
-    """Return the row at index ``place`` of a dataset that is given by columns."""
+    """Return the row at index ``place`` of the dataset with these columns."""
     return {name: values[place] for name, values in columns.items()}
 
 

@@ -178,7 +178,7 @@ def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
 
 
 def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return the message that a newer EvoDiverse wrote this record, or None if this version can read the log.
+    """Return an error message if a newer EvoDiverse wrote this record and this version cannot read it, else None.
 
     The message has no subject: the caller puts the path of the record in front.
     """

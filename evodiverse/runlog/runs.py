@@ -46,7 +46,7 @@ class Run:
         return self.record.get("overrides")
 
     def without_idle_caps(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the given settings of the run without the `CAPS`, or with them if one of them ended the run.
+        """Return ``settings`` without the `CAPS`, or unchanged if one of the `CAPS` ended the run.
 
         So two runs compare as equal if they differ only in caps that had no effect.
         """
@@ -95,7 +95,7 @@ class Run:
 
         Args:
             dataset: The name of the dataset.
-            names: The columns to read that every run has.
+            names: The columns to read. Every part must have them.
             own: Further columns to read, such as the domain's, each with its type, float or str. A column is None
                 throughout each part that lacks it.
 
@@ -187,7 +187,7 @@ class Survey:
         complete: The complete runs. Of several with the same settings, seed and data, only the one started last.
         unfinished: The runs that are running, were interrupted, failed, or wait for scores.
         repeated: The complete runs that ``complete`` leaves out, since a later one has the same settings, seed and
-            data. Caps that did not end a run do not count as settings here.
+            data. The settings in `CAPS` are compared only for a run that one of these settings ended.
         damaged: One error for each ``run.json`` that is damaged or not the record of a run.
     """
 

@@ -42,7 +42,10 @@ class Standing:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, so that it makes no progress unless it is started again."""
+        """Whether the state of the run is neither ``waiting`` nor ``running``.
+
+        Such a run makes no further progress unless it is started again.
+        """
         return self.state not in ("waiting", "running")
 
     @property
@@ -96,7 +99,10 @@ def _read(path: Path, most_bytes: int) -> dict[str, Any] | None:
 
 
 def _is_alive(path: Path) -> bool | None:
-    """Return whether the process that locked a run exists; None if it is on another machine or unknown."""
+    """Return whether the process that locked a run exists.
+
+    The result is None if the process is on another machine, or if the lock file is missing or damaged.
+    """
     try:
         holder = _HOLDER.fullmatch(read_file(path / LOCK, 1000).decode(errors="replace").strip())
     except (OSError, ValueError):

@@ -25,7 +25,8 @@ def known(value: float) -> float | None:
 def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
     """Return the calls that had a higher value than every earlier call, and the values of these calls.
 
-    The first call always counts. The lists never contain None; their type only matches that of a `Value`.
+    The first call always counts. The lists never contain None. Their type allows None only so that they can be used as
+    a `Value`.
 
     Args:
         values: Pairs of a call and its value, in the order in which the calls were charged.

@@ -106,7 +106,7 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
 
 
 def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
-    """Return the evaluation that the task makes of a score from outside the run.
+    """Return the task's evaluation of a hypothesis whose score comes from outside the run.
 
     Raises:
         ContractError: The task does not answer with an evaluation that the log can hold.
@@ -116,7 +116,7 @@ def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
 
 
 def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation) -> Evaluation:
-    """Return the evaluation of an initial candidate, with the details that the task gives about its origin added.
+    """Return the evaluation of an initial candidate, extended with the task's details about the candidate's origin.
 
     Raises:
         ContractError: The log cannot hold these details.
@@ -251,7 +251,7 @@ def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str,
 
 
 def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
-    """Return the files that present a candidate that was better than all before it, as contents by file name.
+    """Return the content of files about a candidate that is better than all earlier ones, by file name.
 
     None in place of the content stands for a file to delete.
 
@@ -375,7 +375,7 @@ def _as_array(function: Callable[..., object], answer: object, n_axes: int, n: i
 
 
 def _check_text(function: Callable[..., object], text: object, what: str, expected: str = "a str") -> None:
-    """Raise a `ContractError` unless this is a string that can be written as UTF-8."""
+    """Raise a `ContractError` unless ``text`` is a string that can be written as UTF-8."""
     if not isinstance(text, str):
         raise broken(function, f"returned {show(text)} as {what}", expected)
     if not text.isascii():

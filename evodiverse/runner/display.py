@@ -91,7 +91,7 @@ class PlainDisplay(NoDisplay):
             self._write("\n")
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Write the line if the last one is old enough."""
+        """Write the status line if enough time has passed since the last one."""
         now = self._clock()
         if now - self._last >= self._interval:
             self._last = now
@@ -152,7 +152,7 @@ class RichDisplay(NoDisplay):
             self._live.stop()
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
-        """Draw the panel if the last one is old enough."""
+        """Draw the panel if enough time has passed since it was last drawn."""
         began = self._clock()
         if began < self._due:
             return

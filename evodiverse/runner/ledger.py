@@ -76,7 +76,7 @@ class Ledger:
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
         """Return the cap that forbids a round of requests, or None if the round may begin.
 
-        The cap on time forbids a round once that time has passed; any other cap, if the round might exceed it.
+        The cap on time forbids a round once that time has passed. Any other cap forbids a round that might exceed it.
 
         Args:
             bounds: The most that each request of the round can cost; empty for a round that asks no model.

@@ -102,7 +102,7 @@ def _count_charged(evaluations: Rows) -> dict[int, int]:
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:
-    """Return what `Ledger.saved` returns after the requests in ``llm_calls``.
+    """Return the totals of all requests in ``llm_calls``, in the form that `Ledger.saved` returns.
 
     The result is None if the size or the price of one of the requests is unknown.
     """

@@ -18,7 +18,8 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
     """Return the rows of one iteration, by dataset.
 
-    ``seconds`` maps the number of each charged oracle call to its duration in seconds.
+    ``ladder`` holds the inverse temperature of each pool. ``seconds`` maps the number of each charged oracle call to
+    its duration in seconds.
     """
     iteration = {"iteration": info.iteration}
     return {

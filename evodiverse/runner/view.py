@@ -76,7 +76,9 @@ class View:
         self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
-        """Continue a run of earlier processes, after `note_logged` has added all their rows of ``evaluations``.
+        """Continue a run that earlier processes began.
+
+        All their rows of ``evaluations`` must have been passed to `note_logged` before.
 
         Args:
             swaps: All logged rows of the dataset ``swaps``, sorted by iteration.
@@ -127,7 +129,7 @@ class View:
         return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
 
     def new_improvements(self) -> list[Discovery]:
-        """Return the candidates evaluated since this was last called that were better than all before them."""
+        """Return the candidates evaluated since the last call of this method that were better than all before them."""
         scores = self._archive.scores
         records = []
         for call in range(self._n_seen + 1, scores.size + 1):

@@ -96,8 +96,8 @@ class _Batch:
     Attributes:
         at: The index of the first hypothesis among all that `Workers.evaluate` was given.
         size: The number of hypotheses.
-        n_retries: How many times the batch was lost because a worker process died, even if that process was working on
-            another batch.
+        n_retries: How many times the batch was lost because a worker process died. The death of one worker process
+            ends the batches of all worker processes, so it counts for each of these batches.
     """
 
     at: int
@@ -108,9 +108,9 @@ class _Batch:
 class Workers:
     """The ``n`` worker processes of a run; if ``n`` is 1, all work is done in this process.
 
-    A `ThreadedTask` evaluates in processes that it starts itself. It is therefore called in ``n`` threads of this
-    process, which wait for the results, and the worker processes do not evaluate. Answers are returned in the order of
-    the items, whichever worker finishes first. Use `Workers` as a context manager.
+    A `ThreadedTask` evaluates in processes that it starts itself. Such a task is therefore called in ``n`` threads of
+    this process, and these threads only wait for the results. The worker processes do not evaluate then. Answers are
+    returned in the order of the items, whichever worker finishes first. Use `Workers` as a context manager.
 
     Args:
         bench: The objects that do the work.
@@ -280,7 +280,7 @@ class Workers:
 
         If worker processes evaluate batches of several hypotheses, it is twice the number of workers, so that no worker
         waits for its next batch. Otherwise it is the number of workers, so that no batch is queued: single evaluations
-        are usually slow, and a run that is told to stop first finishes what is queued.
+        are usually slow, and a run that is told to stop finishes all queued batches before it ends.
         """
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 

@@ -92,7 +92,10 @@ def _call(job: Job) -> list[bytes]:
 
 
 def _seed() -> None:
-    """Seed the random generators of Python and numpy, including those that a program creates without a seed."""
+    """Seed the random generators of Python and numpy.
+
+    Generators that the program creates without a seed, and `os.urandom`, also give the same numbers every time.
+    """
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002 (programs use it)
     entropy = random.Random(SEED)  # noqa: S311
@@ -155,7 +158,10 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
 
 
 def _line_number(error: BaseException) -> int | None:
-    """Return the number of the program's line where an error arose, the innermost in a traceback; None if unknown."""
+    """Return the number of the program's line where an error arose; None if it is unknown.
+
+    If the traceback has several lines of the program, the innermost one is returned.
+    """
     if isinstance(error, SyntaxError):
         return error.lineno
     number, trace = None, error.__traceback__

@@ -21,7 +21,10 @@ _MEGABYTE = 1_000_000
 
 
 def find_gaps() -> list[str]:
-    """Return phrases for what this machine's kernel cannot protect from a program; none if it protects everything."""
+    """Return what this machine's kernel cannot prevent programs from reaching, as phrases for a message.
+
+    The list is empty if the kernel protects everything.
+    """
     gaps = []
     if not landlock.version():
         gaps.append("your files and the network (no Landlock)")

@@ -133,7 +133,7 @@ def _is_too_large(folder: str, n_bytes: int) -> bool:
 
 
 def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
-    """Return the most bytes that a process can occupy with deleted files that it still uses, on Linux.
+    """Return an upper bound on the bytes of the deleted files that a process still uses; 0 without ``/proc``.
 
     Open files are measured. A deleted file that is mapped but not open counts as `MAX_FILE_BYTES`, the largest size
     that a file may have.
@@ -169,7 +169,7 @@ def _list(folder: str) -> list[str]:
 
 @contextmanager
 def _stopped(pid: int) -> Iterator[None]:
-    """Stop a process within this context, without waiting long for one that does not stop."""
+    """Suspend a process within this context. If it does not stop soon, the context begins anyway."""
     _signal(pid, signal.SIGSTOP)
     try:
         for _ in range(_STOP_CHECKS):

@@ -1,8 +1,8 @@
 """The warm parent: a process that has loaded the libraries and forks a process for each program.
 
 A `supervisor.WarmParent` starts it with a minimal environment. The process ends when that object is gone. All programs
-inherit its memory, so nothing about a program stays in it. Jobs and outputs never enter it, and how a program ended,
-including the time that it took, is erased before the next fork.
+inherit the memory of the warm parent, so nothing about a program may stay there. Jobs and outputs never enter that
+memory, and how a program ended, including the time that it took, is erased before the next fork.
 """
 
 import ctypes

@@ -18,8 +18,9 @@ T = TypeVar("T")
 class ProcessSandbox:
     """Runs each program in its own confined process, forked from a warm parent that has loaded the libraries.
 
-    Each thread that runs programs has its own warm parent (see `parent`), which starts with the thread's first job and
-    ends with the thread, this object or this process. The object can be pickled; a copy starts its own warm parents.
+    Each thread that runs programs has its own warm parent (see `parent`). The warm parent starts when the thread runs
+    its first job or calls `prepare`. It ends as soon as the thread ends, this object is closed or deleted, or this
+    process exits. The object can be pickled; a copy starts its own warm parents.
 
     Args:
         preload: The modules that a warm parent loads in addition to numpy and scipy.

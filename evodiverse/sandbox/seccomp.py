@@ -92,8 +92,9 @@ def install(instructions: bytes) -> None:
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
     """Return the first and the last number of each run of consecutive numbers.
 
-    Comparing with runs keeps the filter short. This matters because the kernel, when it installs a filter, executes it
-    once for each number that a system call can have.
+    The filter compares the number of a system call with the ends of the runs, not with every allowed number. This keeps
+    the filter short, which matters because the kernel, when it installs a filter, executes it once for each number that
+    a system call can have.
     """
     firsts = [number for number in numbers if number - 1 not in numbers]
     lasts = [number for number in numbers if number + 1 not in numbers]

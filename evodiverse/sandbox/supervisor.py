@@ -121,7 +121,10 @@ class WarmParent:
         self._finalizer()
 
     def _judge(self, job: Job, ending: Ending) -> Rejection | None:
-        """Return what is wrong with how a program's process ended; None if nothing is. The result is not judged."""
+        """Return a rejection if a program's process exceeded its CPU time or disk space, or crashed; None otherwise.
+
+        The result of the program is not judged.
+        """
         if ending.cpu_seconds > job.limits.cpu_seconds:
             return timed_out(job.limits)
         if self._folder is not None and self._folder.is_too_large(None):
@@ -132,7 +135,10 @@ class WarmParent:
         return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
 
     def _await_start(self) -> bytes:
-        """Wait until the warm parent has started, and return `wire.LIMITED` or `wire.COUNTED`.
+        """Wait until the warm parent has started, and return how the size of the programs' files is limited.
+
+        Returns:
+            `wire.LIMITED` if the kernel limits the size; `wire.COUNTED` if this process must measure it.
 
         Raises:
             DiedError: The warm parent was killed.
@@ -211,10 +217,11 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
     Args:
         connection: The warm parent's end of the connection.
-        arguments: The arguments of the warm parent after the connection, as `parent.main` reads them.
+        arguments: The command-line arguments of the warm parent, as `parent.main` reads them. The first argument, the
+            file descriptor of the connection, is omitted here.
 
     Raises:
-        OSError: The system refused.
+        OSError: The operating system could not start the process.
     """
     own = str(Path(__file__).parents[2])
     path = [entry for entry in sys.path if os.path.isabs(entry) and entry not in {os.getcwd(), own}]

@@ -91,8 +91,9 @@ def read_job(stream: BinaryIO) -> Job:
 def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
     """Return the value that a program's process sent. The process is untrusted and may have sent anything.
 
-    A valid result begins with a line that holds a JSON object. The object has the key ``failure``, with a reason and a
-    detail, or the key ``value``; if it has neither, the arrays follow the line.
+    A valid result begins with a line that holds a JSON object. If the program failed, the key ``failure`` of the object
+    holds a reason and a detail. If the program returned a JSON value, the key ``value`` holds it. If the program
+    returned arrays, the object has neither key, and the elements of the arrays follow the line as float64 numbers.
 
     Args:
         sent: The bytes that the process sent after `READY`.

@@ -1,5 +1,5 @@
 """The search core: arithmetic on pools, scores, energies and temperatures.
 
-It knows no domain, no files, no clocks and no processes. It may import only `evodiverse.vocabulary`, the standard
-library, numpy and scipy.
+It is independent of the domain. It reads and writes no files, reads no clock and starts no processes. It may import
+only `evodiverse.vocabulary`, the standard library, numpy and scipy.
 """

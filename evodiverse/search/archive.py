@@ -91,8 +91,8 @@ class Archive:
         """Store the result of the oldest reserved call that has none yet, which must be the call of this hypothesis.
 
         Raises:
-            ValueError: The call belongs to another hypothesis, or score and energy are neither both finite nor both
-                None (a NaN would win every swap).
+            ValueError: The call belongs to another hypothesis, only one of score and energy is None, or one of them is
+                NaN or infinite. A swap with a NaN as an energy would always be accepted.
         """
         call = len(self._keys) + 1
         if self._call_of_key.get(hypothesis.key) != call:

@@ -32,10 +32,11 @@ class _Settled(NamedTuple):
 class Attempts:
     """Decides the outcomes of the attempts of one iteration, round by round.
 
-    In a round, each open slot gets one attempt. The loop of the run passes the answers to `settle`, which decides their
-    outcomes, counts an oracle call for each new hypothesis, and returns these hypotheses. The loop evaluates them and
-    passes the results to `close`. With screening, there is a single round with several attempts at each slot, and
-    `screen` takes the place of `settle`.
+    In a round, each open slot gets one attempt. The answer to an attempt is a proposal, with its hypothesis or the
+    reason why it was rejected. The loop of the run passes the answers to `settle`, which decides their outcomes, counts
+    an oracle call for each new hypothesis, and returns these hypotheses. The loop evaluates them and passes the results
+    to `close`. With screening, there is a single round with several attempts at each slot, and `screen` takes the place
+    of `settle`.
 
     Args:
         slots: The slots to fill, sorted by slot number, then by pool.

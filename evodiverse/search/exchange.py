@@ -1,7 +1,8 @@
 """The exchange of candidates between the pools of the ladder (paper, Algorithm "Swap operator").
 
-A pool is a sorted array of call numbers, each the number of the oracle call that evaluated a candidate. Each key is
-evaluated once per run, so equal keys mean the same call.
+A pool is a sorted array of call numbers, each the number of the oracle call that evaluated a candidate. The key of a
+candidate is its canonical identity. Each key is evaluated only once per run, so candidates with equal keys have the
+same call number.
 """
 
 from collections.abc import Callable, Sequence

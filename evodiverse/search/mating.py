@@ -29,7 +29,7 @@ def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
     """Return the slots of an iteration: ``offspring`` for each pool with members, dealt to the pools in turn.
 
     There are never more slots than oracle calls left. Since slots are dealt in turn, the pools share the last calls
-    fairly if the budget ends within an iteration.
+    fairly if the budget runs out within an iteration.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
     slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]

@@ -20,7 +20,10 @@ class MatingPool:
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """Which members and offspring stay: the name of the survivor rule, and of the weight rule by which it samples."""
+    """The settings that decide which members and offspring stay in a pool.
+
+    ``rule`` names the survivor rule. ``weight`` names the weight rule that the survivor rule uses if it samples.
+    """
 
     rule: str
     weight: str
@@ -112,8 +115,8 @@ class Search:
     Without screening, each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The
     search ends when a score is above ``target``, or after ``patience`` iterations in a row without an oracle call.
 
-    If all initial candidates failed, the search ends with an error. There is one exception: a failed candidate may
-    still have a score, and if at least one has, the search continues if ``continue_on_failed_start`` is set.
+    If all initial candidates failed, the search ends with an error. There is one exception: the search continues if
+    ``continue_on_failed_start`` is set and at least one of the failed candidates has a score nevertheless.
     """
 
     attempts: int

@@ -44,10 +44,11 @@ survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 
 @survivor_rules
 def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return the indices of the best ``method.elites``, and of others sampled without replacement.
+    """Return the indices of the best ``method.elites`` contenders, and of a random sample of the others.
 
-    The weights are those of the rule ``method.survivors.weight``. Of candidates with equal scores, the older becomes an
-    elite first. Source: paper, "Molecular-discovery survivor details".
+    The sample is drawn without replacement and fills the pool up to ``method.capacity``. The weights are those of the
+    rule ``method.survivors.weight``. Of candidates with equal scores, the older becomes an elite first. Source: paper,
+    "Molecular-discovery survivor details".
     """
     elites, others = _split(contenders, method)
     return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])

@@ -1,8 +1,8 @@
 """Weights by which pools are sampled (paper, "Domain-Specific Implementation Conventions").
 
-Each rule takes ``(n,)`` ``scores``, higher is better, and the inverse temperature ``beta`` of the pool in [0, inf], and
-returns ``(n,)`` log-weights. A rule that sharpens with ``beta`` takes the limit at ``beta = inf``: the highest score is
-drawn first, and equal scores have equal weights.
+Each rule takes ``(n,)`` ``scores``, higher is better, and the pool's inverse temperature ``beta``, which is in
+[0, inf]. It returns ``(n,)`` log-weights. If a rule depends on ``beta``, then at ``beta = inf`` its weights make each
+draw take the highest score left, and equal scores have equal weights.
 """
 
 from collections.abc import Callable
@@ -72,6 +72,6 @@ def rank(scores: FloatArray, beta: float) -> FloatArray:
 
 
 def best_first(scores: FloatArray) -> FloatArray:
-    """Return ``(n,)`` log-weights with which each draw takes the highest score left, at random among equals."""
+    """Return ``(n,)`` log-weights that make each draw take the highest score left; ties are broken at random."""
     _, ranks = np.unique(-scores, return_inverse=True)
     return -RANK_GAP * ranks.astype(np.float64)

@@ -231,7 +231,7 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
 def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
-    """Return the proposers of the attempts at a slot: the first makes the first attempt, and so on."""
+    """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts."""
     attempts = plan.config.search.attempts
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts

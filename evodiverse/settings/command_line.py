@@ -67,7 +67,7 @@ def plan_each(
 
     Raises:
         InputError: Some runs are invalid; the message lists all problems of all runs.
-        HydraException: A run does not compose; `explain` finds the reasons.
+        HydraException: Hydra cannot compose the configuration of a run; `explain` finds the reasons.
     """
     planned: list[Planned] = []
     violations: list[str] = []
@@ -86,8 +86,9 @@ def plan_each(
 def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputError:
     """Return an error that lists everything that is wrong with a command line that Hydra refused.
 
-    Hydra names only the first problem. This function composes each override separately, on top of the choices of
-    options (such as ``task=jnk3``), and then checks the overrides that compose.
+    Hydra names only the first problem. This function first tries each override separately, on top of the choices of
+    options (such as ``task=jnk3``). If all of these choices are valid, the function then combines the overrides that
+    caused no error, and checks the resulting runs.
 
     Args:
         error: The exception from Hydra.
@@ -306,7 +307,7 @@ def _misplaced_plus(override: str, plain: str) -> str | None:
 
 
 def _find_in_run(overrides: Sequence[str], check: Check) -> Sequence[str]:
-    """Return what is wrong with a run whose overrides all compose."""
+    """Compose the run with these overrides, and return all problems that ``check`` finds in it."""
     composed = compose(CONFIG_NAME, overrides=list(overrides), return_hydra_config=True)
     try:
         check(*split_hydra(composed))

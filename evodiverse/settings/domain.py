@@ -28,10 +28,11 @@ Function = Callable[..., Any]
 
 
 def import_domain(name: object) -> Domain:
-    """Return what a run needs of the module ``domain`` in a domain's package, which may be in the current folder.
+    """Import the module ``domain`` of a domain's package, and return the members of the module that a run needs.
 
-    The returned functions raise a `ServiceError` for an exception in a user's code, and a `ContractError` for a return
-    value that the interface (`evodiverse.ports.Domain`) does not allow. Functions for tables and reports are left out.
+    The package may be in the current folder. The returned functions raise a `ServiceError` for an exception in a user's
+    code, and a `ContractError` for a return value that the interface (`evodiverse.ports.Domain`) does not allow.
+    Functions for tables and reports are left out.
 
     Args:
         name: The value of ``task.domain``, the dotted name of a package.

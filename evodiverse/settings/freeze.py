@@ -19,7 +19,8 @@ _PROPOSALS: Final = 8
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
     """Return the search core's settings for the keys of ``method``.
 
-    Screening is disabled if each slot gets only one proposal; ``has_model`` decides the default number of proposals.
+    Screening is disabled if there is only one proposal per offspring; ``has_model`` decides the default number of
+    proposals.
     """
     return Method(
         ladder=tuple(method.ladder),
@@ -37,7 +38,7 @@ def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
 
 
 def freeze_screen(screen: schema.Screen | None, *, has_model: bool) -> Screen | None:
-    """Return the search core's settings for ``method.screen``, or None if each slot gets only one proposal."""
+    """Return the search core's settings for ``method.screen``, or None if there is only one proposal per offspring."""
     if screen is None:
         return None
     proposals = screen.proposals or (1 if has_model else _PROPOSALS)

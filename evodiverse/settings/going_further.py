@@ -29,7 +29,7 @@ _ROWS: Final = {
 
 
 class Beginning(NamedTuple):
-    """A shorter run whose log is the beginning of a longer one.
+    """A shorter run, whose log can serve as the beginning of a new run's log.
 
     Attributes:
         path: The directory of the shorter run.
@@ -82,7 +82,7 @@ def begin_from_shorter(
 
 
 def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> list[Beginning]:
-    """Return the runs that differ from ``this`` only in a smaller budget and are over, the largest budget first."""
+    """Return the runs that have ended and differ from ``this`` only by a smaller budget, largest budget first."""
     found = []
     sources = {role: source.sha256 for role, source in this.sources.items()}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):

@@ -52,9 +52,10 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
         baseline: The settings of the run without other overrides, by dotted key.
 
     Returns:
-        The run's values, sorted by key. A key that only the baseline has counts as an override with the value null. But
-        it is left out if the run has keys below that key, or a plain value in place of a group that contains the key.
-        In these cases, the keys below it or the plain value are the override.
+        The run's values, sorted by key. A key that only the baseline has counts as an override with the value null,
+        unless the run has a group in place of a plain value, or the reverse. For example, the baseline's
+        ``search.early_stop.top`` is left out if the run has ``search.early_stop=null``, and the baseline's
+        ``search.early_stop=null`` is left out if the run has ``search.early_stop.top``.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {

@@ -69,7 +69,10 @@ class KnownRuns:
         return None if line is None else (Path(entry["path"]), line)
 
     def note(self, overrides: Sequence[str], run: Identity, composed: DictConfig) -> None:
-        """Note a run, unless its configuration depends on something that may change unnoticed, such as the clock."""
+        """Add a run to the notes, which `save` writes to disk.
+
+        A run is left out if its configuration depends on something that may change unnoticed, such as the clock.
+        """
         if not _is_foreseeable(composed):
             return
         key = self._key(overrides)

@@ -237,7 +237,7 @@ class LlmPool:
 
 @dataclass
 class LlmPools:
-    """The keys of ``llm.pools``: two sets of sampling settings. ``method.samplers`` assigns one to each rung (pool)."""
+    """The keys of ``llm.pools``: two sets of sampling settings. ``method.samplers`` assigns one set to each pool."""
 
     cold: LlmPool = field(default_factory=LlmPool)
     hot: LlmPool = field(default_factory=LlmPool)

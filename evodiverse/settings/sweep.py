@@ -67,10 +67,10 @@ class Composer:
     def compose(self, overrides: Sequence[str]) -> tuple[DictConfig, HydraConf]:
         """Return the configuration of the run with these overrides, and Hydra's own part of it.
 
-        The next call may change Hydra's part, so use or copy it before.
+        The next call may change Hydra's part, so use or copy that part first.
 
         Raises:
-            HydraException: The run does not compose.
+            HydraException: Hydra cannot compose the configuration.
         """
         parsed = [parse_override(override) for override in overrides]
         choices = tuple(text for text, one in zip(overrides, parsed, strict=True) if not self._is_plain(one))
@@ -144,7 +144,7 @@ def plan_sweep(
 
     Raises:
         InputError: Some runs are invalid; the message lists all problems of all runs.
-        HydraException: A run does not compose.
+        HydraException: Hydra cannot compose the configuration of a run.
     """
     planned: list[SweptRun] = []
     violations: list[str] = []
@@ -173,7 +173,8 @@ def plan_sweep(
 def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
     """Return a line that says that the run is complete, or None if it is not.
 
-    A run that cannot be resumed also gives None; the error is raised when that run starts.
+    The result is also None if the run directory or the run's data cannot be used. Starting the run then raises an
+    `InputError`.
     """
     try:
         sources = plan.find_sources(lambda name: find_artifact(name).sha256)

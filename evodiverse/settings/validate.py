@@ -59,7 +59,7 @@ def _rungs(method: Method) -> Iterator[str]:
 
 
 def _weights(method: Method) -> list[str]:
-    """Return the weight rules that the method uses; some survivor rules draw nothing by weight."""
+    """Return the weight rules that the method uses. Some survivor rules do not use ``method.survivors.weight``."""
     mating = method.mating_pool.weight
     return [mating] if method.survivors.rule in ("append", "founders") else [mating, method.survivors.weight]
 

@@ -41,7 +41,7 @@ class Identity:
 
 @dataclass(slots=True)
 class OpenRun:
-    """An open run.
+    """A run in progress, whose directory this process has locked.
 
     Attributes:
         directory: The run directory.

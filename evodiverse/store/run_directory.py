@@ -40,7 +40,7 @@ def check_not_foreign(path: Path) -> None:
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """Turn an error of the disk into one with a one-line message and a remedy.
+    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
 
     Raises:
         ServiceError: The disk is full or no longer available.
@@ -73,8 +73,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
 
-    A commit is written at once if ``max_wait`` seconds have passed since the last write ended, or if the last write
-    took at most ``write_share`` of the time since then. Otherwise the iteration is written later, into one part
+    A commit is written at once if the last write ended at least ``max_wait`` seconds ago, or if that write took at most
+    ``write_share`` of the time that has passed since its end. Otherwise the iteration is written later, into one part
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
@@ -87,7 +87,7 @@ class RunDirectory:
         columns: The columns that the run adds to ``evaluations``.
         write_share: The share of the run's time that writing may take; infinity writes each iteration at once.
         max_wait: The time after a write, in seconds, from which the next commit is written in any case.
-        is_read_only: Whether to change nothing in the directory, since it belongs to another run.
+        is_read_only: Whether to leave the directory unchanged, because it belongs to another run.
 
     Raises:
         InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.

@@ -1,6 +1,7 @@
 """Hooks for the build of the documentation site with MkDocs.
 
-- Links that leave ``docs/`` are pointed to a page of the site, or else to the repository; their targets must exist.
+- Links that leave ``docs/`` are redirected to a page of the site if there is one, otherwise to the repository. Their
+  targets must exist.
 - Formulas between dollar signs become MathML, so readers need neither scripts nor the network.
 - The build fails if the site would fetch anything from elsewhere.
 """
@@ -48,7 +49,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Point links that leave the site to the repository, and hide the table of contents of wide pages."""
+    """Redirect links that leave ``docs/``, and hide the table of contents on pages with wide tables (`WIDE_PAGES`).
+
+    Each link is redirected to a page of the site if there is one for its target, otherwise to the repository.
+    """
     if page.file.src_uri in WIDE_PAGES:
         page.meta["hide"] = ["toc"]
     if page.file.src_uri in PAGES.values():

@@ -12,7 +12,10 @@ _NO_ANSWER = "no_answer"
 
 
 def measure_cost(log: Log) -> Measurement:
-    """Return the metrics of a run's cost by name: calls, tokens, USD, times, error rates; None if not recorded."""
+    """Return the metrics of a run's cost by name: calls, tokens, USD, times and error rates.
+
+    A metric is None if the log lacks the values for it, or if there is nothing to measure.
+    """
     wall = log.run.record.get("seconds", {}).get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]

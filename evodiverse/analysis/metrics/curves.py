@@ -11,9 +11,9 @@ def measure_curves(log: Log) -> Measurement:
     """Return the curves of a search in any domain, by name.
 
     ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, starting with iteration 0.
-    Some curves of the domains have one value per iteration; ``curve.calls`` holds their x-values. ``curve.best_calls``
-    holds the numbers of the calls whose score was higher than all earlier scores, and ``curve.best`` holds the scores
-    of these calls. `measure_exchanges` adds the other curves.
+    A domain may add curves that have one value per iteration; ``curve.calls`` holds the x-values of these curves.
+    ``curve.best_calls`` holds the numbers of the calls whose score was higher than all earlier scores, and
+    ``curve.best`` holds the scores of these calls. `measure_exchanges` adds the other curves.
     """
     calls, best = find_rises(sorted(log.scores.items()))
     return {

@@ -18,9 +18,10 @@ _DIGITS: Final = 3
 def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Result]) -> Table:
     """Return the table of a benchmark; the table has no lines if no run counts.
 
-    A run counts if its task belongs to the benchmark, its oracle is unchanged, and its budget is that of the benchmark.
-    The second-to-last line shows the sum of the metric over all tasks, averaged over the seeds with runs of all tasks.
-    The last line shows how many evaluations each method made without counting them as oracle calls: 0 for ours.
+    A run counts if its task belongs to the benchmark, no setting of the task's oracle is overridden, and its budget is
+    that of the benchmark. The second-to-last line shows the sum of the metric over all tasks, averaged over the seeds
+    with runs of all tasks. The last line shows how many evaluations each method made without counting them as oracle
+    calls: 0 for ours.
 
     Args:
         layout: The layout of the table.

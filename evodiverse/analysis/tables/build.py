@@ -87,10 +87,10 @@ def _paper_tables(
 
 
 def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
-    """Return a layout with each row repeated for each way of fitting (``task.fit``), if the table separates them.
+    """Return a layout with each row repeated for each way of fitting equations (``task.fit``).
 
-    There are rows for the ways in ``fits`` and for those that have runs. The paper's numbers stay only in the rows of
-    the way of fitting that the paper used.
+    A layout without `Layout.fit` is returned unchanged. There are rows for the ways in ``fits`` and for those that have
+    runs. The paper's numbers stay only in the rows of the way of fitting that the paper used.
     """
     if layout.fit is None:
         return layout
@@ -191,7 +191,10 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 
 
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands that make missing runs: sweeps of the table's experiment or, if it has none, other sweeps.
+    """Yield the commands that make missing runs.
+
+    If the table has an experiment, the commands are sweeps of this experiment. Otherwise, they are the sweeps that
+    `fill_commands` yields.
 
     Args:
         layout: The layout of the table.
@@ -206,16 +209,19 @@ def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[st
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
-    """Return the columns of a layout without the extra columns whose metric none of the runs has."""
+    """Return the columns of a layout, except the extra columns for metrics that no run has."""
     measured = {metric for result in results for metric in result.metrics}
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
 def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
-    """Return the columns and lines without each variant of a metric that agrees with the metric itself in every row.
+    """Remove each column that shows a variant of another column's metric and agrees with that column in every row.
 
-    A column names the metric of which it is a variant in `Column.unlike`. Two values agree if one of them is missing or
-    if they differ by at most `_UNLIKE`.
+    `Column.unlike` names the metric of the other column. Two values agree if one of them is missing or if they differ
+    by at most `_UNLIKE`.
+
+    Returns:
+        The remaining columns, and the lines with the cells of these columns only.
     """
     places = {column.metric: at for at, column in enumerate(columns)}
     kept = [
@@ -279,14 +285,15 @@ def _keep_shared(
 ) -> list[list[Result]]:
     """Return, for each row, the results whose value of ``shared`` occurs in every comparable row.
 
-    Rows are comparable if they have the same science and way of fitting. Rows without results are ignored. A row
-    without a science keeps all its results. The three functions are called with each result.
+    Rows are comparable if they have the same science, which is a group of problems, and the same way of fitting. Rows
+    without results are ignored. A row without a science keeps all its results. The three functions are called with each
+    result.
 
     Args:
         rows: The rows of the table.
         by_row: The results of each row.
-        split: A function that returns the part of the table to which a result belongs, such as its model; parts are
-            treated independently.
+        split: A function that returns the name of the part of the table to which a result belongs. Rows are compared
+            within each part separately. Either there is one part per model, or all results belong to one part.
         within: A function that returns the subgroup of its row to which a result belongs, such as its model. A value
             of ``shared`` must occur in every subgroup of every comparable row.
         shared: A function that returns the value that must occur everywhere, such as the model or the problem.
@@ -307,7 +314,7 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
 
     Yield nothing if the table needs data that are added after the runs, since new runs alone would not fill it.
 
-    A method that needs a model is not paired with ``off``.
+    The model ``off`` stands for no model. It is not paired with a method that needs a model.
     """
     if layout.is_filled_later:
         return

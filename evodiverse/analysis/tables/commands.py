@@ -67,7 +67,10 @@ def experiment_commands(
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands of as few sweeps as possible that make the missing runs, and no others, with seeds 0, 1 and 2.
+    """Yield the commands of sweeps that make the missing runs with seeds 0, 1 and 2.
+
+    The sweeps make no other runs. Each sweep is for one model and one set of overrides. Tasks that lack the same
+    methods share a sweep, except that each task with problems to choose from has sweeps of its own.
 
     Args:
         absent: The missing runs.

@@ -49,9 +49,10 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
 
 
 def _clean(table: Table, name: str) -> Table:
-    """Return a table with a new name, and with characters replaced that could control a terminal or break a line.
+    """Return a table with a new name and without characters that could control a terminal or break a line.
 
-    They are replaced in the title, labels, notes and commands, but not in the titles of the columns.
+    Each such character is replaced by ``�`` in the title, labels, notes and commands, but not in the titles of the
+    columns.
     """
     return replace(
         table,

@@ -127,7 +127,9 @@ def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
 
 
 def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
-    """Return the text of a cell, followed by its number of runs unless this is 0 or the row shows it as its last label.
+    """Return the text of a cell, followed by the cell's number of runs in parentheses.
+
+    The number is left out if it is 0 or if the last label of the row already shows it.
 
     Args:
         cell: The cell.

@@ -71,8 +71,10 @@ class Row:
         task: The name of the task.
         method: The name of the method.
         science: The group of equation problems that the runs must be about, such as physics. If None, the runs may be
-            about any problem that has a group, or belong to a task with a single problem.
-        fit: The way in which the parameters of equations are fitted; None for any way, and for other tasks.
+            about problems of any group, but not about problems without a group. Runs of a task that has only one
+            problem are then accepted too.
+        fit: The way in which the parameters of equations are fitted. If None, the runs may fit them in any way, or may
+            not be about equations at all.
         domain: The package of the task's domain, if it has problems to choose from.
         overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
             method and llm.
@@ -197,7 +199,7 @@ def paper_layouts() -> tuple[Layout, ...]:
 
 @lru_cache
 def found_layouts(*files: Path) -> tuple[Layout, ...]:
-    """Return the layouts of the tables of all runs: those in the domains' files, and those common to all domains.
+    """Return the layouts of all tables but the paper's: those in the domains' files, and those common to all domains.
 
     Args:
         *files: The path of the ``tables.yaml`` of each domain, as `table_files` returns them.

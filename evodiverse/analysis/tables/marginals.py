@@ -37,9 +37,8 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
     """Return tables of mean metrics with one row per value of a setting, and possibly one column per value of another.
 
     With one setting, there is a table per task, with a column per metric. With two settings, there is a table per task
-    and metric. The last row summarizes the runs with any value of the first setting. With two settings, the last column
-    summarizes the runs with any value of the second. An error, such as the NMSE of equations, is summarized by its
-    median instead of its mean.
+    and metric. The last row combines all values of the first setting. With two settings, the last column combines all
+    values of the second. An error, such as the NMSE of equations, is summarized by its median instead of its mean.
 
     Args:
         results: The runs with their metrics.

@@ -1,4 +1,7 @@
-"""Identification of language models regardless of the host: runs with the same weights fill the same rows."""
+"""Identification of language models regardless of the host.
+
+Runs of the same model fill the same rows of a table, no matter which hosts served the model.
+"""
 
 import re
 from collections.abc import Mapping
@@ -63,7 +66,7 @@ def identify_model(run: Run) -> str:
 
 
 def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str, Any]:
-    """Return the settings of a run that change how its model is asked.
+    """Return the settings of a run that change how its model is queried.
 
     These are the settings that differ from those of the chosen option of ``llm``, except those that choose the model
     and its host. For a model of the paper, the settings that `_is_change` finds are added, no matter whether an option
@@ -71,7 +74,7 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
     left out.
 
     Args:
-        run: The run that asked the model.
+        run: The run that queried the model.
         overrides: The settings of the run that differ from the defaults of its task, method and llm.
         model: The result of `identify_model` for the run.
     """
@@ -84,11 +87,12 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
 
 
 def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
-    """Return whether a setting of a run with one of the paper's models changes how the model is asked.
+    """Return whether a setting of a run with one of the paper's models changes how the model is queried.
 
     There are three such cases:
 
-    - The setting is a sampling parameter that differs from that of the task, or is set although the model accepts none.
+    - The setting is a sampling parameter whose value differs from the one that the task defines. If the model accepts
+      no sampling parameters, any value but None counts.
     - It names a fallback, which makes an offspring if the model's replies give none.
     - It is an extra parameter other than the one that disables reasoning.
     """
@@ -110,7 +114,7 @@ def _identify(name: str) -> str:
 
 
 def _is_needed(key: str, value: Any) -> bool:
-    """Return whether a setting is necessary to ask a model that accepts no temperature or top-p.
+    """Return whether a setting is necessary to query a model that accepts no temperature or top-p.
 
     Such a setting is a temperature or top-p of None, or any ``max_tokens``.
     """

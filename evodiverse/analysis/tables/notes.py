@@ -34,12 +34,12 @@ def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, ha
 
 
 def note_columns(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the notes about single columns."""
+    """Yield the note of each column that has one (`Column.note`), without duplicates."""
     yield from dict.fromkeys(column.note for column in columns if column.note)
 
 
 def note_problems(used: Sequence[Result]) -> Iterator[str]:
-    """Yield a note that lists the problems of the runs.
+    """Yield a note that lists the problems that the runs try to solve.
 
     If there are many problems, the note lists only their sources, such as ``srbench``.
     """
@@ -136,9 +136,10 @@ def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[
 
 
 def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the role, such as ``train``, of each kind of data that differs between runs on the same problem.
+    """Yield the roles of the data and code files that differ between runs on the same problem.
 
-    Prompts and models are ignored.
+    A role is a key under ``sources`` in ``run.json``, such as ``train``. The roles ``prompts`` and ``model`` are left
+    out.
     """
     seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
     for result in results:

@@ -65,9 +65,10 @@ class Result:
 
     @property
     def science(self) -> str | None:
-        """The group in which tables aggregate the problem, such as the science that an equation comes from.
+        """The group of the problem, such as the science that an equation comes from.
 
-        None for a task with a single problem, and for data without a group.
+        Tables aggregate the results of each group. The group is None for a task with a single problem, and for data
+        without a group.
         """
         return self.subject.group
 
@@ -77,7 +78,7 @@ class Result:
         return self.subject.fit
 
     def belongs(self, row: Row) -> bool:
-        """Return whether the run belongs to a row, regardless of its model."""
+        """Return whether the run belongs to a row. The language model of the run does not matter."""
         return self.has_method(row, row.method)
 
     def has_method(self, row: Row, method: str) -> bool:

@@ -16,7 +16,8 @@ class Line:
 
     Attributes:
         of: The labels at the start of the row.
-        cells: The cells, one per column. They show our results; some columns of a benchmark show published values.
+        cells: The cells, one per column. They show our results, except in a benchmark's columns for published methods,
+            which show published values.
         paper: The value that the paper reports for each cell; None if it reports none.
     """
 

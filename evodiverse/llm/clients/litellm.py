@@ -64,7 +64,7 @@ def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (t
 
 
 def _find_key(settings: ModelSettings) -> str | None:
-    """Return the key, or None if litellm is to read the provider's own variable."""
+    """Return the API key, or None if litellm is to read it from the provider's usual environment variable."""
     if settings.api_key_env is not None:
         return os.environ.get(settings.api_key_env)
     return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None

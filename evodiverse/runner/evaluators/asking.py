@@ -28,7 +28,7 @@ class AskingEvaluator:
         hypotheses: Sequence[Hypothesis],
         report: Callable[[int], object] = lambda _: None,  # noqa: ARG002
     ) -> list[TimedEvaluation]:
-        """Return no evaluations if there are no hypotheses; otherwise write the table and raise.
+        """Write a CSV table of the hypotheses and raise `Asked`, or return an empty list if there are no hypotheses.
 
         Raises:
             Asked: There is something to evaluate; the table is written.

@@ -147,7 +147,10 @@ class CommandEvaluator:
     def _begin(
         self, todo: deque[str], waiting: Mapping[str, Hypothesis], n_starts: Counter[str], n_running: int
     ) -> Job:
-        """Start the program on the next candidates. A candidate that this evaluator sent before is sent alone."""
+        """Start the program on the next candidates.
+
+        A candidate that the current call of `evaluate` has submitted before gets a job of its own.
+        """
         share = -(-len(todo) // max(self._settings.side_by_side - n_running, 1))
         size = self._settings.batch or share
         keys = [todo.popleft()]

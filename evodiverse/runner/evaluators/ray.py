@@ -79,7 +79,8 @@ class Broker:
 
         Args:
             batches: The batches to look at.
-            seconds: The number of seconds to wait for the first of them to finish, if none is lost.
+            seconds: The longest time to wait until at least one of them finishes, in seconds. If a batch is lost, the
+                method does not wait.
 
         Returns:
             The answers or the error of each finished batch. If a restart of the broker has lost batches, only the lost
@@ -148,7 +149,7 @@ class RayEvaluator:
         self._n_cores = 1
 
     def __enter__(self) -> Self:
-        """Connect to the cluster, and take the broker that an earlier start of the run left there or start a new one.
+        """Connect to the cluster, and use the broker that an earlier process of the run left there, or start one.
 
         Raises:
             InputError: There is no cluster at this address, or Ray is not installed.
@@ -176,7 +177,7 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Disconnect from the cluster, and end the broker. After an error, the broker and its Ray tasks stay."""
+        """Disconnect from the cluster, and end the broker. After an error, the broker and its tasks keep running."""
         import ray
 
         if kind is None:
@@ -225,9 +226,10 @@ class RayEvaluator:
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
-        """Return the batches of an earlier start of the run whose candidates are all in ``waiting``; cancel all others.
+        """Return the batches that are already on the cluster, submitted by an earlier process of the run.
 
-        The result maps each batch to the time from which its timeout counts, which is the present time.
+        Only batches whose candidates are all in ``waiting`` are returned. The Ray tasks of the others are canceled. The
+        result maps each batch to the present time, from which the timeout is counted.
         """
         found: dict[Batch, float] = {}
         for batch in self._ask("find"):
@@ -253,7 +255,11 @@ class RayEvaluator:
         answers: dict[str, TimedEvaluation],
         n_starts: Counter[Batch],
     ) -> int:
-        """Resubmit each candidate of the overdue Ray tasks in a task of its own; return how many failed for good."""
+        """Resubmit each candidate of the overdue Ray tasks in a task of its own.
+
+        If a task has no retry left, its candidates are recorded as failed instead. The result is the number of these
+        candidates.
+        """
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
         n_failed = 0

@@ -131,9 +131,10 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
-    """Return the data that the results depend on, by role such as ``train``.
+    """Return paths or hashes of the data that the results depend on.
 
-    The value for a role is the path of a user's file, or the SHA-256 of any other data.
+    Each key is the role of the data, such as ``train``. The value is the path of a user's file, or the SHA-256 of any
+    other data.
     """
     initial = settings.initial.path
     sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}

@@ -72,10 +72,10 @@ def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
 
 
 def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
-    """Return the data that the results depend on, by role such as ``initial``.
+    """Return paths or hashes of the data that the results depend on.
 
-    The value for a role is the path of a user's file, or the SHA-256 of any other data.
-    ``artifact_sha256`` is unused, since no published file is needed.
+    Each key is the role of the data, such as ``initial``. The value is the path of a user's file, or the SHA-256 of any
+    other data. ``artifact_sha256`` is unused, since no published file is needed.
     """
     return find_sources(settings)
 

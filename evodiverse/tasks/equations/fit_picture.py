@@ -111,7 +111,8 @@ def find_ticks(limits: Limits) -> list[Decimal]:
 def write_ticks(ticks: Sequence[Decimal]) -> list[str]:
     """Return the ticks as text.
 
-    If they would be long, all of them get an exponent, provided that this makes them shorter.
+    If the numbers would be long, all of them except 0 are written with an exponent, as in 2e6, provided that this makes
+    them shorter.
     """
     plain = [f"{tick.normalize():f}" for tick in ticks]
     scientific = [f"{tick.normalize():e}".replace("e+", "e") if tick else "0" for tick in ticks]

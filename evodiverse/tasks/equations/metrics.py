@@ -210,10 +210,10 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
     """Return the diversity of the equations in the final pools (paper, "Diversity Evaluation").
 
     Each equation is represented by the vector of its function's body. The diversity of a pool is the mean pairwise
-    cosine distance of these vectors. ``buffer_pools`` lists the diversities of the pools from hot to cold and, if there
-    are several pools, then their mean. ``buffer_diversity`` is the mean alone. ``top100_pools`` is the same as
-    ``buffer_pools``, but for the best 100 equations of each pool. The weights of TF-IDF, which depend on the set of
-    texts, are always computed from all pools together.
+    cosine distance of these vectors. ``buffer_pools`` lists the diversities of the pools, from the highest temperature
+    to the lowest. If there are several pools, the mean of their diversities follows. ``buffer_diversity`` is the mean
+    alone. ``top100_pools`` is the same as ``buffer_pools``, but for the best 100 equations of each pool. The weights of
+    TF-IDF, which depend on the set of texts, are always computed from all pools together.
 
     Args:
         log: The run's log.
@@ -241,7 +241,7 @@ def read_body(genotype: str) -> str:
 
 
 def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
-    """Return a list with the mean over the pools, or an empty list for a single pool."""
+    """Return a list that holds only the mean over the pools, or an empty list for a single pool."""
     return [_mean_known(pools)] if len(pools) > 1 else []
 
 

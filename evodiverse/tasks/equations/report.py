@@ -52,9 +52,10 @@ def lay_out(
     Args:
         front: The equations on the front, as `find_front` returns them, each with its candidate and where the search
             found it.
-        chosen: The member of the front that the run ends with.
+        chosen: The member of the front with the chosen equation, as `front.choose` returns it.
         dataset: The data that the equations explain.
-        rows: The rows of each split, in the order of `SPLITS`: those fitted, those held back, and those held out.
+        rows: The rows of each split, in the order of `SPLITS`: the training rows used in the fits, the training rows
+            held back from the fits, and the test rows in and out of domain.
         predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
             prediction is not finite.
         sandbox: The sandbox in which sympy and the comparison with the law run.
@@ -103,7 +104,7 @@ def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, targe
 
 
 def read_params(discovery: Discovery) -> list[float]:
-    """Return the fitted constants of a candidate, which the log has as JSON in the column ``params``."""
+    """Return the fitted constants of a candidate, which the log stores as JSON in the column ``params``."""
     params: list[float] = json.loads(str(discovery.details["params"]))
     return params
 
@@ -177,8 +178,7 @@ def _draw(
 ) -> bytes:
     """Return a picture of predictions against data.
 
-    If the data set has test rows, they are shown. Only if it has none, the training rows that no fit saw are shown
-    instead.
+    If the data set has test rows, they are shown. If it has none, the training rows that no fit saw are shown instead.
     """
     panels = []
     is_held_out = any(len(rows.target) for rows in splits[2:])

@@ -84,7 +84,7 @@ class InitialSettings:
 
 @dataclass
 class EquationSettings:
-    """``task``: the settings of the equation domain."""
+    """``task``: the settings of the equation task."""
 
     problem: str | None = documented(
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None

@@ -484,7 +484,7 @@ def _numpy(name: str, arguments: list[ast.expr]) -> ast.expr:
 
 
 def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements without assignments that nothing depends on."""
+    """Return the statements, except for assignments whose value is never used."""
     needed: set[str] = set()
     kept: list[ast.stmt] = []
     for statement in reversed(statements):
@@ -528,11 +528,10 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
     nonlinear: set[int] = set()
 
     def walk(node: ast.AST) -> set[int]:
-        """Return the numbers of the parameters in which a value may be linear, and update ``nonlinear``.
+        """Return the numbers of the parameters in which an expression may be linear; add others to ``nonlinear``.
 
-        Once the parameters in ``nonlinear`` are removed from the returned ones, the value is linear in all that remain
-        together. If both factors of a product have such parameters, those of the factor with fewer are added to
-        ``nonlinear``.
+        The expression is jointly linear in those returned parameters that are not in ``nonlinear`` afterward. If both
+        factors of a product have such parameters, those of the factor with fewer are added to ``nonlinear``.
         """
         match node:
             case ast.Subscript(_, ast.Constant(int() as number)):

@@ -42,8 +42,8 @@ class _Part(NamedTuple):
 def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], Splits]:
     """Return the columns of a problem, the target first, and its data.
 
-    A name that cannot be a variable is replaced by the nearest name that can, and the meaning then ends with the
-    original name. If there are no data out of domain, that split has no rows.
+    A name that cannot be a variable is replaced by a similar name that can, and the original name is appended to the
+    variable's meaning. If there are no data out of domain, that split has no rows.
 
     Args:
         problem: The science and the name of the problem, such as physics/PO0.

@@ -1,4 +1,7 @@
-"""The unit of each parameter: a magnitude that suits the data. Half of a fit's starting points are scaled by units."""
+"""Estimates of the magnitude of each parameter, which are called the parameters' units.
+
+The estimates depend on the ranges of the variables. Half of a fit's starting points are multiplied by the units.
+"""
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log

@@ -170,7 +170,8 @@ class EquationTask:
     def headline(self, discoveries: Sequence[Discovery]) -> str:
         """Return one line with the equation chosen from the front and its error.
 
-        The error is that on the rows held back or, if there are none, on the rows that were fitted.
+        The error is the NMSE on the training rows held back from the fits. If it is not finite, for example because no
+        rows were held back, the NMSE on the training rows used in the fit is given instead.
         """
         chosen = choose(_find_front(discoveries))
         error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"

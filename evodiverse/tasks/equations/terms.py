@@ -1,4 +1,4 @@
-"""The terms of an equation, regardless of its constants, by which equations are compared."""
+"""Find the terms and subexpressions of equations, regardless of constants, in order to compare the equations."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping

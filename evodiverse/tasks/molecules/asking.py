@@ -11,7 +11,7 @@ from evodiverse.tasks.molecules.oracle import OracleFunction
 
 
 def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[np.float64]:
-    """Call a scoring function and return its numbers, which may have any value.
+    """Call a scoring function and return its numbers, without checking their range.
 
     Args:
         function: A function that maps SMILES to numbers, in order.

@@ -122,7 +122,8 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
         artifact: A function that returns the path of a published file, given its name.
 
     Raises:
-        InputError: The score cannot be used. The message lists everything that is wrong with it.
+        InputError: ``task.initial.choose`` is "score", but ``task.initial.score`` is missing or invalid. The message
+            lists everything that is wrong with it.
     """
     if initial.choose == "random":
         return choose_any

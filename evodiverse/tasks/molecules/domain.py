@@ -118,7 +118,8 @@ def build_prompts(settings: MoleculeSettings) -> prompts.MoleculePrompts:
     """Return the prompts for a language model.
 
     Raises:
-        InputError: ``task.prompts`` does not describe the user's own oracle, or the user's templates cannot be used.
+        InputError: The user's templates cannot be used, or ``task.prompts.target`` or ``.meaning`` is required but not
+            set. Both are required for a user's own oracle, unless ``task.prompts.name_target`` is false.
     """
     return prompts.build(settings)
 

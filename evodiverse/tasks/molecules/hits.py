@@ -2,9 +2,11 @@
 
 A hit is a molecule whose score reaches a threshold. Two molecules are different if their Tanimoto similarity (Morgan,
 radius 2, 2048 bits) is below a limit. Different hits are selected greedily from the highest score to the lowest, with
-ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it. The mean score
-of selected molecules may rise just because fewer molecules are found and selected. The number of hits cannot rise in
-this way.
+ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it.
+
+The number of hits complements the mean score of selected molecules, such as the diversity-aware top 10. That mean can
+rise just because a run finds fewer molecules, so that fewer are selected. The number of hits cannot rise for this
+reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,8 +50,8 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
       runs without a hit.
     - ``hits_at_<percent>`` and ``different_hits_at_<percent>`` are the numbers of hits and of different hits after
       ``<percent>`` percent of the budget. After an early stop they keep their last value.
-    - ``different_hits_auc`` is the mean of ``different_hits_at_<percent>`` over the budget: the area under straight
-      lines from 0 through these points, divided by the budget.
+    - ``different_hits_auc`` is the mean number of different hits over the budget. The number is 0 at 0 percent of the
+      budget, and is interpolated linearly between the values ``different_hits_at_<percent>``.
 
     Args:
         log: The run's log.

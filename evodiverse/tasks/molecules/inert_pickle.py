@@ -80,7 +80,7 @@ _UNPICKLING_ERRORS = (
 
 
 class _InertUnpickler(pickle.Unpickler):
-    """An unpickler that binds admitted names to stand-ins and refuses all others."""
+    """An unpickler that replaces admitted classes and functions with stand-ins, and refuses all others."""
 
     def __init__(self, content: bytes, admitted: Mapping[tuple[str, str], type[Record]], refusal: str) -> None:
         super().__init__(io.BytesIO(content))
@@ -151,7 +151,7 @@ def refuse(reason: str) -> NoReturn:
 
 
 def state_of(record: Any, kind: type[Record]) -> dict[str, Any]:
-    """Return the attributes of a recorded object of the expected kind.
+    """Return the attributes of an object, as recorded by its stand-in, which must be an instance of ``kind``.
 
     Raises:
         ValueError: The object is of another kind.
@@ -184,7 +184,10 @@ def build_array(record: Any) -> NDArray[Any]:
 
 
 def _dtype(record: Any) -> np.dtype[Any]:
-    """Build a plain or structured number type from its stand-in; the constructor of ``np.dtype`` checks the offsets."""
+    """Build the dtype that a stand-in recorded: an integer or float type, or a structured type of these.
+
+    The offsets of a structured type come from the file. The constructor of ``np.dtype`` checks them.
+    """
     if not isinstance(record, _Dtype):
         refuse(f"expected a dtype, got {type(record).__name__}")
     _version, order, _subtype, names, columns, itemsize, *_rest = record.state

@@ -132,8 +132,8 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
     """Return properties of the last iteration's diversity-aware top 10 (paper, table ``last_iter_top10_div04``).
 
     ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
-    less than ten. In ``diverse_top10_full``, each missing molecule counts as 0. The two diversities are mean distances
-    between the molecules or between their scaffolds (see `mean_distance`).
+    less than ten. In ``diverse_top10_full``, each missing molecule counts as 0. ``molecular_diversity`` is the mean
+    distance between the molecules, and ``scaffold_diversity`` that between their scaffolds (see `mean_distance`).
     """
     selected = select_diverse_calls(log, log.final_union, store.fingerprint)
     scores = [log.scores[call] for call in selected]
@@ -242,8 +242,8 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
 def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> float:
     """Return the mean of a curve over the oracle calls after the initial ones, up to the budget.
 
-    Every call has the value of the curve after the iteration that charged it. Calls that an early stop left unspent
-    have the last value.
+    Every call counts with the value that the curve has after the iteration in which the call was charged. Calls that an
+    early stop left unspent count with the last value.
 
     Args:
         curve: The values from iteration 0 on.

@@ -41,9 +41,10 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
 
 
 def _under(prefix: str, key: str, violation: str) -> str:
-    """Return a message about an oracle with the right key at its start.
+    """Return the message ``violation`` with the full key of the faulty setting at its start.
 
-    A ``task.oracle.`` at the start is replaced by ``prefix``. Any other message gets ``prefix`` and ``key`` in front.
+    If the message starts with ``task.oracle.``, this is replaced by ``prefix``. Otherwise ``prefix`` and ``key`` are
+    put in front of it.
     """
     if violation.startswith(OWN_PREFIX):
         return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"

@@ -1,4 +1,4 @@
-"""Oracles that score molecules: published classifiers over fingerprints, a user's own forest or a user's function."""
+"""Oracles that score molecules: published fingerprint classifiers, a user's own forest or a user's function."""
 
 import functools
 import importlib
@@ -74,8 +74,8 @@ class Published:
         meaning: One sentence on what its score measures, for prompts.
         arrays_sha256: The SHA-256 of its arrays.
         pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`. The
-            scores of forests were computed with scikit-learn 1.2.2, which can still unpickle them, and the scores of
-            other classifiers with 1.9.1.
+            scores of forests were computed with scikit-learn 1.2.2, which can still unpickle these forests. The scores
+            of other classifiers were computed with scikit-learn 1.9.1.
     """
 
     kind: type[Classifier]
@@ -143,8 +143,8 @@ class ClassifierOracle:
     """An oracle that scores molecules by a classifier's probability of activity.
 
     The oracle holds only the origin of the classifier, so that sending the oracle to worker processes is cheap. Each
-    worker process loads the classifier when it scores its first batch. It refuses a user's file that has changed since
-    the oracle was created, and a published file that does not hold the published classifier.
+    worker process loads the classifier when it scores its first batch. Loading fails if a user's file has changed since
+    the oracle was created, or if a published file does not hold the published classifier.
 
     Attributes:
         path: The pickle or ``.npz`` that the classifier was read from.
@@ -174,10 +174,12 @@ class ClassifierOracle:
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
-        """Return the oracle of a user's own forest, a pickle or an ``.npz``; the first bytes decide which.
+        """Return the oracle of a user's own forest.
+
+        The first bytes of the file tell whether it is read as an ``.npz`` or as a pickle; its name does not matter.
 
         Raises:
-            InputError: The file is missing, is damaged, or does not hold a forest over 2048 bits.
+            InputError: The file is missing, is damaged, or does not hold a forest trained on 2048-bit fingerprints.
         """
         absolute = expanded(path).absolute()
         sha256 = input_sha256(absolute, "task.oracle.path")

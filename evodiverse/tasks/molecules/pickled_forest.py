@@ -75,7 +75,7 @@ def read_trees(path: Path, n_features: int) -> list[TreeArrays]:
 
 
 def _tree_arrays(tree: Any, n_features: int) -> TreeArrays:
-    """Build one tree's arrays from its record, and check that the tree has ``n_features`` columns."""
+    """Build one tree's arrays from its record, and check that the tree was trained on ``n_features`` columns."""
     state = state_of(tree, _Tree)
     if tree.args[0] != n_features:  # not quoted in the message, as a small pickle can hold an enormous value
         refuse(f"expected trees over {n_features} features, got another number")

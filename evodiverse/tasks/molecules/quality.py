@@ -43,11 +43,11 @@ def molecule_scaffold(molecule: Chem.Mol) -> str:
 
 @lru_cache(maxsize=20_000)
 def assess(smiles: str) -> Quality:
-    """Return the quality of a valid SMILES."""
+    """Return the QED and the SA score of a valid SMILES."""
     return assess_molecule(Chem.MolFromSmiles(smiles))
 
 
 def assess_molecule(molecule: Chem.Mol) -> Quality:
-    """Return the quality of a molecule."""
+    """Return the QED and the SA score of a molecule."""
     qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
     return Quality(float(qed), sa_score(molecule))

@@ -88,7 +88,7 @@ class PromptSettings:
 
 @dataclass
 class MoleculeSettings:
-    """The group ``task`` of molecule tasks."""
+    """The configuration group ``task`` of the molecule tasks."""
 
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)

@@ -25,7 +25,7 @@ MAX_HEAVY_ATOMS = 1_000
 
 
 class NoMoleculeError(ValueError):
-    """A text in a log is not a molecule that a run can have logged, so the log is damaged."""
+    """A text in a log is not a molecule that a run could have logged, so the log is damaged."""
 
 
 class MoleculeStore:
@@ -137,7 +137,7 @@ def _read(smiles: str) -> Chem.Mol:
     The scaffold of a molecule without rings is "". A log may come from an untrusted source, so the text is checked.
 
     Raises:
-        NoMoleculeError: The text is not a molecule that a run can have logged, or would keep RDKit busy for minutes.
+        NoMoleculeError: The text is not a molecule that a run could have logged, or would keep RDKit busy for minutes.
     """
     if not smiles:
         return Chem.MolFromSmiles("")

@@ -1,4 +1,4 @@
-"""A support vector machine over feature counts as plain arrays, evaluated with numpy and scipy only."""
+"""A support vector machine on feature counts, stored as plain arrays and evaluated with numpy and scipy only."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

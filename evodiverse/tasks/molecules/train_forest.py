@@ -121,10 +121,10 @@ def _check_output(order: Order, output: Path) -> None:
 def _check_classes(
     order: Order, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
 ) -> None:
-    """Check that the train part and the test part both have active and inactive molecules.
+    """Check that the training set and the test set both have active and inactive molecules.
 
     Raises:
-        InputError: A part has only one class, or none.
+        InputError: A set has only one class, or none.
     """
     if is_active.all() or not is_active.any():
         state, other = ("active", "inactive") if is_active.all() else ("inactive", "active")

@@ -1,4 +1,4 @@
-"""Training a random forest on labeled molecules: fingerprints, the held-out part, training and assessment."""
+"""Training a random forest on labeled molecules: fingerprints, the held-out test set, training and assessment."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -60,7 +60,7 @@ def number_twins(packed: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw a quarter of the active and a quarter of the inactive molecules for the test part.
+    """Draw a quarter of the active and a quarter of the inactive molecules for the test set.
 
     Molecules with equal fingerprints (twins) stay together, since a forest would recognize a molecule whose twin it was
     trained on. A group of twins with both labels counts as active if at least half of it is active.
@@ -71,7 +71,7 @@ def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.ran
         rng: The random generator, from which one permutation is drawn for each class.
 
     Returns:
-        ``(n,)`` bool, True for the test part. This part has at least one group of each class that occurs, even if no
+        ``(n,)`` bool, True for the test set. This set has at least one group of each class that occurs, even if no
         group of the class is then left to train on.
     """
     sizes = np.bincount(twins)

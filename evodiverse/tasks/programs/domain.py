@@ -116,7 +116,10 @@ def build_metrics(settings: Mapping[str, Any]) -> Metrics:
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
-    """Return no overrides, whatever ``groups`` is: program tasks have no problems (see `Measured.choose_problems`)."""
+    """Return an empty list, because program tasks have no problems to choose from.
+
+    ``groups`` is not used (see `Measured.choose_problems`).
+    """
     return []
 
 

@@ -100,15 +100,15 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     * ``pool_origin`` lists a percentage for each pool: how many of the 100 packings with the largest sums come from
       programs that were proposed for this pool. The initial programs belong to no pool.
     * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
-      ``pool_diversity`` lists the diversity of each final pool, cold to hot. ``run_diversity`` is the diversity of all
-      valid programs of the run (paper, table ``mh_ablation_algo``).
+      ``pool_diversity`` lists the diversity of each final pool, from the coldest pool to the hottest.
+      ``run_diversity`` is the diversity of all valid programs of the run (paper, table ``mh_ablation_algo``).
     * ``curve.sum_calls`` lists the oracle calls, by call number, whose sum is larger than every earlier sum.
       ``curve.sum`` lists the sums of these calls.
 
     Args:
         log: The run's log, with the columns in `COLUMNS`.
         encoders: The functions that turn programs into ``(n, d)`` vectors, by name. Each diversity is measured once
-            with each of them, and named after it, as in ``diversity.tfidf``.
+            with each function. The function's name is added to the name of the metric, as in ``diversity.tfidf``.
     """
     genotypes, totals, strict = (log.column(name) for name in COLUMNS)
     valid = log.column("valid")
@@ -130,10 +130,10 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
 def count_near_best(log: Log) -> Measurement:
     """Return how many of the valid programs of a run score within 1% of the best; 0 if the best score is 0.
 
-    No two of these programs have the same syntax tree. ``n_near_best`` counts all of them. For
-    ``n_different_near_best``, they are considered in descending order of score, and the older first if scores are
-    equal. A program counts only if the cosine similarity of its token counts to those of every program counted before
-    is below 0.98.
+    ``n_near_best`` counts all of these programs. No two of them have the same syntax tree, because a run evaluates each
+    syntax tree only once. For ``n_different_near_best``, they are considered in descending order of score, and the
+    older first if scores are equal. A program counts only if the cosine similarity of its token counts to those of
+    every program counted before is below 0.98.
 
     Args:
         log: The run's log, with the column ``genotype``.

@@ -47,7 +47,10 @@ class Verified(NamedTuple):
 
     @property
     def behind(self) -> Fraction | None:
-        """How far the value is behind the best known one, negative if it is better; None if no value is published."""
+        """The difference from the best known value: positive if this value is worse, negative if this value is better.
+
+        The difference is None if no best known value is published.
+        """
         if self.best_known is None:
             return None
         gap = Fraction(self.best_known.value) - self.value

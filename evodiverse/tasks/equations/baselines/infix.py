@@ -22,7 +22,7 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
 
     Args:
         text: The equation as the engine wrote it.
-        names: For the name of each variable in the text, the name in the data.
+        names: The variables. Each key is a variable's name in the text, and the value is its name in the data.
 
     Raises:
         ValueError: The text is not arithmetic of these names; the message names the part at fault.

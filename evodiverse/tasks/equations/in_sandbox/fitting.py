@@ -100,9 +100,9 @@ def fit(
         method: The method of the fit, bfgs or lm.
         n_params: The number of parameters.
         linear: The numbers of the parameters in which the skeleton is jointly linear.
-        units: For each parameter, its magnitude. If a sum or difference consists of the parameter and a variable, two
-            more values follow. With these values of the parameter, the sum or difference is 0 at the variable's lowest
-            and highest value.
+        units: For each parameter, its expected magnitude. If the skeleton contains a sum or difference of just this
+            parameter and a variable, two values of the parameter follow. The first makes the sum or difference 0 at the
+            variable's lowest value, and the second makes it 0 at the variable's highest value.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
@@ -178,7 +178,7 @@ def fit_lm(
     """Return the parameters of least squared error: linear ones exactly, the others by Levenberg-Marquardt steps.
 
     The linear parameters follow from the values of the others (variable projection, Golub and Pereyra 1973, with
-    Kaufman's Jacobian), so that only the others need a start.
+    Kaufman's Jacobian), so only the others need starting values.
 
     Args:
         function: The skeleton, a function of the columns and ``params``.
@@ -212,9 +212,9 @@ def fit_lm(
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then numbers of either sign and lognormal size.
 
-    The second start, the fourth, and so on are scaled by the units. If a parameter's unit has two more values (see
-    `fit`), the parameter is set to a value between those two in half of these starts. The sum or difference is then 0
-    at some point in the variable's range.
+    The second start, the fourth, and so on are scaled by the units. A unit has two more values if its parameter is
+    added to or subtracted from a variable (see `fit`). In half of the scaled starts, such a parameter gets a value
+    between these two instead. Its sum or difference with the variable is then 0 at some point in the variable's range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
@@ -254,9 +254,11 @@ class _Projected:
         self.floor = _FLOOR * float(target @ target)
 
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
-        """Return the ``(starts, variants, n)`` predictions for several variants of the parameters of each start.
+        """Return the ``(starts, variants, n)`` predictions for several variants of the parameter values of each start.
 
-        An expression that is the same for all variants, or for all starts, is computed once for all of them.
+        A start is one of the sets of parameter values that are optimized side by side. Its variants are the values
+        themselves and values that differ by a small step, as needed for finite differences. An expression that is the
+        same for all variants, or for all starts, is computed once for all of them.
 
         Args:
             linear: ``(linear, starts, variants)`` values of the linear parameters; starts or variants may be 1.
@@ -292,9 +294,9 @@ class _Projected:
         return params, -left, basis
 
     def weigh(self, theta: FloatArray) -> FloatArray:
-        """Return the ``(starts,)`` squared errors. This is faster but less accurate than from the residuals of `solve`.
+        """Return approximate squared errors ``(starts,)``, which are only used to rank the starts.
 
-        They are only used to rank the starts.
+        This is faster but less accurate than squaring the residuals of `solve`.
         """
         columns, left, _ = self._parts(theta)
         errors = _squared(left)
@@ -307,8 +309,9 @@ class _Projected:
         """Return the columns and the target of each start's linear least-squares problem, and the columns' norms.
 
         The ``(starts, linear, n)`` columns are scaled to norm 1, unless they are 0. The ``(starts, linear)`` norms are
-        those before scaling, or 1 for a column of zeros. If the norm of a column or of the target is not finite, all
-        columns of this start are 0 and its target, a row of ``(starts, n)``, is infinite.
+        those before scaling, or 1 for a column of zeros. The targets have the shape ``(starts, n)``. If a column or the
+        target of a start has a norm that is not finite, all columns of this start are 0, and all values of its target
+        are infinite.
         """
         params: list[Any] = [None] * self._n_params
         for place in self._linear:
@@ -337,7 +340,7 @@ class _Projected:
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the ``(starts, others, n)`` Jacobian of the residuals, minus its projection onto the basis of `solve`.
 
-        The linear parameters can compensate for this projection.
+        This projection is the part of a change in the residuals that the linear parameters can cancel.
         """
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)

@@ -173,7 +173,10 @@ def _number(value: float) -> Any:
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    """Return a power. Large exponents of numbers are applied in floating point, as exact power towers take forever."""
+    """Return a power, in floating point if the base and the exponent are numbers and the exponent is large.
+
+    Otherwise sympy would compute an exact number, which may take forever if powers are nested.
+    """
     if base.is_number and exponent.is_number and abs(exponent) > 20:
         return sympy.Float(math.pow(base, exponent))
     return base**exponent

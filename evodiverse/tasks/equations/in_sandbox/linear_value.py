@@ -1,4 +1,4 @@
-"""A type of value that shows what a skeleton multiplies each of its linear parameters by."""
+"""Values that keep track of the factor by which a skeleton multiplies each of its linear parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ class LinearValue:
 
     Args:
         offset: The value if all these parameters are 0.
-        factors: What each parameter is multiplied by, by the parameter's number.
+        factors: The factor by which each parameter is multiplied. The keys are the numbers of the parameters.
     """
 
     __slots__ = ("factors", "offset")
@@ -62,7 +62,7 @@ class LinearValue:
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        """Carry out `numpy.where`, the choice between two values (numpy's enhancement proposal 18)."""
+        """Carry out `numpy.where`, the choice between two values; see NumPy Enhancement Proposal 18."""
         if function is not np.where or kwargs:
             return NotImplemented
         condition, *pair = args

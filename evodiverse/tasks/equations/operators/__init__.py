@@ -1,1 +1,1 @@
-"""Genetic programming on skeletons: the classical operator of equations, and its parts."""
+"""The classical operator for equations, which is genetic programming on skeletons without a language model."""

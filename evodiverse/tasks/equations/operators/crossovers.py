@@ -44,7 +44,11 @@ def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 
 def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
-    """Return a sum with a term multiplied by a factor of another sum; the factor may replace one of the term's own."""
+    """Return a sum with one of its terms multiplied or divided by a factor from a term of another sum.
+
+    In the changed term, the new factor may take the place of an old one. If no factor of the other sum contains a
+    variable, the sum is returned unchanged.
+    """
     terms = find_terms(tree)
     at = int(rng.integers(len(terms)))
     given = [pair for term in find_terms(donor) for pair in find_factors(term) if not pair[0].is_constant]

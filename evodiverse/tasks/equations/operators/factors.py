@@ -47,9 +47,10 @@ def _sloped(*shares: float) -> Callable[[float, float], Values]:
 
 
 def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
-    """Return a `Factor.grid` of pairs: each of several coefficients with each of five points in the variable's range.
+    """Return a function for `Factor.grid` that combines each of several coefficients with each of five points.
 
-    A coefficient is one of the shares, divided by the width of the range raised to ``power``.
+    The function returns pairs of a coefficient and a point in the variable's range. A coefficient is one of the shares
+    divided by ``width ** power``, where ``width`` is the width of the range.
     """
     return lambda low, high: [
         (share / _width(low, high) ** power, low + place * _width(low, high))

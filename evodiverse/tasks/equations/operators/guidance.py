@@ -84,8 +84,8 @@ class Guide:
             rng: The generator of random numbers. At most one number is drawn from it.
 
         Returns:
-            The factor, and its ``(n,)`` values times ``scale``, up to a constant factor. None if no factor explains
-            anything.
+            The suggestion, and the ``(n,)`` values of the suggested factor times ``scale``, all multiplied by the same
+            arbitrary positive number. None if no factor explains anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
         explained = _gains(self._target, others, columns)
@@ -103,7 +103,7 @@ class Guide:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
-        error by at most `USELESS` times the error or the rounding error, whichever is larger.
+        error by at most `USELESS` times the larger of two values: the error before the removal and the rounding error.
 
         Args:
             terms: The ``(n,)`` values of each of at least two terms.

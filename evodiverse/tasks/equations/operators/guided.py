@@ -59,7 +59,8 @@ class GuidedEdits:
     """Edits fitted equations as their data suggest.
 
     Args:
-        grammar: The grammar, which protects new factors from negative numbers.
+        grammar: The grammar. Its method `guard` keeps negative numbers out of the roots, logarithms and fractional
+            powers in new factors.
         guide: The guide that suggests factors and finds superfluous terms.
     """
 
@@ -176,7 +177,7 @@ class GuidedEdits:
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-    """Replace a parameter with a multiple of a half or a third that it is close to."""
+    """Replace a parameter that is close to a multiple of a half or a third with this multiple."""
     near: dict[str | float, float] = {}
     for _, node, kind in places(tree):
         if node.operation == PARAMETER:

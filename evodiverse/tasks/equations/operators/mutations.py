@@ -107,7 +107,7 @@ class Mutations:
         return build_total(terms)
 
     def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        """Replace a factor of a term with another one, mostly of the same variable."""
+        """Replace a factor of a term with a random one, which usually depends on the same variable."""
         terms = find_terms(tree)
         at = int(rng.integers(len(terms)))
         factors = find_factors(terms[at])

@@ -1,4 +1,4 @@
-"""The classical operator of equations: typed genetic programming on skeletons, without a language model."""
+"""The classical operator for equations, which needs no language model: typed genetic programming on skeletons."""
 
 import json
 from collections.abc import Sequence

@@ -93,7 +93,7 @@ class _Pass:
         return self.simplify(node)
 
     def _arithmetic(self, addends: Iterable[tuple[int, Node]]) -> Node:
-        """Return a sum as a sum of products, no two of which have the same factors."""
+        """Return the sum of addends, each paired with its sign (1 or -1), with like terms combined."""
         groups: dict[tuple[tuple[Node, ...], tuple[Node, ...]], list[_Term]] = {}
         for sign, addend in addends:
             term = self._term(addend)

@@ -1,4 +1,4 @@
-"""The built-in problems: 8 each of physics, biology, chemistry and materials."""
+"""The built-in problems: eight each from physics, biology, chemistry and materials science."""
 
 from evodiverse.tasks.equations.problems import biology, chemistry, materials, physics
 from evodiverse.tasks.equations.problems.problem import Problem, Rows, Splits, Variable

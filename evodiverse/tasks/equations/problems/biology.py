@@ -1,7 +1,8 @@
 """Growth of populations: bacteria in a broth, and a population over time.
 
-``bacterial_growth`` has the factors of the law in LLM-SR (Shojaee et al. 2025); the others add an unusual term to a
-textbook law of growth, following the recipe of LSR-Synth. Time is in hours, and population sizes are in thousands.
+The law of ``bacterial_growth`` is a product of the same factors as the law of bacterial growth in LLM-SR (Shojaee et
+al. 2025); the others add an unusual term to a textbook law of growth, following the recipe of LSR-Synth. Time is in
+hours, and population sizes are in thousands.
 """
 
 from evodiverse.tasks.equations.problems.problem import Problem, Variable

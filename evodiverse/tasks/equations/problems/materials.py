@@ -1,7 +1,7 @@
 """Stress of a metal or a polymer under strain, at a temperature.
 
-``aluminium`` is Johnson and Cook's law at a reference strain rate, with the constants commonly used for 6061-T6, and
-``material6`` is Zerilli and Armstrong's law; the others add an unusual term to a textbook law, following the recipe of
+``aluminium`` is the Johnson-Cook law at a reference strain rate, with the constants commonly used for 6061-T6, and
+``material6`` is the Zerilli-Armstrong law; the others add an unusual term to a textbook law, following the recipe of
 LSR-Synth (Shojaee et al. 2025). Stress is in MPa, and temperature is in kelvin.
 """
 

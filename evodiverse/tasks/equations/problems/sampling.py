@@ -18,7 +18,7 @@ LATER = 1 / 6
 
 
 def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
-    """Return a function for `Problem.sample` that takes the data along a solution of the law's differential equation.
+    """Return a function for `Problem.sample` that samples the data along a solution of the law's differential equation.
 
     The equation is solved from time 0 to ``end``. The target is the derivative of the last state. An equation of first
     order has one state; one of second order has the position and then the velocity. The last sixth of the time ``t`` is

@@ -42,7 +42,7 @@ _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 class EquationPrompts:
     """Prompts for equations, filled from templates.
 
-    All pools use the same templates, whatever their temperature.
+    The templates are the same for hot and cold pools.
 
     Args:
         templates: The text of each template, by name; see `FIELDS`.
@@ -93,8 +93,8 @@ class EquationPrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the equation that a reply proposes, or the reason why it proposes none.
 
-        The returned source also has the functions that the equation calls. A reply may call the parents that it was
-        shown.
+        The returned source also has the functions that the equation calls. The reply may call the parents by the
+        names that they have in the prompt.
         """
         versions = _versions(request)
         earlier = {name: parent.genotype for name, parent in versions.items()}

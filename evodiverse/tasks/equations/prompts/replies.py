@@ -1,4 +1,4 @@
-"""The reading of a model's reply: which equation it proposes."""
+"""Extraction of the proposed equation from a language model's reply."""
 
 import ast
 import re
@@ -53,7 +53,10 @@ def _read_earlier(source: str, name: str) -> ast.FunctionDef:
 
 
 def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> Iterator[ast.FunctionDef]:
-    """Yield the functions of each tree, and then the statements outside functions if they form a body."""
+    """Yield the functions of each tree. If a tree has a return outside functions, one more function follows.
+
+    This function has no name, and its body consists of the statements outside functions.
+    """
     for tree in trees:
         yield from (_simplify(function, arguments) for function in _walk(tree.body))
         if any(isinstance(statement, ast.Return) for statement in tree.body):
@@ -101,8 +104,9 @@ def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]
     """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
     If no function has the expected arguments, a function with the expected number of arguments is chosen. If several
-    functions qualify by name, the last one is returned. If several qualify by their arguments, it is the last one that
-    none of these calls. If no function qualifies, the result is a body without a header, or None.
+    functions qualify by name, the last one is returned. If several qualify by their arguments, the last one that is not
+    called by any of them is returned. If no function qualifies, the function that the reply gives without its header is
+    returned, or None if there is no such function.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if _arguments(function) == arguments]

@@ -50,7 +50,7 @@ def _split(answer: str) -> list[list[str]]:
 
 
 def _parse(lines: Sequence[str]) -> ast.Module | Rejection:
-    """Return the syntax tree of lines, even if the first one lost its indentation, or why they do not parse."""
+    """Parse lines of code, and return a rejection if that fails. The first line may have lost its indentation."""
     first, *others = [_indent(line) for line in lines if line.strip()] or [0]
     problems = []
     for indent in dict.fromkeys((first, max(first, min(others, default=0)))):
@@ -83,7 +83,7 @@ def _find_definitions(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _find_body(lines: Sequence[str]) -> Sequence[str]:
-    """Return the code up to the last return before the first definition; empty if there is no return."""
+    """Return the lines of code that end with the last return before the first definition; empty if there is none."""
     end = next((at for at, line in enumerate(lines) if _DEFINITION.match(line)), len(lines))
     last = max((at for at in range(end) if _RETURN.match(lines[at])), default=None)
     if last is None:

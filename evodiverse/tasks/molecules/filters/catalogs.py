@@ -64,7 +64,7 @@ def _read_pattern(serialized: bytes) -> Chem.Mol:
     """Return the pattern of a serialized catalog entry, or an empty pattern if the entry has none or several.
 
     An empty pattern has an empty fingerprint. The comparison of fingerprints thus never rules out the entry, and each
-    molecule is searched for its substructure.
+    molecule is searched for the substructure of the entry.
     """
     found = list(_PATTERN.finditer(serialized))
     if len(found) != 1:

@@ -29,7 +29,8 @@ class FilteredLibrary:
         library: The library to draw from.
         filters: The filters that molecules must pass.
         max_heavy_atoms: The maximum number of heavy atoms; larger molecules are skipped, too.
-        needed: The number of molecules that a pool starts from. A request for more may return fewer than requested.
+        needed: The number of molecules that a pool starts from. If more than this number are requested and too few
+            pass, `sample` returns fewer than requested. It raises an error only if fewer than ``needed`` pass.
     """
 
     library: AnyLibrary
@@ -52,8 +53,8 @@ class FilteredLibrary:
         From a library of at most ``size`` molecules, all that pass are returned.
 
         Raises:
-            InputError: No molecule passes, or fewer than ``min(size, needed)`` pass although more than this number
-                were drawn.
+            InputError: No molecule passes, or more than ``min(size, needed)`` molecules were drawn from the library and
+                fewer than ``min(size, needed)`` of them pass.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:
@@ -86,7 +87,7 @@ class FilteredLibrary:
 
 
 def _classify(rejection: Rejection) -> str:
-    """Return the kind of filter that rejected a molecule, or the reason for the rejection if it was not a filter."""
+    """Return the kind of filter that rejected a molecule, or the reason for the rejection if no filter caused it."""
     if rejection.reason is not Reason.FILTERED:
         return str(rejection.reason)
     return rejection.detail if rejection.detail.startswith("in ") else rejection.detail.split()[0]

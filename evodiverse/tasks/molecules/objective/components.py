@@ -95,9 +95,9 @@ class OracleComponent(Oracle, Component):
 
     @property
     def is_share(self) -> bool:
-        """Whether the scores lie in [0, 1], which is always True.
+        """Whether the scores can be used without a transform, which is always True.
 
-        If a user's function has no transform, its scores are checked when they are computed.
+        If a user's function has no transform, an error is raised when it returns a score outside [0, 1].
         """
         return True
 
@@ -224,7 +224,7 @@ class Formula(Component):
         return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
 
     def describe(self) -> str:
-        """Say, for the prompt, how close molecules should come to which molecular formula."""
+        """Return a phrase for prompts that names the molecular formula."""
         return f"closeness to the molecular formula {self.formula}"
 
 

@@ -148,7 +148,10 @@ def _find_unusable(settings: Any, prefix: str) -> Iterator[str]:
 
 
 def _find_misshapen(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """Yield an error for each of ``smiles`` and ``transform`` of a component if its value has the wrong structure."""
+    """Yield an error if the ``smiles`` or the ``transform`` of a component has the wrong structure.
+
+    If given, ``smiles`` must be a string or a list of strings, and ``transform`` must be a mapping or None.
+    """
     smiles, transform = values.get("smiles", ""), values.get("transform")
     if not isinstance(smiles, str) and not (isinstance(smiles, list) and all(isinstance(one, str) for one in smiles)):
         yield wrong_type(f"{prefix}smiles", "a SMILES or a list of SMILES", smiles)

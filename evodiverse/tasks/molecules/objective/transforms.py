@@ -88,7 +88,7 @@ class Step:
 
 @dataclass
 class Thresholded:
-    """A score of 0 up to a value of 0, then proportional to the value, and 1 from ``threshold`` on."""
+    """A score that is the value divided by ``threshold``, clipped to [0, 1]."""
 
     threshold: float = documented("smallest value with a score of 1", default=MISSING, above=0)
 

@@ -31,14 +31,14 @@ def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:
 
     Args:
         n_atoms: The number of atoms of the child; hydrogens are implicit and do not count.
-        rng: The random generator, consumed once whatever ``n_atoms`` is.
+        rng: The random generator; exactly one number is drawn from it, whatever ``n_atoms`` is.
     """
     limit = rng.normal(MEAN_SIZE_LIMIT, SIZE_LIMIT_SPREAD)
     return MIN_ATOMS < n_atoms < limit
 
 
 def has_allowed_rings(mol: Chem.Mol) -> bool:
-    """Return whether no ring exceeds 6 atoms, holds an allene, or is a 3- or 4-ring with a double bond.
+    """Return whether no ring exceeds 6 atoms, contains an allene, or is a 3- or 4-ring with a double bond.
 
     Args:
         mol: A sanitized molecule: its rings are known, and its aromatic bonds do not count as double bonds.
@@ -71,7 +71,8 @@ def is_sanitizable(mol: Chem.Mol) -> bool:
 def editable_molecule(smiles: str) -> Chem.Mol:
     """Return the molecule in a form for editing: with Kekulé bonds and implicit hydrogens.
 
-    If the SMILES says that a double bond is cis or trans, the double bond itself has the mark, not its neighbors.
+    If the SMILES says that a double bond is cis or trans, the double bond itself has the mark, not the neighboring
+    single bonds.
 
     The result is cached and shared: copy it before editing.
 
@@ -92,7 +93,10 @@ def editable_molecule(smiles: str) -> Chem.Mol:
 
 
 def _make_hydrogens_implicit(mol: Chem.Mol) -> None:
-    """Make hydrogens implicit at each atom whose valence implies their number; radicals keep theirs explicit."""
+    """Make the hydrogens of each atom implicit if their number follows from its valence.
+
+    Otherwise, for instance at a radical atom, they stay explicit.
+    """
     for atom in map(mol.GetAtomWithIdx, range(mol.GetNumAtoms())):  # much faster than mol.GetAtoms()
         if not atom.GetNoImplicit():
             continue
@@ -111,7 +115,7 @@ def _set_hydrogens(atom: Chem.Atom, n_explicit: int, *, fixed: bool) -> None:
 def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
     """Mark cis and trans on each double bond itself, and remove the directions of its neighboring single bonds.
 
-    A direction left on a single bond could give the wrong stereo to a bond that is edited later.
+    A direction left on a single bond could make a neighboring double bond wrongly cis or trans after an edit.
     """
     names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
     for bond in mol.GetBonds():

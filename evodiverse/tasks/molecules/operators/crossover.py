@@ -85,10 +85,11 @@ class Fragment:
 
     @cached_property
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
-        """The atoms on this side as a graph, in the parent's order, and the index in this graph of each cut bond's end.
+        """The graph of the atoms on this side, and for each cut bond, the index of its atom in this graph.
 
-        Copy the graph before editing. If new bonds are added in the order of ``cut_bonds``, each new bond takes the
-        position that the cut bond had around its atom, so stereocenters keep their configuration.
+        The atoms are in the parent's order. Copy the graph before editing. If new bonds are added in the order of
+        ``cut_bonds``, each new bond takes the spatial position of the cut bond that it replaces, so stereocenters keep
+        their configuration.
         """
         part = Chem.RWMol(self.parent)
         for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
@@ -141,7 +142,7 @@ def read_parent(smiles: str) -> Parent:
 
 
 def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return the distance in bonds from ``start`` of each atom that can be reached without crossing the cut bonds."""
+    """Return the distance, in bonds, from ``start`` to each atom that can be reached without crossing a cut bond."""
     barred = {*cut_bonds, *((second, first) for first, second in cut_bonds)}
     distances = {start: 0}
     queue = deque([start])
@@ -185,9 +186,10 @@ def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[t
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
-    """Return the highest order of a bond that replaces the cut bond from ``end`` to ``gone``.
+    """Return an upper limit for the order of a new bond at ``end`` in place of its bond to ``gone``.
 
-    The new bond may also use up the hydrogens of ``end``.
+    The limit is the order of the bond to ``gone`` plus the number of hydrogens of ``end``. If the atomic number of
+    ``end`` is above 9, or its number of hydrogens is fixed, the limit is 2, the highest order of any new bond.
     """
     atom = mol.GetAtomWithIdx(end)
     if atom.GetAtomicNum() > 9 or atom.GetNoImplicit():  # valence varies beyond the second period; left to sanitization
@@ -208,9 +210,10 @@ def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tupl
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
     """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
 
-    Each left fragment is paired with each right one, with their ends in both orders and all combinations of single and
-    double new bonds that their limits allow. The new ring has ``left.span + right.span + 2`` atoms. Pairs for which
-    this is above 6 are left out, and so are those for which it is 2, since both bonds would join the same two atoms.
+    Each left fragment is paired with each right one. For each pair, the ends are matched in both orders, and the two
+    new bonds are single or double, in all combinations that the ``limits`` of the fragments allow. The new ring has
+    ``left.span + right.span + 2`` atoms. Pairs for which this is above 6 are left out, and so are those for which it is
+    2, since both bonds would join the same two atoms.
 
     Args:
         lefts: Both sides of the cut in the first parent.
@@ -229,7 +232,8 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 def build_child(join: Join) -> Chem.RWMol:
     """Build the child of ``join``, unsanitized.
 
-    Each new bond takes the position of a bond that was cut at the same atom, so stereocenters keep their configuration.
+    At each of its two atoms, a new bond takes the spatial position of a bond that was cut there, so stereocenters keep
+    their configuration.
     """
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
@@ -312,7 +316,7 @@ def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
     Args:
         first: The canonical isomeric SMILES of one parent.
         second: The canonical isomeric SMILES of the other parent.
-        rng: The random generator, consumed as often as needed.
+        rng: The random generator; the number of draws from it varies.
 
     Returns:
         The canonical isomeric SMILES of a child that obeys the size rule and differs from both parents, or None. After

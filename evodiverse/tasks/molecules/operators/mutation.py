@@ -100,7 +100,7 @@ def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> 
 
 
 def _change(mol: Chem.RWMol, site: Site, element: int) -> None:
-    """Change the element of an atom, and reset its charge and whatever else belonged to the old element."""
+    """Change an atom's element, and clear its charge, isotope, radical electrons, chiral tag and explicit hydrogens."""
     atom = mol.GetAtomWithIdx(site[0])
     atom.SetAtomicNum(element)
     atom.SetFormalCharge(0)
@@ -218,7 +218,10 @@ _TABLES: Final[dict[str, RuleTable]] = {
 
 
 def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw a kind of mutation and one of its rules; None if ``change_atom`` is drawn and finds none of `ELEMENTS`."""
+    """Draw a kind of mutation and one of its rules.
+
+    The result is None if the kind is ``change_atom`` and the molecule has none of the elements in `ELEMENTS`.
+    """
     kind = pick(KINDS, rng)
     return _draw_change_atom(mol, rng) if kind == "change_atom" else pick(_TABLES[kind], rng)
 
@@ -251,7 +254,7 @@ def mutate(smiles: str, rng: np.random.Generator) -> str | None:
 
     Args:
         smiles: The molecule. With fewer than 5 atoms, no child can obey the size rule.
-        rng: The random generator, consumed as often as needed.
+        rng: The random generator; the number of draws from it varies.
 
     Returns:
         The canonical isomeric SMILES of the child, or None if no rule gave an allowed child.

@@ -30,7 +30,9 @@ class GraphGA:
         self._mutation_rate = mutation_rate
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request, in order; its genotype is canonical isomeric SMILES, or None if it failed.
+        """Return one proposal per request, in order.
+
+        The genotype of a proposal is a canonical isomeric SMILES, or None if no allowed child was found.
 
         Raises:
             ValueError: A request has no parents, or a parent that RDKit cannot read.

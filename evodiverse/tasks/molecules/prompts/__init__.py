@@ -52,7 +52,7 @@ class MoleculePrompts:
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of a reply's last closed ``<box>``, without code fences and a final period.
+        """Return the content of a reply's last closed ``<box>``, without code fences or final periods.
 
         A reply without a closed box, or with an empty last box, is rejected.
         """
@@ -94,11 +94,11 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
 
 
 def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
-    """Return the target and the meaning of its score, for prompts.
+    """Return what prompts say about the score: the name of its target, and one sentence on what the score measures.
 
     Raises:
-        InputError: The user set no target or meaning for their own oracle. Those of a published oracle would mislead
-            the model.
+        InputError: Prompts are to name the target, but the user set no target or no meaning for their own oracle. There
+            are no defaults for these, because the words of a published oracle would mislead the language model.
     """
     told = settings.prompts
     if not told.name_target:
@@ -120,7 +120,10 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
 
 
 def _find_known_words(settings: MoleculeSettings) -> tuple[str | None, str | None]:
-    """Return the target and the meaning of an objective or a published oracle; None, None for a user's own oracle."""
+    """Return what prompts say by default about the score: the name of its target, and what the score measures.
+
+    Objectives and published oracles have such defaults. For a user's own oracle, both are None.
+    """
     if settings.objective:
         return "objective", describe_parts(*read_objective(settings.objective))
     published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))

@@ -1,6 +1,7 @@
-"""The driver, which packs items one after the other with a program's rule. Its source runs in the program's sandbox.
+"""The driver, which packs items one after the other with a program's rule.
 
-Its result is therefore not trusted: the evaluator packs the items again outside the sandbox.
+The source of this module runs in the program's sandbox. The driver's result is therefore not trusted: the evaluator
+packs the items again outside the sandbox.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,10 +18,11 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
         instances: The capacity and the item sizes of each instance.
 
     Returns:
-        ``choices``, a list for each instance with one number for each item: 0 opens a bin, and k takes a bin with the
-        k-th smallest of the distinct free spaces of open bins in which the item fits. If an answer is invalid, the
-        result holds three other keys: ``fault`` (``shape``, ``kind`` or ``nan``), ``item`` (the size of the item), and
-        ``spaces`` (the number of spaces that the function was called with).
+        ``choices``, a list for each instance with one number for each item. 0 puts the item into a new bin. A positive
+        k puts it into an open bin whose free space is the k-th smallest of the distinct free spaces that are large
+        enough for the item. If an answer is invalid, the result holds three other keys: ``fault`` (``shape``, ``kind``
+        or ``nan``), ``item`` (the size of the item), and ``spaces`` (the number of spaces that the function was called
+        with).
     """
     choices = []
     for capacity, items in instances:

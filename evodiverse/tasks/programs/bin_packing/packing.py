@@ -30,8 +30,9 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
 
     Args:
         instance: The instance to pack.
-        choices: The choice for each item, not trusted: 0 opens a bin, and k takes a bin with the k-th smallest of the
-            distinct free spaces of open bins in which the item fits.
+        choices: The choice for each item, not trusted. 0 puts the item into a new bin. A positive k puts it into an
+            open bin whose free space is the k-th smallest of the distinct free spaces that are large enough for the
+            item.
 
     Raises:
         ValueError: The number of choices differs from the number of items, or a choice is invalid.
@@ -66,7 +67,11 @@ def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
 
 
 def pack_best_fit(instance: Instance) -> list[int]:
-    """Return the choices, as `replay` reads them, of best fit, which puts each item where it leaves the least space."""
+    """Return the choices of the best-fit rule, in the form that `replay` reads.
+
+    Best fit puts each item into the open bin with the least free space that is large enough, or into a new bin if there
+    is none.
+    """
     choices: list[int] = []
     open_spaces: list[int] = []  # the free space of each open bin, ascending
     for item in instance.items:

@@ -45,7 +45,8 @@ def draw_rule(instances: Sequence[Instance], choices: Choices, best_fit: Choices
         instances: The packed instances, at least one.
         choices: The rule's choices for each instance.
         best_fit: The choices of best fit for each instance.
-        lines: The lines of text below the panels, the title first. In the others, tabs separate up to three columns.
+        lines: The lines of text below the panels. The first is the title. In each of the other lines, tabs separate up
+            to three columns.
     """
     image = new_canvas(picture_size(len(lines)))
     draw = ImageDraw.Draw(image)
@@ -61,7 +62,7 @@ def picture_size(n_lines: int) -> tuple[int, int]:
 
 
 def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
-    """Return, for each free space and each item size, the share of items put there among those that could go there.
+    """Return how often items of each size went into each free space, as a share of the times they could have.
 
     Returns:
         ``(n + 1, n)`` shares from 0 to 1, or NaN where items never had the choice; n is the smallest capacity, but at
@@ -99,7 +100,7 @@ def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int,
 
 
 def _unit(instances: Sequence[Instance]) -> int | None:
-    """Return the capacity of all bins, or None if there are several capacities."""
+    """Return the capacity that all instances share, or None if their capacities differ."""
     capacities = {instance.capacity for instance in instances}
     return capacities.pop() if len(capacities) == 1 else None
 
@@ -198,7 +199,10 @@ def _write_upright(image: Image.Image, text: str, center: tuple[int, int]) -> No
 
 
 def _draw_scale(draw: ImageDraw.ImageDraw) -> None:
-    """Draw the color scale, from never to always, into the empty corner of the left panel, in which no item fits."""
+    """Draw the color scale, from never to always, in the lower right corner of the left panel.
+
+    This corner is empty because the items there are larger than the free space.
+    """
     left, top = LEFT + SIZE - _SCALE_WIDTH - 24, TOP + SIZE - 64
     for offset in range(_SCALE_WIDTH):
         column = left + offset

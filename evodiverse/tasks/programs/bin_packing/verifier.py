@@ -13,8 +13,8 @@ def count_filled_bins(capacity: int, items: Sequence[int], choices: Sequence[int
     Args:
         capacity: The capacity of every bin.
         items: The sizes of the items, in the order in which they arrive.
-        choices: The choice for each item: 0 opens a bin, and k takes a bin with the k-th smallest of the distinct
-            free spaces of open bins in which the item fits.
+        choices: The choice for each item. 0 puts the item into a new bin. A positive k puts it into an open bin whose
+            free space is the k-th smallest of the distinct free spaces that are large enough for the item.
 
     Raises:
         ValueError: The choices are not a packing of the items.

@@ -55,8 +55,8 @@ class CirclePacking:
 
     Two sums are logged. ``sum_radii`` is the sum of the radii as the program returned them; with these radii, circles
     may cross a wall or overlap within the paper's tolerance. ``strict_sum`` is the sum of the radii after `shrink` has
-    lowered them until no circle does. ``packing`` holds the centers and radii as JSON, exact to the last bit, so that
-    both sums can be verified from the log alone.
+    lowered them until no circle crosses a wall and no two circles overlap. ``packing`` holds the centers and radii as
+    JSON, exact to the last bit, so that both sums can be verified from the log alone.
 
     Args:
         n: The number of circles, at least 1.

@@ -1,9 +1,9 @@
 """A small grammar of statements that place circles or improve placements: additional mutations of packing programs.
 
-A move expects the array ``centers``, and often also ``radii``, under these names and knows nothing about good packings.
-It draws a layout from wide ranges, takes a few small steps from the current placement, or polishes the placement to a
-local optimum with the building blocks (`evodiverse.tasks.programs.circle_packing.blocks`). Only the score decides what
-a move is worth.
+Moves need a program that names its array of centers ``centers``; many also need its array of radii to be named
+``radii``. A move knows nothing about good packings. It draws a layout from wide ranges, takes a few small steps from
+the current placement, or polishes the placement to a local optimum with the building blocks
+(`evodiverse.tasks.programs.circle_packing.blocks`). Only the score decides what a move is worth.
 """
 
 from collections.abc import Mapping

@@ -62,8 +62,8 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
         radii: ``(n,)`` radii, finite; a negative one counts as 0.
 
     Returns:
-        ``(n,)`` radii, at least 0 and at most the given radius (or 0, if that is negative). Radii without a violation
-        are returned bit for bit.
+        ``(n,)`` radii, at least 0 and at most the given radius (or 0, if that is negative). The radius of a circle that
+        crosses no wall and overlaps no other circle is returned unchanged.
     """
     # This is exact: if the subtraction rounds, x is below 1/2 and is therefore itself the smaller of the two.
     walls = np.minimum(centers, 1 - centers).min(axis=1)
@@ -75,9 +75,9 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
 def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -> IntArray:
     """Return the pairs of circles that overlap.
 
-    Floats decide the cases in which they cannot be wrong: circles with the same center, and circles whose overlap or
-    gap is far larger than rounding errors. The other pairs touch within rounding errors; these are checked in integer
-    arithmetic.
+    Floating-point arithmetic is used where rounding cannot make it wrong: for circles with the same center, and for
+    circles whose overlap or gap is far larger than rounding errors. The other pairs touch within rounding errors; these
+    are checked in integer arithmetic.
 
     Args:
         centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the unit square.

@@ -1,8 +1,8 @@
 """A small grammar of statements that place points in the plane, used as additional mutations of programs.
 
-A move expects the array ``points`` under this name and knows nothing about good placements. It lays out the points from
-scratch, takes a step from the current placement, or polishes the placement to a local optimum with the building blocks
-(`evodiverse.tasks.programs.distances.blocks`). Only the score decides what a move is worth.
+Moves need a program that names its array of points ``points``. A move knows nothing about good placements. It lays out
+the points from scratch, takes a step from the current placement, or polishes the placement to a local optimum with the
+building blocks (`evodiverse.tasks.programs.distances.blocks`). Only the score decides what a move is worth.
 """
 
 from collections.abc import Mapping

@@ -20,8 +20,8 @@ def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
 
     Args:
         points: The points, at least two, no two of them the same.
-        lines: The lines of text below the picture; see `draw_points`. A line that says how many distances are drawn of
-            each kind is inserted before the last line.
+        lines: The lines of text below the picture; see `draw_points`. A line that says how many distances of each kind
+            are drawn is inserted before the last line.
     """
     pixels = fit(points)
     shortest, longest = find_extremes(points)

@@ -72,8 +72,8 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
 def statement_works(tree: ast.Module) -> dict[int, float]:
     """Return the estimated microseconds that each statement of a function takes in one call to the function.
 
-    The result covers the bodies of all functions of a module, without the statements nested in others. Its keys are the
-    `id` of each statement's node.
+    The result covers the statements directly in the body of each function of the module. The time of such a statement
+    includes the statements nested in it. The keys are the `id` of each statement's node.
     """
     estimate = _Estimate(tree)
     return {
@@ -143,7 +143,10 @@ def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) 
 
 
 def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
-    """Return the work of evaluating a node ``times`` times, and add how often it evaluates each name to ``names``."""
+    """Return the work of evaluating a node ``times`` times, in microseconds, and count the evaluations of names.
+
+    The counts are added to those in ``names``. The work does not include that of the functions that the node calls.
+    """
     if isinstance(node, SCOPES):
         return _OTHERS
     if isinstance(node, (ast.Name, ast.Attribute)):
@@ -208,7 +211,10 @@ def loop_bounds(call: ast.Call) -> list[ast.expr]:
 
 
 def largest(expression: ast.expr, integers: Integers) -> int | None:
-    """Return an integer expression's value if each name holds its largest integer; None if the value is unknown."""
+    """Return the value of an integer expression, or None if the value is unknown.
+
+    For each name in the expression, the largest integer that the name holds is used, as listed in ``integers``.
+    """
     if isinstance(expression, ast.Constant):
         return _clip(expression.value) if type(expression.value) is int else None
     if isinstance(expression, ast.Name):

@@ -118,7 +118,11 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
 
 
 def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
-    """Return the other number or, if the first is a float, in half of the cases a number between the two."""
+    """Return ``other``, or a number between ``one`` and ``other``.
+
+    If ``one`` is a float, the result is a number between the two with probability 1/2. If ``one`` is an integer, the
+    result is always ``other``.
+    """
     if type(one) is int or rng.random() < 0.5:
         return other
     return float(f"{one + rng.random() * (other - one):.6g}")

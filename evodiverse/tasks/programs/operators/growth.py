@@ -211,7 +211,8 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     """Return a call to a function that is defined for all numbers.
 
     Args:
-        name: The function: ``abs``, or ``sqrt``, ``exp`` or ``log`` in a form that accepts negative values.
+        name: The function: ``abs`` for ``|x|``, ``sqrt`` for ``sqrt(|x|)``, ``exp`` for ``exp(-|x|)``, or ``log`` for
+            ``log(1 + |x|)``.
         value: The argument.
         library: The libraries that the module imports. If it imports neither numpy nor math, the result
             is ``abs(value) ** 0.5`` for all functions except ``abs``.

@@ -63,7 +63,7 @@ class Place(NamedTuple):
         own: The names that must not be parameters of the function, because the function's caller would not see what
             the move assigns to them.
         whole: The names that no later statement may change by an assignment such as ``+=``, because such a change would
-            spoil the move.
+            invalidate the move's result.
     """
 
     bound: frozenset[str]

@@ -114,7 +114,7 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
 
 
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
-    """Change one number, by `perturb_float` or `perturb_integer`; see `constants_of` for the numbers and ``fixed``.
+    """Change one of the numbers that `constants_of` returns for ``fixed``, by `perturb_float` or `perturb_integer`.
 
     The result is None if there is no such number, or if the draw leaves the number as it is.
 

@@ -25,7 +25,7 @@ class Names(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def names_of(statement: ast.stmt) -> Names:
-    """Return the names of a statement.
+    """Return the names that a statement reads before it binds them, and the names that it binds.
 
     A name that a function or class in the statement reads counts as read where the function or class is defined.
     """

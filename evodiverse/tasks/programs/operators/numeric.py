@@ -124,7 +124,7 @@ def is_numeric(node: ast.expr) -> bool:
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
     """Return the numeric expressions of a function, roughly in the order of the text.
 
-    Expressions in ``while`` loops, nested functions and classes, loop bounds, sizes and indices are left out.
+    Expressions in ``while`` loops, nested functions and classes, loop bounds, array sizes and indices are left out.
 
     Args:
         function: The function to search, a part of ``tree``.
@@ -152,7 +152,7 @@ class _Finder:
         self._weighed: dict[frozenset[str], Weighted] = {}
 
     def places(self, block: Sequence[ast.stmt], path: Path) -> Iterator[Place]:
-        """Yield the places of a function's body."""
+        """Yield the numeric expressions in ``block``, the function's body, whose path from the module is ``path``."""
         yield from self._block(block, path, frozenset(self._parameters))
 
     def _block(self, block: Sequence[ast.stmt], path: Path, bound: frozenset[str]) -> Iterator[Place]:
@@ -306,7 +306,10 @@ def _names_in(nodes: Iterable[ast.expr]) -> Iterator[str]:
 
 
 def _structural(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions in loop bounds, sizes and indices."""
+    """Yield the expressions in indices and in the arguments of functions such as ``range`` and ``zeros``.
+
+    These arguments are mostly loop bounds and array sizes.
+    """
     for node in nodes:
         if isinstance(node, ast.Subscript):
             yield from (part for part in ast.walk(node.slice) if isinstance(part, ast.expr))

@@ -58,7 +58,7 @@ def _with_shared_statements(statement: ast.stmt, lines: Sequence[str]) -> ast.st
 
 
 def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
-    """Return a node equal to a statement, the same node for all statements with the same lines of source.
+    """Return a node equal to a statement; statements with the same lines of source get the same node.
 
     A definition, or a statement that shares a line with another one, is returned unchanged.
 
@@ -134,7 +134,7 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
 
 @lru_cache(maxsize=4096)
 def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
-    """Return the nodes of a statement, itself first, each followed by its `children` and all that is in them.
+    """Return a statement and all nodes below it that `children` finds, depth first, each node before its children.
 
     The contents of ``while`` loops are left out, because an edit might keep such a loop from ending.
     """
@@ -179,9 +179,9 @@ def functions_of(tree: ast.Module) -> dict[str, Function]:
 
 
 def statements_of(tree: ast.Module, without: Collection[str] = frozenset()) -> Iterator[tuple[Path, ast.stmt]]:
-    """Yield the statements of a module, each with its path from the module, and enter functions but nothing else.
+    """Yield the statements of a module and of its top-level functions, each with its path from the module.
 
-    In place of a function of the module, the statements of its body are yielded. Every other statement, such as a class
+    A top-level function is not yielded itself, only the statements of its body. Every other statement, such as a class
     or a loop, is yielded as a whole: the statements in it are not yielded one by one. Functions named in ``without``
     are left out.
     """

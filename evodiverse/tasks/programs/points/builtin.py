@@ -15,8 +15,9 @@ def build(problem: Problem, build_moves: Callable[[], Grammar]) -> Builtin:
 
     Args:
         problem: The definition of the task, except for its moves.
-        build_moves: A function that returns the task's moves: program mutations that make sense only for this task.
-            They are used by `ProgramOperator`, which makes offspring without a language model.
+        build_moves: A function that returns the task's moves: mutations that make sense only for this task. Each of
+            them inserts statements with random parameters into a program. `ProgramOperator`, which makes offspring
+            without a language model, uses the moves.
     """
     return Builtin(
         find_violations=lambda settings: find_violations(problem, settings),

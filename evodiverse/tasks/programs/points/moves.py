@@ -1,4 +1,7 @@
-"""The places where a mutation may insert a move (statements with random parameters) into programs that place points."""
+"""The positions at which a mutation may insert a move into a program that places points.
+
+A move consists of statements with random parameters; see `evodiverse.tasks.programs.operators.moves`.
+"""
 
 from typing import Final
 

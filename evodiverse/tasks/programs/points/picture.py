@@ -20,13 +20,13 @@ Pixel = tuple[float, float]
 
 
 class Brush(NamedTuple):
-    """What the ``paint`` function of `draw_points` draws with: lines and areas, in pixels of the final picture.
+    """A tool that draws lines and filled polygons. `draw_points` calls its argument ``paint`` with such a tool.
 
-    The picture is drawn `SUPERSAMPLING` times as large and then reduced, so that its outlines are smooth. The methods
-    multiply all coordinates and widths by this factor.
+    Coordinates and widths are in pixels of the final picture. The picture is drawn `SUPERSAMPLING` times as large and
+    then reduced, so that its outlines are smooth. The methods multiply all coordinates and widths by this factor.
 
     Attributes:
-        draw: The drawing on the enlarged picture.
+        draw: The Pillow object that draws on the enlarged picture.
     """
 
     draw: ImageDraw.ImageDraw

@@ -1,4 +1,4 @@
-"""The definition of a task that places points, except for its moves."""
+"""The definition of a task that places points, without the mutations that make sense only for this task."""
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

@@ -37,7 +37,7 @@ _THOUGHT = "</think>"
 
 
 class ProgramPrompts:
-    """The prompts of all rungs of the temperature ladder, filled from template files.
+    """The prompts that ask a language model for a program, filled from template files.
 
     Args:
         templates: The template texts by name; see `read_templates`.
@@ -46,7 +46,8 @@ class ProgramPrompts:
         max_characters: The length above which a program is rejected.
         example: A program of typical length, from which costs are estimated.
         mode: How a model is to answer: ``diff``, ``rewrite``, or ``mixed`` for either with equal probability.
-        hot: The prompt of hot rungs: ``same`` (as for cold rungs), or ``explore``, which asks for another construction.
+        hot: What a request with `Prompt.HOT` asks for: ``same`` (the same as with `Prompt.COLD`), or ``explore``
+            (another construction).
     """
 
     def __init__(
@@ -137,7 +138,7 @@ def build(
         max_characters: The length above which a program is rejected.
         example: A program of typical length, from which costs are estimated.
         mode: How a model is to answer; see `ProgramPrompts`.
-        hot: The prompt of hot rungs; see `ProgramPrompts`.
+        hot: What a request with `Prompt.HOT` asks for; see `ProgramPrompts`.
 
     Raises:
         InputError: The user's own templates cannot be used.
