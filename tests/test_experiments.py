@@ -8,6 +8,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from evodiverse.analysis.tables.build import NEED_A_MODEL
@@ -15,8 +16,11 @@ from evodiverse.analysis.tables.layout import Layout, Row, paper_layouts
 from evodiverse.analysis.tables.models import OFF
 from evodiverse.analysis.tables.results import Result, read_result
 from evodiverse.runlog.runs import Run
-from evodiverse.settings.plan import Plan
+from evodiverse.settings.compose import CONFIG_NAME
+from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
+from evodiverse.settings.sweep import Composer
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.srbench_files import GROUPS
 from tests.runs import CONF, plan
@@ -74,8 +78,13 @@ def as_result(planned: Plan) -> Result:
     return read_result(Run(planned.path, record), {})
 
 
-def plans_of(experiment: str) -> list[Plan]:
-    return [plan(*run) for run in sweep(experiment)]
+def plans_of(experiment: str, *more: str) -> list[Plan]:
+    """Return the plans of an experiment's runs, composed as the command composes the runs of a sweep."""
+    runs = sweep(experiment, *more)
+    with hydra_session(None) as hydra:
+        master = hydra.compose_config(CONFIG_NAME, ["hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
+        composer = Composer(hydra.config_loader, master)
+        return [plan_run(*composer.compose(run)) for run in runs]
 
 
 def methods_of(layout: Layout) -> list[tuple[Row, str]]:
@@ -115,7 +124,7 @@ def test_the_runs_of_an_experiment_are_valid_distinct_and_exactly_those_of_its_t
 
 @pytest.mark.parametrize("experiment", WHOLE)
 def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
-    plans = [plan(*run) for run in sweep(experiment, *off(experiment))]
+    plans = plans_of(experiment, *off(experiment))
     assert {planned.config.llm.client for planned in plans} == {"none"}
     assert len({planned.path for planned in plans}) == len(plans) > 1
 
