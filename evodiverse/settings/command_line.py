@@ -182,7 +182,10 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     if len(good) < len(is_choice) and all(is_choice[single] for single in good):
         return  # only choices of options are left, and checking them would take as long as everything else
     for run in product(*filter(None, combinable)):
-        yield from _find_in_run(run, check)
+        try:
+            yield from _find_in_run(run, check)
+        except COMPOSITION_ERRORS as error:
+            yield f"{' '.join(run)} contradict each other ({first_line(error)}); drop one of them"
 
 
 def _joined(overrides: Sequence[str]) -> list[list[str]]:

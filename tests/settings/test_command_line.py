@@ -29,6 +29,12 @@ def refuse(*arguments: str) -> tuple[str, ...]:
     pytest.fail("Hydra composed it")
 
 
+def test_overrides_that_contradict_each_other_are_one_line() -> None:
+    assert refuse("~seed", "seed=1") == (
+        "~seed seed=1 contradict each other (Could not override 'seed'.); drop one of them",
+    )
+
+
 @pytest.mark.parametrize(
     ("override", "expected"),
     [

@@ -2,7 +2,7 @@ import pytest
 import sympy
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.in_sandbox.formula import drive, round_numbers, translate
+from evodiverse.tasks.equations.in_sandbox.formula import drive, drive_all, round_numbers, translate
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.report import write_latex
 from evodiverse.tasks.equations.skeleton import FUNCTIONS, read_skeleton
@@ -43,6 +43,20 @@ def test_an_equation_is_shown_with_rounded_constants(
     latex = drive(None, "a", one_form(expression), params, True)
     assert latex.startswith("a = ")
     assert expected is None or latex == expected
+
+
+@pytest.mark.parametrize(
+    "unwritable",
+    [
+        "x * np.sqrt(params[0]) ** 21",
+        "x * params[0] ** (1 / (params[1] - 1))",
+        "x * 1e200 ** 30",
+        "np.sinc(x)",
+    ],
+)
+def test_an_equation_that_sympy_cannot_write_does_not_affect_the_others(unwritable: str) -> None:
+    equations = [(one_form(expression), [-2.0, 1.0]) for expression in (unwritable, "params[0] * x")]
+    assert drive_all(None, "a", equations) == [None, ["a = - 2 x", "-2*x"]]
 
 
 def test_names_become_greek_letters_words_and_indices() -> None:

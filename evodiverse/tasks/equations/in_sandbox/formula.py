@@ -18,6 +18,7 @@ from sympy.core.alphabets import greeks
 DIGITS = 4
 # An expression with more operations is not simplified.
 MAX_OPERATIONS = 300
+_UNWRITABLE = (ValueError, ArithmeticError, TypeError)  # sympy raises TypeError for a number that is not real
 _GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -88,6 +89,7 @@ def drive(function: object, target: str, source: str, params: Sequence[float], s
 
     Raises:
         ValueError: A part of the equation has no counterpart in sympy.
+        ArithmeticError, TypeError: A number in the equation is too large, undefined or not real.
     """
     expression = round_numbers(translate(source, params))  # rounding first makes the rest three times as fast
     if simplifies and sympy.count_ops(expression) <= MAX_OPERATIONS:
@@ -119,7 +121,7 @@ def drive_all(
     for source, params in equations:
         try:
             expression = round_numbers(translate(source, params))
-        except (ValueError, ArithmeticError):
+        except _UNWRITABLE:
             written.append(None)
         else:
             written.append([_set(target, expression), str(expression)])
@@ -131,6 +133,7 @@ def translate(source: str, params: Sequence[float]) -> Any:
 
     Raises:
         ValueError: A part of the skeleton has no counterpart in sympy.
+        ArithmeticError, TypeError: A number in the equation is too large, undefined or not real.
     """
     function = ast.parse(source).body[0]
     if not isinstance(function, ast.FunctionDef):
