@@ -1,9 +1,10 @@
 # Everything a developer does, on a machine that has Python >= 3.11, pip and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# Where no bytecode is kept, each process of the tests compiles all modules again.
+# Where no bytecode is kept, each process of the tests compiles all modules again. Several BLAS threads in each of several
+# processes would mostly wait for each other.
 # A third of the time tests wait, for processes and pauses: four at a time keep two cores busy.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ help: ## list the targets
 run: .venv/.user data ## install, fetch the data and run a JNK3 search to the end
 	$(BIN)/evodiverse task=jnk3 method=pt
 
-runs: .venv/.user data ## make all runs that need no model and that fit on a laptop; run again to resume
+runs: .venv/.user data ## carry out all runs that need no model and fit on a laptop; run again to resume
 	$(BIN)/evodiverse -m +experiment=mol_classical
 	$(BIN)/evodiverse -m +experiment=algo_classical
 	$(BIN)/evodiverse -m +experiment=eq_builtin

@@ -1,6 +1,6 @@
 """Diverse scientific hypothesis search: parallel-tempered evolution with classical and language-model operators.
 
-From Python: `evodiverse.run` makes a run, `evodiverse.load` reads one (docs/python.md).
+From Python: `evodiverse.run` executes a run, `evodiverse.load` reads one (docs/python.md).
 """
 
 from typing import TYPE_CHECKING, Any

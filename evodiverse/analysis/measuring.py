@@ -192,7 +192,7 @@ def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
 
 @lru_cache
 def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
-    """Return a text that changes whenever the code or a library behind the metrics of a domain changes."""
+    """Return a string that changes whenever the code or a library behind the metrics of a domain changes."""
     package = Path(__file__).parents[1]
     files = [file for source in _SOURCES for file in sorted((package / source).rglob("*.py"))]
     module = find_domain(domain, own)

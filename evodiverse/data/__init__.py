@@ -1,1 +1,1 @@
-"""Data files fetched without accounts, checked by their SHA-256."""
+"""Data files: how they are downloaded, without an account, and checked by their SHA-256."""

@@ -43,8 +43,8 @@ def find_diagnostics(
 ) -> Iterator[Picture]:
     """Yield one figure per group of runs (see `group_runs`) and method.
 
-    Runs without swaps are left out, and so are runs whose swaps do not depend on the powering factor ξ. The larger ξ
-    is, the fewer swaps are accepted.
+    Runs without swaps between pools are left out, and so are runs whose swaps do not depend on ξ, the factor in the
+    exponent of the swap probability. The larger ξ is, the fewer swaps are accepted.
 
     Args:
         name: The name of the figure.

@@ -78,7 +78,7 @@ def _plain(text: str) -> str:
 
 
 def to_lines(entries: Sequence[Entry]) -> list[str]:
-    """Return lines for a terminal: for each figure, its state, its missing runs and the commands that make the runs."""
+    """Return lines for a terminal: for each figure, its state, its missing runs and the commands that start them."""
     lines = []
     for entry in entries:
         drawn = f"{len(entry.pictures)} drawn" if entry.pictures else entry.needs or "no runs for it yet"

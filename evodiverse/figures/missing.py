@@ -1,4 +1,4 @@
-"""The missing runs of the paper's figures, and the commands that make them."""
+"""The missing runs of the paper's figures, and the commands that start them."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ _EXPERIMENTS: Final = {
     "equation": ("eq_main", "eq_builtin"),
     "circle_packing": ("algo_main", "algo_classical"),
 }
-"""For each task, the files in ``conf/experiment/`` whose sweeps make its runs: with a language model, and without."""
+"""For each task, the files in ``conf/experiment/`` whose sweeps contain its runs: with a language model, and without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Lack:
     Attributes:
         of: The name of the model or of the baseline.
         what: The missing runs, in words.
-        commands: The commands that make them.
+        commands: The commands that start them.
     """
 
     of: str
@@ -96,7 +96,7 @@ def _find_absent(wanted: Wanted, model: str, results: Sequence[Result]) -> Itera
 
 
 def _run_command(wanted: Wanted, model: str, absent: Sequence[_Absent], models: Mapping[str, Sequence[str]]) -> str:
-    """Return the command of a sweep that makes the missing runs of one model.
+    """Return the command of a sweep that contains the missing runs of one model.
 
     The sweep may list complete runs too, which it skips.
 

@@ -90,7 +90,7 @@ class FigureKind:
             count (see ``takes_all``) and the `Context`.
         label: The label of the figure in the paper's LaTeX; None for our own.
         wanted: The runs that the paper's figure needs; None for our own.
-        example: A command that makes runs for a figure of our own; None for a figure of the paper.
+        example: A command whose runs fill a figure of our own; None for a figure of the paper.
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
         takes_all: Whether all runs count. Otherwise, a run counts only if its `Result.overrides` are all about the
             budget, or if the run is named on the command line.

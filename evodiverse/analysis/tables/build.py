@@ -191,7 +191,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 
 
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands that make missing runs.
+    """Yield the commands that start missing runs.
 
     If the table has an experiment, the commands are sweeps of this experiment. Otherwise, they are the sweeps that
     `fill_commands` yields.

@@ -1,4 +1,4 @@
-"""The commands that make the missing runs of a table."""
+"""The commands that start the missing runs of a table."""
 
 import shlex
 from collections import defaultdict
@@ -41,13 +41,13 @@ def experiment_commands(
     models: Mapping[str, Sequence[str]],
     classical: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """Yield the commands that make missing runs by sweeps of an experiment.
+    """Yield the commands that start missing runs by sweeps of an experiment.
 
     For each way of fitting, there is one sweep per model with missing runs. But if runs of all models of the experiment
     are missing, a single sweep makes them all. A sweep skips runs that are complete.
 
     Args:
-        experiment: The experiment whose sweep makes the missing runs.
+        experiment: The experiment whose sweep contains the missing runs.
         absent: The missing runs.
         models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
             without an entry is chosen by ``llm=`` and its name.
@@ -67,9 +67,9 @@ def experiment_commands(
 
 
 def fill_commands(absent: Iterable[Absent], models: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands of sweeps that make the missing runs with seeds 0, 1 and 2.
+    """Yield the commands of sweeps that consist of the missing runs with seeds 0, 1 and 2.
 
-    The sweeps make no other runs. Each sweep is for one model and one set of overrides. Tasks that lack the same
+    Each sweep is for one model and one set of overrides. Tasks that lack the same
     methods share a sweep, except that each task with problems to choose from has sweeps of its own.
 
     Args:

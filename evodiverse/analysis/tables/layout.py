@@ -95,7 +95,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """The file in ``conf/experiment/`` whose sweep makes all runs of a table.
+    """The file in ``conf/experiment/`` whose sweep contains all runs of a table.
 
     Attributes:
         name: The name of the file.
@@ -121,7 +121,7 @@ class Benchmark:
         uncounted: How many evaluations each of these methods made without counting them as oracle calls, as text.
         tasks: The published values (mean ± sample standard deviation) as text, one per method, by task.
         totals: The published sums over all tasks as text, one per method.
-        experiment: The file in ``conf/experiment/`` whose sweep makes the runs.
+        experiment: The file in ``conf/experiment/`` whose sweep contains the runs.
     """
 
     metric: str
@@ -154,7 +154,7 @@ class Layout:
         is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill the
             table.
         label: The label of the table in LaTeX.
-        experiment: The experiment that makes the runs; None if there is none.
+        experiment: The experiment with the runs of the table; None if there is none.
         benchmark: The benchmark; None for any other table.
     """
 

@@ -125,7 +125,7 @@ def show_overrides(overrides: Mapping[str, Any]) -> str:
 def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
     """Return the command-line overrides that choose each language model, by the name of the model.
 
-    They become part of the commands that make missing runs. A model of the paper has fixed overrides, such as
+    They become part of the commands that start missing runs. A model of the paper has fixed overrides, such as
     ``llm=gpt5``; any other model has those of one of its runs (`Result.model_words`).
     """
     fixed = {name: model.words for name, model in PAPERS_MODELS.items()}

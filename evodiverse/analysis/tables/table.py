@@ -1,4 +1,4 @@
-"""Filled tables, with their rows, notes and commands."""
+"""Tables with their values and notes, and with the commands that start missing runs."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -37,7 +37,7 @@ class Table:
         columns: The columns, each with its metric.
         lines: The rows.
         notes: The notes below the table.
-        commands: The commands that make the runs for the empty cells.
+        commands: The commands that start the runs for the empty cells.
         label: The label of the table in LaTeX.
         is_of_paper: Whether this is a table of the paper.
     """

@@ -149,7 +149,7 @@ def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
 
 
 def _find_mark(pid: int) -> str | None:
-    """Return a text that identifies a running process; None if it does not exist or is a zombie.
+    """Return a string that identifies a running process; None if it does not exist or is a zombie.
 
     Two processes with the same ``pid`` differ in their start times. The text does not depend on settings such as the
     time zone, since they may be different when the run is started again.

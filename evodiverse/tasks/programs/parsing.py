@@ -116,7 +116,7 @@ def _describe(error: SyntaxError | ValueError) -> str:
 
 
 def _form(part: Any) -> str:
-    """Return a text that is the same for the same syntax trees, or parts of them, docstrings left out.
+    """Return a string that is the same for the same syntax trees, or parts of them, docstrings left out.
 
     A program's key is the hash of this text. Unlike the text of `ast.dump`, it does not depend on Python's version.
     """

@@ -140,7 +140,7 @@ def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
 
 @lru_cache(maxsize=4096)
 def shape_of(statement: ast.stmt) -> str:
-    """Return a text that is equal for statements that differ only in the values that `numbers_of` returns."""
+    """Return a string that is equal for statements that differ only in the values that `numbers_of` returns."""
     blank = statement
     for path, value in numbers_of(statement):
         blank = replace(blank, path, ast.Name(type(value).__name__, ast.Load()))
