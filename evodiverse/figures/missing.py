@@ -23,7 +23,7 @@ _EXPERIMENTS: Final = {
     "equation": ("eq_main", "eq_builtin"),
     "circle_packing": ("algo_main", "algo_classical"),
 }
-"""For each task, the files in ``conf/experiment/`` whose sweeps contain its runs: with a language model, and without."""
+"""For each task, the files in ``conf/experiment/`` whose sweeps contain its runs: with a language model and without."""
 
 
 @dataclass(frozen=True, slots=True)
