@@ -26,11 +26,12 @@ _METRICS: Final[Mapping[str, tuple[Column, ...]]] = {
     "circle packing": (Column("best sum of radii ↑", "best_sum", 5),),
     "programs": (_BEST,),
 }
+_MEANS: Final = "Mean ± sample standard deviation over seeds"
+_MEDIANS: Final = "Median"
 _NOTE: Final = (
-    "Mean ± sample standard deviation over seeds, of all runs with these values regardless of their other settings; "
-    "for a balanced sweep, this is the marginal. The number of runs is in parentheses."
+    "{}, of all runs with these values regardless of their other settings; for a balanced sweep, this is the marginal. "
+    "The number of runs is in parentheses."
 )
-_MEDIANS: Final = "Errors are medians over runs."
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
@@ -85,7 +86,7 @@ def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]
 def _table(task: str, keys: Sequence[str], metric: str, columns: tuple[Column, ...], lines: tuple[Line, ...]) -> Table:
     name = "_".join(["by", *keys, task, metric.split(" ")[0] if metric else "all"]).replace("/", "_")
     title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
-    note = f"{_NOTE} {_MEDIANS}" if any(column.median for column in columns) else _NOTE
+    note = _NOTE.format(_MEDIANS if columns[0].median else _MEANS)
     return Table(name, title, (keys[0],), columns, lines, (note,), (), name, is_of_paper=False)
 
 

@@ -180,6 +180,16 @@ def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_p
         oracle([ASPIRIN])
 
 
+def test_the_forests_of_an_objective_are_loaded_once(own_forest, tmp_path, fresh_process, zinc):
+    copies = [tmp_path / f"{number}.pkl" for number in range(5)]
+    for copy in copies:
+        copy.write_bytes(own_forest.read_bytes())
+    oracles = [ClassifierOracle.from_file(copy) for copy in copies]
+    for copy in copies:
+        copy.unlink()
+    assert [oracle(zinc[:5]).shape for oracle in oracles] == [(5,)] * 5
+
+
 # Other processes
 
 
