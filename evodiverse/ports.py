@@ -60,7 +60,7 @@ class Task(Protocol):
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the hypothesis for each genotype, or why it is not valid.
 
-        The run calls this for the initial genotypes and for every proposal. No oracle call is charged.
+        The run calls this for the initial genotypes and for every proposal. It does not count as an oracle call.
         """
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
@@ -181,7 +181,7 @@ class Discovery:
 
     @property
     def details(self) -> Mapping[str, Detail]:
-        """The values of the domain's own columns."""
+        """The candidate's values in the columns that its domain, such as molecules, adds to the log, by column."""
         return self.candidate.details
 
 
@@ -241,7 +241,7 @@ class Evaluator(Protocol):
         By the time this returns, every evaluation is in the journal, so a killed run does not have to repeat it.
 
         Args:
-            hypotheses: What to evaluate; each has already been charged as an oracle call.
+            hypotheses: What to evaluate; each has already been counted as an oracle call.
             report: A function that is called periodically with the number of evaluations that have finished since it
                 was last called. If it raises, nothing more is submitted, but evaluations in progress may continue.
         """
@@ -303,7 +303,7 @@ class Choosing(Protocol):
         Displays, ``evodiverse-show`` and ``best/chosen.txt`` show this line.
 
         Args:
-            discoveries: The candidate with the highest score of each grade; at least one.
+            discoveries: For each value of `grade`, the candidate with the highest score; at least one candidate.
         """
 
 
@@ -446,11 +446,12 @@ class Snapshot:
             score.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks, and before the first commit.
-        pools: The pools in the order of the ladder, cold to hot; empty before the first commit.
+        pools: The pools in the order of their temperatures, cold to hot; empty before the first commit.
         swap_rates: For each of the latest exchanges, oldest first, the share of its swaps that were accepted, in
             [0, 1]. Blocked swaps, after which a pool would hold a candidate twice, do not count. None for an exchange
             in which all swaps were blocked.
-        xis: The powering factor ξ that was used in each exchange of ``swap_rates``.
+        xis: The powering factor ξ of each exchange in ``swap_rates``. This factor multiplies the exponent of the
+            probability that a pair of candidates is swapped.
         xi: The current powering factor ξ; None if the exchange rule is not ``metropolis``, or before the first commit.
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
@@ -575,7 +576,10 @@ class Domain(Protocol):
         """
 
     def is_shared(self, settings: Any) -> bool:
-        """Return whether all pools start from the same candidates, which are then drawn and charged only once."""
+        """Return whether all pools start from the same candidates.
+
+        If so, these candidates are drawn only once, and evaluating one of them costs one oracle call for all pools.
+        """
 
     def sources(self, settings: Any, artifact_sha256: Callable[[str], str]) -> Mapping[str, str | Path]:
         """Return the data that the results depend on, by role. A run is resumed only with the same data.

@@ -2,8 +2,8 @@
 
 A *genotype* is what a search manipulates (a SMILES string, a program text); a *hypothesis* is a genotype that parsed,
 with its canonical *key*; a *candidate* is a hypothesis with its evaluation. Scores are higher-is-better everywhere;
-energies, which the paper calls ``h``, are lower-is-better. The exchange between pools compares energies, and screening
-predicts them.
+energies, which the paper calls ``h``, are lower-is-better. The exchange between pools compares energies. A surrogate
+model that chooses which proposals to evaluate predicts negative energies.
 """
 
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Stream(NamedTuple):
 class Outcome(StrEnum):
     """How an attempt at an offspring ended (the column ``outcome`` of ``evaluations``).
 
-    * *evaluated*: The proposal is new in the run, and its evaluation is charged as an oracle call.
+    * *evaluated*: The proposal is new in the run, and its evaluation is counted as an oracle call.
     * *reused*: The proposal was evaluated earlier in the run, but is new to the pool. It joins the pool without another
       oracle call if it has a score.
     * *duplicate*: The proposal is already in the pool or among the pool's new offspring.
@@ -149,7 +149,7 @@ class Candidate:
     """A hypothesis with its evaluation.
 
     Attributes:
-        call: The number of its oracle call, counted from 1 in the order in which calls are charged.
+        call: The number of its oracle call, from 1, in the order in which calls are counted against the budget.
         genotype: The text that was evaluated.
         key: The canonical identity.
         score: The score, higher is better. None if the evaluation failed without a score, in which case the candidate

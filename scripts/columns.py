@@ -56,7 +56,7 @@ OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", str: "string"}
 
 
 def main() -> int:
-    """Print the page and return the exit code."""
+    """Print the page that lists the columns of the log, and return the exit code."""
     sys.stdout.write("".join(write_page()))
     return 0
 

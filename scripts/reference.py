@@ -37,7 +37,7 @@ The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher
 
 
 def main() -> int:
-    """Print the reference and return the exit code."""
+    """Print the page that lists all configuration keys, and return the exit code."""
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         default = _compose()

@@ -13,7 +13,7 @@ N_BEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """The swaps between two neighboring rungs of the ladder.
+    """The swaps between two neighboring pools, in the order of the pools from cold to hot.
 
     Attributes:
         cold_pool: The index of the colder pool.
@@ -69,7 +69,10 @@ class Kind:
 
 
 def find_failed(attempts: Columns) -> list[int]:
-    """Return the indices, in the columns of ``evaluations``, of the charged evaluations without a score."""
+    """Return the indices of the evaluations that were counted as oracle calls but gave no score.
+
+    ``attempts`` holds columns of the dataset ``evaluations``, and the indices are positions in them.
+    """
     outcomes, scores = attempts["outcome"], attempts["score"]
     return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
@@ -96,7 +99,7 @@ def best_so_far(attempts: Columns) -> list[float]:
 
 
 def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
-    """Return a summary of the swaps for each pair of neighboring rungs, cold to hot."""
+    """Return a summary of the swaps between each pair of neighboring pools, from the coldest pair to the hottest."""
     pairs: dict[tuple[int, int], list[Row]] = defaultdict(list)
     for row in swaps:
         pairs[row["cold_pool"], row["hot_pool"]].append(row)
@@ -130,9 +133,10 @@ def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
 
 
 def xi_curve(log: Log) -> list[float]:
-    """Return the powering factor ξ: first its value in the first exchange, then its value after each exchange.
+    """Return the values of ξ: first its value in the first exchange, then its value after each exchange.
 
-    The list is empty if the swap rule has no ξ, or if no exchange has taken place yet.
+    ξ is the power to which the Metropolis acceptance ratio of a swap between pools is raised. The list is empty if the
+    swap rule has no ξ, or if no exchange has taken place yet.
     """
     after = dict(zip(log.adaptation["iteration"], log.adaptation["xi"], strict=True))
     return [*log.swaps["xi"][:1], *after.values()] if after else []

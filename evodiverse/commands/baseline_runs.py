@@ -115,9 +115,10 @@ def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
 
 
 def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: HydraConf) -> Plan:
-    """Check a composed configuration, and return the plan of a run in which an engine replaces the method.
+    """Check a composed configuration, and return the plan of a baseline's run.
 
-    The plan has only the settings of the task, the budget and the engine, and those that every ``run.json`` must have.
+    In such a run, another engine for symbolic regression, such as PySR, takes the place of the method. The plan has
+    only the settings of the task, the budget and the engine, and those that every ``run.json`` must have.
 
     Args:
         engine: The name of the engine.
@@ -153,7 +154,8 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         engine: The name of the engine.
         plan: The plan of the run.
         budget: The limit of the engine.
-        save: A function that writes the options of the command line into the folder it is given, ``.hydra`` of the run.
+        save: A function that is called with the folder ``.hydra`` of the run directory, and writes the options of the
+            command line into it.
 
     Raises:
         InputError: The run directory holds another run, or the data cannot be used.
@@ -181,7 +183,10 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
 
 
 def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) -> Mapping[str, Any]:
-    """Run an engine, log its result, and return facts about how it ended."""
+    """Run an engine (a symbolic regression method to compare with, such as PySR) and log the equations that it finds.
+
+    Return what ended it, and its number of evaluations.
+    """
     dataset = read_dataset(plan.task)
     train = dataset.splits.train
     answer = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
@@ -196,7 +201,10 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
 def _log(
     engine: str, plan: Plan, dataset: Dataset, answer: Answer, directory: RunDirectory, ended: Mapping[str, object]
 ) -> None:
-    """Evaluate an engine's models with the constants that the engine fitted, and commit them as iteration 0."""
+    """Evaluate the equations that an engine found, and write them to the run's log as iteration 0.
+
+    An engine is another program for symbolic regression. The constants that it fitted are not fitted again.
+    """
     began = time.perf_counter()
     written, given = _write_models(answer.front, dataset.names)
     method, archive = freeze_method(plan.config.method, has_model=False), Archive()
@@ -240,7 +248,10 @@ def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 def _write_models(
     front: Front, variables: tuple[str, ...]
 ) -> tuple[list[Hypothesis | Rejection], dict[str, FloatArray]]:
-    """Return an engine's models as hypotheses or rejections, and the parameters of each hypothesis by its key."""
+    """Return the equations of an engine as hypotheses or rejections, and the parameters of each hypothesis by its key.
+
+    An engine is another program for symbolic regression.
+    """
     written: list[Hypothesis | Rejection] = []
     given: dict[str, FloatArray] = {}
     for model in front.models:

@@ -80,7 +80,10 @@ def main() -> int:
 
 
 def _attach_box(words: list[str]) -> list[str]:
-    """Replace ``--box VALUE`` with ``--box=VALUE``, since argparse takes a value with a leading minus for an option."""
+    """Replace ``--box VALUE`` with ``--box=VALUE``.
+
+    Otherwise argparse would mistake a value with a leading minus for an option.
+    """
     if "--box" not in words[:-1]:
         return words
     at = words.index("--box")

@@ -15,7 +15,7 @@ _STYLES = {"ok": "green", "optional": "dim", "limited": "yellow", "problem": "bo
 
 
 def main() -> int:
-    """Print every finding and return the exit code."""
+    """Check this machine, print the results and return the exit code: 1 if something keeps runs from working, or 0."""
     parser = argparse.ArgumentParser(
         "evodiverse-doctor", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -103,7 +103,7 @@ class Finding:
 
 
 def check_all() -> Iterator[tuple[str, list[Finding]]]:
-    """Yield the title and the findings of each section."""
+    """Check the machine, the sandbox, the data, the keys and the extras; yield a title and the findings for each."""
     yield "Machine", [*check_machine()]
     yield "Sandbox of programs", [*check_sandbox()]
     yield "Data", [*check_data()]

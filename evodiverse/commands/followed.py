@@ -1,4 +1,7 @@
-"""What passes between a sweep and its runs: failures, checked plans, and whether the runs share one display."""
+"""What passes between a sweep and its runs: failures, the plan of each run, and whether the runs share one display.
+
+A plan holds the settings of a run, which have been checked, and the path of its folder.
+"""
 
 from typing import TYPE_CHECKING
 

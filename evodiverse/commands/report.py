@@ -10,7 +10,10 @@ from evodiverse.version import VERSION
 
 
 def main() -> int:
-    """Write the pages and return the exit code: 2 if a path is not a run or a run is damaged."""
+    """Write the HTML reports on the runs named on the command line, and return the exit code.
+
+    It is 2 if a path is not a run or a run is damaged.
+    """
     parser = argparse.ArgumentParser("evodiverse-report", description=__doc__)
     parser.add_argument("--version", action="version", version=VERSION)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")

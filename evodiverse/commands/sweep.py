@@ -150,7 +150,7 @@ class Trials:
             results: The results of the runs, in order; those of failed runs are changed.
 
         Raises:
-            EvoDiverseError: The share of failed runs in the batch is above the failure rate.
+            EvoDiverseError: The share of failed runs in the batch is above the limit that this object was created with.
         """
         failed = [number for number, one in enumerate(results, first) if one.status is not JobStatus.COMPLETED]
         self.n_launched += len(results)
@@ -212,7 +212,10 @@ def _launch_missing(
 
 @contextmanager
 def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
-    """Within the context, put the checked plans into `followed.plans`, where runs in this process find them."""
+    """Within the context, share the plans (checked configurations) with the runs that this process executes.
+
+    The plans are put into `followed.plans`. A run that finds its plan there does not check its configuration again.
+    """
     plans.update({_own(run.overrides): run.plan for run in todo if run.plan is not None})
     try:
         yield

@@ -35,7 +35,9 @@ def cosine(one: Mapping[str, int], others: Sequence[Mapping[str, int]]) -> NDArr
 def select_apart(
     ranked: Iterable[Bag], limit: float, similarities: Callable[[Bag, Sequence[Bag]], NDArray[np.float64]]
 ) -> list[Bag]:
-    """Select bags greedily, each with a similarity below ``limit`` to all bags selected before it.
+    """Select bags of tokens greedily, each with a similarity below ``limit`` to all bags selected before it.
+
+    A bag is given in any form that ``similarities`` accepts, such as a set of tokens or a mapping of tokens to counts.
 
     Args:
         ranked: The bags, in the order in which they are considered.

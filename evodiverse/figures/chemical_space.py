@@ -47,7 +47,10 @@ def find_missing() -> str | None:
 
 
 def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`) that has runs of ``pt``."""
+    """Yield one figure per group of runs (see `group_runs`) that has runs of our method ``pt``.
+
+    This method has a cold and a hot pool, which swap candidates.
+    """
     for group in group_runs(results, MOLECULES, TARGETS):
         chosen = first_of([run for run in group.results if run.run.method == _OURS], lambda run: run.task)
         if chosen:

@@ -77,7 +77,10 @@ def _caption(method: str, group: Group, results: Sequence[Result]) -> str:
 
 
 def draw(results: Sequence[Result], panel_of: Callable[[Result], str]) -> Figure:
-    """Return a figure with columns of two panels, each panel with one line per pair of neighboring pools.
+    """Return a figure with columns of two panels: ξ on top, and below it the share of swaps that were accepted.
+
+    ξ is a factor in the exponent of the swap probability; the larger it is, the fewer swaps are accepted. Each panel
+    has one line per pair of neighboring pools.
 
     Args:
         results: The runs.

@@ -66,7 +66,10 @@ def read_top(best: Result, context: Context) -> list[tuple[str, float]]:
 
 
 def draw(best: Result, context: Context) -> Figure:
-    """Return a figure with the molecules in rows of five."""
+    """Return a figure of up to ten molecules from the final pools of a run, in rows of five.
+
+    These molecules have high scores and are not too similar to each other; see `read_top`.
+    """
     top = read_top(best, context)
     n_rows = -(-len(top) // _COLUMNS)
     figure = new_figure(PAGE, 1.35 * max(1, n_rows))

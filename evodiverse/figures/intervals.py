@@ -143,7 +143,10 @@ def make_iteration_band(
 
 
 def _join(x: FloatArray, held: FloatArray, strata: Sequence[Hashable] | None) -> Band:
-    """Return the band of curves that have the ``(n_runs, n)`` values ``held`` at the ``(n,)`` points ``x``."""
+    """Return the mean curve of some runs with its 95% t interval, at the ``(n,)`` points ``x``; see `estimate`.
+
+    The ``(n_runs, n)`` values of the curves are ``held``; values that are not finite are left out.
+    """
     problems = list(strata or [0] * len(held))
     bounds = np.full((3, len(x)), np.nan)
     for place, column in enumerate(held.T):

@@ -1,4 +1,4 @@
-"""Curves against oracle calls: for each method, a line for the mean of its runs and a band for its interval."""
+"""Curves against oracle calls: a line for the mean of each method's runs and a band for its 95% confidence interval."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Literal
@@ -49,7 +49,7 @@ def record_bands(
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
-    """Return, by method, the mean over runs of a curve with one value per iteration, with its interval.
+    """Return, by method, the mean over runs of a curve with one value per iteration, with its 95% confidence interval.
 
     The methods are sorted as in the legends of figures (see `order_methods`). Methods without the curve named ``name``
     are left out.

@@ -44,7 +44,9 @@ class Members:
 
 
 def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return, for each method in the order of legends, the final pools of its run with the lowest seed.
+    """Return, for each method, the final pools of its run with the lowest seed.
+
+    The methods are sorted as in the legends of figures (see `order_methods`).
 
     Raises:
         InputError: A log is damaged.
@@ -129,7 +131,7 @@ def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: st
     """Return a figure with a column per method and two rows: points colored by pool, and by score.
 
     Args:
-        members: The members of each run.
+        members: For each run, the candidates in its final pools, with their pools and scores.
         points: The ``(n, 2)`` points of each run.
         axis: The name of the axes, such as "PC".
         score_name: The name of the score that colors the lower row, with its unit.

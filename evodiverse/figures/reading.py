@@ -47,7 +47,7 @@ class Context:
     """What figures need besides the metrics of runs.
 
     Attributes:
-        measurer: The object that knows the cache folder and the encoders of programs.
+        measurer: The object that knows the cache folder and the encoders, which turn programs into vectors.
         reference: The path of a user's file with the molecules that figure ``si_mol_chembl`` shows as chemical space;
             None for ZINC-250K.
         n_reference: How many of these molecules to show at most.
@@ -124,7 +124,11 @@ class Group:
 
     @property
     def suffix(self) -> str:
-        """The suffix of the names of the group's files."""
+        """The part of the names of this group's pictures that tells them from pictures of other groups.
+
+        It consists of the model, the way of fitting equations and the overrides, joined by underscores. Parts that are
+        None or empty are left out.
+        """
         return "_".join(filter(None, [self.model, self.fit, self.overrides]))
 
     @property

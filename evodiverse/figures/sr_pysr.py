@@ -32,7 +32,10 @@ _LEAST: Final = 1e-16
 
 
 def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`); each also shows all baselines (the other engines)."""
+    """Yield one figure per group of runs (see `group_runs`).
+
+    Each also shows all baselines, which are runs of other programs such as PySR.
+    """
     engines = [result for result in results if result.kind == KIND and result.fit == OWN_FIT]
     for group in group_runs(results, KIND):
         together = keep_common([*group.results, *engines])
@@ -51,9 +54,10 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def keep_common(results: Sequence[Result]) -> list[Result]:
-    """Return the runs on those problems for which all methods have runs, science by science.
+    """Return the runs on those problems for which all methods have runs.
 
-    A method that has no runs on a science is ignored for that science.
+    This is decided separately for each science, which is a group of problems, such as "physics". A method that has no
+    runs on a science is ignored for that science.
     """
     kept = []
     for science in sciences_of(results):

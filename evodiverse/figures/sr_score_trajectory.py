@@ -40,7 +40,7 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
 
 
 def draw(results: Sequence[Result]) -> Figure:
-    """Return a figure with one panel per science."""
+    """Return a figure with one panel for each field of science."""
     about = sciences_of(results)
     figure = new_figure(min(PAGE, 1.7 * len(about) + 1.7), 2.2)
     for axes, science in zip(figure.subplots(1, len(about), squeeze=False)[0], about, strict=True):
@@ -60,7 +60,7 @@ def draw(results: Sequence[Result]) -> Figure:
 
 
 def science_of(result: Result) -> str:
-    """Return the science of a run's problem; ``own data`` if the problem has none."""
+    """Return the field of science that a run's problem comes from; ``own data`` if the problem has none."""
     return result.science or "own data"
 
 

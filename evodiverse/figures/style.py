@@ -103,7 +103,10 @@ _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def look_of(method: str) -> Look:
-    """Return the look of a method; for an unknown method, the look depends only on its name."""
+    """Return how figures draw a method: its label, color, dash pattern, marker and hatch.
+
+    For an unknown method, they depend only on its name.
+    """
     if method in _LOOKS:
         return _LOOKS[method]
     place = crc32(method.encode())

@@ -264,7 +264,7 @@ def _copy_sound(damaged: Path, rebuilt: Path) -> int:
 
 
 def _readable(rows: Iterator[tuple[bytes, str, bytes]]) -> Iterator[tuple[bytes, str, bytes]]:
-    """Yield rows until one cannot be read."""
+    """Yield the rows of a damaged database, and end without an error at the first row that SQLite cannot read."""
     with suppress(sqlite3.DatabaseError):
         yield from rows
 

@@ -23,7 +23,7 @@ MAX_CHARACTERS = 1_000_000
 
 
 class Client(Protocol):
-    """A connection to a provider."""
+    """A connection to a provider of language models, through which queries are sent."""
 
     async def ask(self, query: Query) -> Reply:
         """Send one query and return the reply.

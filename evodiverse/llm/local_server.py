@@ -1,4 +1,4 @@
-"""A server of a local model, in a separate process that lives as long as the run."""
+"""A server for a local language model, in a separate process that lives as long as the run."""
 
 import secrets
 import subprocess

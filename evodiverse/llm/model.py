@@ -115,7 +115,11 @@ class CachedModel:
 
 
 def _place(query: Query) -> str:
-    """Return text that identifies a query to the user: its iteration, pool, slot, attempt, seed and model."""
+    """Return text that identifies a query to the user.
+
+    It consists of the iteration, the pool, the slot (the place for one offspring of the pool), the attempt at that
+    slot, the seed and the model.
+    """
     stream = query.stream
     return (
         f"iteration {stream.iteration}, pool {stream.pool}, slot {stream.slot}, attempt {stream.attempt} "

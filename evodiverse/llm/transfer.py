@@ -52,7 +52,7 @@ class Transfer:
         self.failure: TransientError | RefusedError | None = None
 
     def prepare(self, request: httpx.Request) -> None:
-        """Record the credentials in a request, and ask the provider for no compression other than gzip.
+        """Add the credentials that a request contains to ``secrets``, and ask for no compression other than gzip.
 
         Gzip is chosen because its decompression can be stopped at a size limit.
         """
@@ -172,9 +172,10 @@ _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
 
 @contextmanager
 def watched() -> Iterator[Transfer]:
-    """Apply the rules of this module to all requests within this context, and yield the `Transfer` that records them.
+    """Check all requests of `httpx.AsyncClient` within this context, and yield the `Transfer` that records them.
 
-    `watch_httpx` must have been called before.
+    Redirects are rejected. A response must be uncompressed or gzip, and its size is bounded. `watch_httpx` must have
+    been called before.
     """
     transfer = Transfer()
     token = _CURRENT.set(transfer)
@@ -185,9 +186,9 @@ def watched() -> Iterator[Transfer]:
 
 
 def watch_httpx() -> None:
-    """Replace `httpx.AsyncClient.send` with a method that enforces the rules of this module.
+    """Replace `httpx.AsyncClient.send` with a method that rejects redirects and bounds the size of responses.
 
-    The rules apply only to requests that are sent inside the context manager `watched`. Call this only once.
+    These rules apply only to requests that are sent inside the context manager `watched`. Call this only once.
     """
     send = httpx.AsyncClient.send
 

@@ -40,12 +40,12 @@ class History:
 
     @cached_property
     def by_call(self) -> dict[int, Row]:
-        """The rows of ``evaluations`` of the charged calls, by the number of the call."""
+        """The rows of ``evaluations`` that were counted as oracle calls, by the number of the call."""
         return {row["call"]: row for row in self.attempts if row["call"] is not None}
 
     @cached_property
     def best(self) -> list[Row]:
-        """The rows of charged calls with a score, best first; among equal scores, the older one comes first."""
+        """The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores."""
         scored = [row for row in self.by_call.values() if row["score"] is not None]
         return sorted(scored, key=lambda row: (-row["score"], row["call"]))
 
@@ -62,7 +62,7 @@ class History:
 
     @property
     def n_failed(self) -> int:
-        """The number of charged calls without a score."""
+        """The number of oracle calls that gave no score."""
         return len(find_failed(self.log.attempts))
 
 

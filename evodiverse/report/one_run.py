@@ -182,7 +182,8 @@ def _rates(tried: Sequence[Row]) -> list[tuple[float, float]]:
     one point, at its last iteration.
 
     Args:
-        tried: The rows of ``swaps`` between two pools, without those of blocked swaps.
+        tried: The rows of ``swaps`` between two pools, except for blocked swaps. A swap is blocked if it would put a
+            candidate into a pool that already has it.
     """
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))

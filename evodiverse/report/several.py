@@ -162,7 +162,10 @@ def _name_groups(runs: Sequence[Run]) -> list[str]:
 
 
 def average(name: str, curves: Sequence[Curve]) -> Line:
-    """Return the mean of curves at calls where all of them have a score, with a 95% interval for two curves or more."""
+    """Return the mean of curves of the best score, with a 95% interval for two curves or more.
+
+    The mean is taken at evenly spaced numbers of oracle calls, and only where all curves have a score.
+    """
     last = min(curve.n_calls for curve in curves)
     points, band = [], []
     for step in range(1, N_AT + 1):

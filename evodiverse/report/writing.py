@@ -29,7 +29,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
 
     Args:
         given: Run directories and folders of runs.
-        own: The packages of the user's own domains, whose code may be run.
+        own: The packages that define the user's own kinds of problems (domains), and whose code may be run.
 
     Returns:
         The pages that were written, and one message for each run without a page and each path without runs.

@@ -79,7 +79,7 @@ _SPREAD: Final = "the standard deviation of the forecasts of the trees in the su
 
 COLUMNS: Final[Mapping[str, Dataset]] = {
     "evaluations": Dataset(
-        "One row for each attempt at an offspring, whether or not an oracle call was charged. "
+        "One row for each attempt at an offspring, whether or not it cost an oracle call. "
         "Iteration 0 holds the initial candidates.",
         ("iteration", "slot", "pool", "attempt"),
         {
@@ -91,16 +91,16 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "slot": _whole(f"{_SLOT.meaning}; for an initial candidate, its place among the initial ones"),
             "attempt": _ATTEMPT,
             "outcome": _text(
-                "how the attempt ended: `evaluated` (charged as an oracle call), `reused` (evaluated earlier in the "
+                "how the attempt ended: `evaluated` (counted as an oracle call), `reused` (evaluated earlier in the "
                 "run; if it has a score, it joins the pool for free), `duplicate` (it is already in the pool or among "
                 "the pool's new offspring; in a run with screening, `method.screen`, a proposal is also a duplicate if "
                 "the run has evaluated it before, or if it was proposed earlier in the same iteration for any pool) or "
                 "`rejected` (not a valid candidate)"
             ),
             "call": _whole(
-                "the number of the oracle call that was charged, counted from 1 over the whole run; "
+                "the number of the attempt's oracle call, counted from 1 over the whole run; "
                 "other columns that hold calls, such as `parents`, refer to it",
-                null="no call was charged",
+                null="it cost no oracle call",
             ),
             "reused_call": _whole(
                 "the earlier call that evaluated a `reused` candidate", null="`outcome` is not `reused`"
@@ -130,7 +130,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "seconds": _number(
                 "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",
                 "s",
-                "no call was charged",
+                "it cost no oracle call",
             ),
         },
     ),
@@ -161,7 +161,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 "such a pair does not count toward the swap rate"
             ),
             "xi": _number(
-                "the powering factor ξ at which the pair was decided: the larger it is, the fewer swaps are accepted; "
+                "the powering factor ξ, a factor of `log_accept`: the larger ξ is, the fewer swaps are accepted; "
                 "0 under the `random` rule"
             ),
         },
@@ -189,7 +189,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 "0 to 1",
                 "every pair of the exchange was blocked",
             ),
-            "xi": _number("the powering factor ξ after the exchange"),
+            "xi": _number("the powering factor ξ (see `swaps`) after the exchange"),
             "accepted": _whole("the number of pairs of candidates that these two pools swapped"),
             "tried": _whole("the number of unblocked pairs of candidates that these two pools tried"),
             "clamped": _truth("whether ξ was held at one of its bounds, 0.001 or 1,000"),

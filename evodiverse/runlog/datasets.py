@@ -78,13 +78,16 @@ class DatasetReader:
         self._n_bytes = 0
 
     def read(self, part: Path) -> dict[str, list[Any]]:
-        """Return the columns of one more part: lists of values by column name. The errors are those of `read_table`."""
+        """Return the columns of one more part (a Parquet file) of the dataset: lists of values by column name.
+
+        The errors are those of `read_table`.
+        """
         table = self.read_table(part)
         none = [None] * table.num_rows
         return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}
 
     def read_table(self, part: Path) -> pa.Table:
-        """Return one more part as a table with dictionary-encoded texts.
+        """Return one more part (a Parquet file) of the dataset as a table with dictionary-encoded texts.
 
         Raises:
             ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, or is of the

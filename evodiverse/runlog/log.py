@@ -59,24 +59,24 @@ class Log:
 
     @cached_property
     def charged(self) -> list[int]:
-        """The indices of those rows of ``attempts`` that were charged as oracle calls, in the order of the calls."""
+        """The indices of those rows of ``attempts`` that were counted as oracle calls, in the order of the calls."""
         calls = self.attempts["call"]
         return sorted((at for at, call in enumerate(calls) if call is not None), key=calls.__getitem__)
 
     @cached_property
     def scores(self) -> dict[int, float]:
-        """The score of every call that has one, by call."""
+        """The score of every candidate that has one, by the number of the oracle call that evaluated the candidate."""
         scores = self.column("score")
         return {call: score for call, score in scores.items() if score is not None}
 
     @cached_property
     def keys(self) -> dict[int, str]:
-        """The key of the candidate of every call, by call."""
+        """The canonical key of the candidate that each oracle call evaluated, by the number of the call."""
         return self.column("key")
 
     @property
     def n_calls(self) -> int:
-        """The number of oracle calls charged."""
+        """The number of oracle calls in the log."""
         return len(self.charged)
 
     @property
@@ -86,15 +86,18 @@ class Log:
 
     @cached_property
     def final_union(self) -> list[int]:
-        """The calls in the pools of the last iteration, each once, sorted."""
+        """The numbers of the oracle calls whose candidates are in the last iteration's pools, each once, sorted."""
         return union(self.states[-1])
 
     def final_places(self, calls: Sequence[int]) -> list[int]:
-        """Return the index in `final_union` of each of these calls, which must all be in it."""
+        """Return the index in `final_union` of each of these oracle call numbers, which must all be in it."""
         return [bisect_left(self.final_union, call) for call in calls]
 
     def column(self, name: str) -> dict[int, Any]:
-        """Return the values of a column for the charged calls, by call."""
+        """Return the values of a column of ``evaluations``, by the number of the oracle call.
+
+        Rows of attempts that were not counted as oracle calls are left out.
+        """
         calls, values = self.attempts["call"], self.attempts[name]
         return {calls[at]: values[at] for at in self.charged}
 
@@ -108,12 +111,12 @@ class Log:
 
 
 def union(pools: Pools) -> list[int]:
-    """Return the calls in any of the pools, each once, sorted."""
+    """Return the numbers of the oracle calls whose candidates are in any of the pools, each once, sorted."""
     return sorted({call for members in pools for call in members})
 
 
 def calls_by_iteration(log: Log) -> list[int]:
-    """Return the number of calls that each iteration charged, starting with iteration 0."""
+    """Return how many oracle calls were counted in each iteration, starting with iteration 0."""
     counts = Counter(log.attempts["iteration"][at] for at in log.charged)
     return [counts[iteration] for iteration in range(len(log.states))]
 
@@ -155,7 +158,7 @@ def read_log_so_far(run: Run, own: Mapping[str, type] = MappingProxyType({})) ->
         own: Additional columns of ``evaluations`` to read, each with its type, float or str.
 
     Raises:
-        InputError: A part is damaged; the message names it.
+        InputError: One of the log's Parquet files is damaged; the message names it.
     """
     return _read(run, own, run.columns_so_far, ())
 
@@ -180,7 +183,10 @@ def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], state
 
 
 def _check_whole(log: Log) -> None:
-    """Check that no part of a log is missing: its rows must add up to the totals in the record and in ``adaptation``.
+    """Check that no part of a log is missing, by comparing its numbers of rows with totals that the run recorded.
+
+    The totals of oracle calls, iterations and requests to a model are in ``run.json``. The numbers of swaps tried are
+    in the dataset ``adaptation``. A total that was not recorded is not checked.
 
     Raises:
         InputError: A part is missing.

@@ -109,7 +109,7 @@ class Run:
     def columns_so_far(
         self, dataset: str, names: Sequence[str], own: Mapping[str, type] = MappingProxyType({})
     ) -> dict[str, list[Any]]:
-        """Return the same as `columns`, but empty columns for a dataset that has no part yet.
+        """Return the same as `columns`, but empty columns for a dataset that has no part (a Parquet file) yet.
 
         Raises:
             InputError: A part cannot be read; the message names it.

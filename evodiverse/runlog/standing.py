@@ -20,10 +20,10 @@ class Standing:
     """The state of a run.
 
     Attributes:
-        state: The status in the record; ``waiting`` if there is no record yet, ``killed`` if the status is ``running``
-            but the process no longer exists.
-        calls: The number of oracle calls charged and committed.
-        budget: The number of oracle calls that the run may charge; None if there is no record yet.
+        state: The status in ``run.json``; ``waiting`` if there is no such file yet, ``killed`` if the status is
+            ``running`` but the process no longer exists.
+        calls: The number of oracle calls up to the last commit.
+        budget: The number of oracle calls that the run may make; None if there is no ``run.json`` yet.
         best: The highest score so far; None before the first.
         seconds: The wall time up to the last commit, in seconds.
         stopped_by: The reason why the run ended; None before that.

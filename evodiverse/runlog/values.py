@@ -29,7 +29,7 @@ def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None],
     a `Value`.
 
     Args:
-        values: Pairs of a call and its value, in the order in which the calls were charged.
+        values: Pairs of the number of an oracle call and the value of this call, sorted by number.
     """
     calls: list[float | None] = []
     records: list[float | None] = []

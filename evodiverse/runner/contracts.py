@@ -1,6 +1,7 @@
-"""Calls to a domain, with each answer checked against the interface in `evodiverse.ports`.
+"""Calls to the code of a domain (a kind of problem, such as molecules), with each answer checked.
 
-A check takes a microsecond. Without it, a wrong answer would surface far from the function that gave it, or never.
+The answers must fit the interface in `evodiverse.ports`. A check takes a microsecond. Without it, a wrong answer would
+surface far from the function that gave it, or never.
 """
 
 import numbers
@@ -215,7 +216,9 @@ def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.flo
 
 
 def grade(task: Choosing, hypothesis: Hypothesis) -> int:
-    """Return the grade of a hypothesis, such as its complexity; see `evodiverse.ports.Choosing`.
+    """Return the grade of a hypothesis, the integer that the task weighs against its score, such as its complexity.
+
+    See `evodiverse.ports.Choosing`.
 
     Raises:
         ContractError: The answer is not an integer.

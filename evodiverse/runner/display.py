@@ -86,7 +86,7 @@ class PlainDisplay(NoDisplay):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the line."""
+        """Print a line break if the status line on the terminal does not have one yet."""
         if self._width:
             self._write("\n")
 
@@ -147,7 +147,7 @@ class RichDisplay(NoDisplay):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Release the terminal."""
+        """Remove the panel, and stop controlling the terminal."""
         with suppress(OSError):
             self._live.stop()
 

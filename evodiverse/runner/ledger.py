@@ -65,7 +65,7 @@ class Ledger:
 
     @property
     def pools(self) -> tuple[Usage, ...]:
-        """The usage of each pool."""
+        """The number of requests to a language model, and their tokens and cost, for each pool."""
         return tuple(self._pools)
 
     @property

@@ -71,8 +71,8 @@ class Setup:
         shared_start: Whether all pools start from the same candidates.
         task: The task of the run.
         workers: The worker processes.
-        proposers: One proposer for each attempt at a slot: the first one makes the proposals of all first attempts, the
-            second one those of the second attempts, and so on.
+        proposers: One proposer for each attempt to fill a slot (the place for one offspring): the first one makes the
+            proposals of all first attempts, the second one those of the second attempts, and so on.
         ledger: The ledger of the run.
         store: The store that keeps the log.
         display: The display of the run.
@@ -165,7 +165,10 @@ class Loop:
         return self._setup.oracle_calls - self._archive.n_calls
 
     def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
-        """Return the next state and the record of the iteration, or None if a cap forbids its first proposals."""
+        """Run an iteration, and return the next state and the record of the iteration.
+
+        The result is None if the user's limit on requests, tokens, cost or time forbids even the first proposals.
+        """
         setup, iteration = self._setup, state.iteration + 1
         attempts = Attempts(
             deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
@@ -208,9 +211,11 @@ class Loop:
         return answers
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
-        """Evaluate the hypotheses charged in a round, record the results in ``attempts``, and end the round.
+        """Evaluate the new hypotheses of a round of proposals, record the results in ``attempts``, and end the round.
 
-        A hypothesis whose evaluation is in the journal is not evaluated again.
+        Each hypothesis in ``charged`` has already been counted as an oracle call. One that an earlier process of this
+        run evaluated is not evaluated again. Its evaluation is read from the journal, which keeps the evaluations that
+        are not part of the written log yet.
         """
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()

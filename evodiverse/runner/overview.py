@@ -79,7 +79,7 @@ class Overview:
         self.standings: dict[int, Standing] = dict.fromkeys(self._listed, _WAITING)
 
     def __enter__(self) -> Self:
-        """Start watching."""
+        """Start the thread that watches the runs."""
         self._thread.start()
         return self
 
@@ -237,7 +237,11 @@ class RichSheet(NoSheet):
         return Group(table, Text(summarize(standings, self._n_runs)))
 
     def _choose(self, standings: Mapping[int, Standing]) -> list[int]:
-        """Return the numbers of the runs that get a row."""
+        """Return the numbers of the runs to show in the table: as many as fit on the terminal, or 3 if fewer fit.
+
+        Running runs come first, then failed ones (for about a third of the rows), two waiting ones, those that ended
+        most recently, and the other waiting ones.
+        """
         n_rows = max(shutil.get_terminal_size().lines - 8, 3)
         running = [number for number, standing in standings.items() if standing.state == "running"]
         failed = [number for number, standing in standings.items() if standing.state == "failed"]

@@ -1,8 +1,8 @@
 """Proposers, which make the proposals of a search: a classical operator in worker processes, or a language model.
 
 In each iteration, the loop makes rounds of requests: first one request for each slot (the place for one offspring),
-then one for each slot that is still empty, and so on. An iteration with screening has one round with several requests
-per slot.
+then one for each slot that is still empty, and so on. An iteration with screening, where a surrogate model chooses
+which proposals are evaluated, has one round with several requests per slot.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +36,9 @@ class Proposer(Protocol):
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that forbids asking, which ends the run.
+        """Return one answer per request, in order.
+
+        If a limit of the run (a cap) forbids these requests, the result is this limit instead, and the run ends.
 
         Args:
             requests: The requests of one round.
@@ -51,9 +53,10 @@ class OperatorProposer:
 
     Args:
         workers: The worker processes, which hold the operator.
-        ledger: The ledger of the run, which knows the caps.
-        is_fallback: Whether the proposer fills slots that a model left empty. If so, the name of the operator in the
-            log begins with ``fallback_``.
+        ledger: The ledger of the run, which knows the hard limits of the run (caps). Only the limit on the wall time
+            matters here.
+        is_fallback: Whether the proposer makes the offspring for which a language model gave no usable proposal. If so,
+            the name of the operator in the log begins with ``fallback_``.
     """
 
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:
@@ -78,7 +81,7 @@ class OperatorProposer:
 
 
 class ModelProposer:
-    """A proposer that asks a language model, for all pools and slots at once, and records each request in the ledger.
+    """A proposer that asks a language model for the offspring of all pools at once, and records requests in the ledger.
 
     Args:
         model: The language model.
@@ -100,7 +103,11 @@ class ModelProposer:
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
     ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap that forbids the requests; see `Ledger.find_cap`."""
+        """Return one answer per request, in order, or only the cap that forbids the requests, if there is one.
+
+        A cap is a limit on the run: on the number of requests to models, on their tokens, on their cost or on the wall
+        time. `Ledger.find_cap` decides whether a cap forbids the requests.
+        """
         queries = [self._query(request) for request in requests]
         bounds = self._model.bound_costs(queries)
         cap = self._ledger.find_cap(bounds, seconds)

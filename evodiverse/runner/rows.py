@@ -18,8 +18,8 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
     """Return the rows of one iteration, by dataset.
 
-    ``ladder`` holds the inverse temperature of each pool. ``seconds`` maps the number of each charged oracle call to
-    its duration in seconds.
+    ``ladder`` holds the inverse temperature of each pool. ``seconds`` maps the number of each oracle call to its
+    duration in seconds.
     """
     iteration = {"iteration": info.iteration}
     return {
@@ -108,7 +108,7 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
     """Add the evaluations of logged rows to an archive, in the order of their calls.
 
     Args:
-        archive: The archive, which holds all earlier calls.
+        archive: The archive, which must hold the evaluations of all oracle calls before those in ``rows``.
         rows: Rows of ``evaluations``, in any order.
         detail_columns: The task's own columns.
     """

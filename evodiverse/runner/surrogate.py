@@ -27,11 +27,12 @@ _MIN_IN_LEAF: Final = 3
 
 
 class Surrogate:
-    """A random forest that predicts the negative energy from the task's features, and is refitted as the run grows.
+    """A random forest that predicts how good a candidate is from the task's features, and is refitted as the run grows.
 
-    The last fit used the archive's first `n_fitted` calls, and the forecasts depend on no later calls. A resumed run
-    therefore fits the same forest again. The forest is fitted in a thread, while worker processes make the proposals
-    that it will judge.
+    It predicts the negative of the candidate's energy; a lower energy is better. The last fit used the first `n_fitted`
+    oracle calls of the run, or a sample of them, and the forecasts depend on no later calls. A resumed run therefore
+    fits the same forest again. The forest is fitted in a thread, while worker processes make the proposals that it will
+    judge.
 
     Args:
         describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses; ``n`` is at least 1.
@@ -61,10 +62,12 @@ class Surrogate:
         return self._trees is not None
 
     def fit(self, n_calls: int) -> None:
-        """Start a fit to the first ``n_calls`` calls, or to a sample of them that `choose_sample` draws.
+        """Start to fit the random forest to the results of the run's first ``n_calls`` oracle calls.
 
-        A call without an energy counts as if it had the worst energy of all calls. If no call has an energy, there is
-        no fit.
+        If there are many calls, the forest is fitted to a sample of them that `choose_sample` draws. The forest learns
+        to predict the negative energy. The energy is a result of each evaluation, besides the score; lower is better. A
+        call that gave no energy counts as if it had the highest energy of these calls. If none of them gave an energy,
+        nothing is fitted.
         """
         self.n_fitted = n_calls
         self._trees = None
@@ -104,7 +107,7 @@ class Surrogate:
 
 
 def is_due(n_calls: int, n_fitted: int) -> bool:
-    """Return whether ``n_calls`` calls are enough for another fit; the last fit used ``n_fitted`` calls."""
+    """Return whether to fit the surrogate again after ``n_calls`` oracle calls; its last fit used ``n_fitted``."""
     return n_calls >= max(FIRST_FIT, GROWTH * n_fitted)
 
 

@@ -26,12 +26,16 @@ N_BEST = 1000
 
 
 class View:
-    """The information about one run that displays and trackers show. The loop updates it at each commit.
+    """The information about one run that displays and trackers show.
+
+    The run's loop adds each iteration when the iteration has ended. During an iteration, the loop updates only the
+    counts of evaluations and of replies of language models.
 
     Args:
         method: The method of the run.
-        budget: The number of oracle calls that the run may charge.
-        task: The task; if it is a `Summarizer` or `Choosing` task, its summary or headline is shown too.
+        budget: The budget of the run, as a number of oracle calls.
+        task: The task. If it is a `Summarizer`, the number that summarizes the candidates is shown, too. If it is a
+            `Choosing` task, its line about the candidate that it chooses is shown, too.
         archive: The archive of the run.
         clock: The clock of the run.
         ledger: The ledger of the run.

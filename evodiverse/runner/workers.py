@@ -55,14 +55,20 @@ def available_cores() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The task, operator and journal with which this process or a worker process proposes and evaluates."""
+    """The task, operator and journal with which this process or a worker process proposes and evaluates.
+
+    The journal is a file to which each evaluation is appended, so that a killed run need not repeat it.
+    """
 
     task: Task
     operator: Operator
     journal: Journal
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return for each request the operator's proposal and its hypothesis, or why it gave no hypothesis."""
+        """Return for each request the operator's proposal and the hypothesis that the task parsed it to.
+
+        If there is no such hypothesis, a `Rejection` with the reason takes its place.
+        """
         proposals = contracts.propose(self.operator, requests)
         genotypes = [proposal.genotype for proposal in proposals if proposal.genotype is not None]
         read = iter(contracts.parse(self.task, genotypes))
@@ -210,7 +216,8 @@ class Workers:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
-            hypotheses: The hypotheses to evaluate. Each batch is journalled by the process that evaluated it.
+            hypotheses: The hypotheses to evaluate. The process that evaluates a batch also appends the results to the
+                journal, a file on disk, so that a killed run need not repeat them.
             report: A function that is called after each batch with the size of the batch. If this function or a batch
                 raises, no new batch is started, those in progress finish, and the first error is raised.
         """
@@ -329,7 +336,7 @@ _bench: Bench | None = None
 
 
 def _start_worker(bench: Bench) -> None:
-    """Prepare a worker process: keep its bench and leave signals to the main process."""
+    """Prepare a worker process: keep ``bench`` (its task, operator, journal) and leave signals to the main process."""
     global _bench
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, signal.SIG_IGN)

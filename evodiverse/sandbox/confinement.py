@@ -36,8 +36,9 @@ def find_gaps() -> list[str]:
 class Confinement:
     """The restrictions on a program's process.
 
-    The warm parent creates it once, before any program runs. The process of each program then calls `apply`, which
-    takes effect permanently in that process.
+    The warm parent is a process that has loaded libraries and forks a process for each program. It creates the
+    restrictions once, before any program runs. The process of each program then calls `apply`, which takes effect
+    permanently in that process.
     """
 
     def __init__(self) -> None:

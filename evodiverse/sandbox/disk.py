@@ -22,7 +22,10 @@ _STOP_CHECKS, _STOP_SECONDS = 50, 0.0005
 
 
 def program_folder(root: str) -> str:
-    """Return the folder of the running program, inside ``root``, the folder of its warm parent."""
+    """Return the folder of the running program.
+
+    It is inside ``root``, the folder of the warm parent, which is the process that forks a process for each program.
+    """
     return os.path.join(root, "job")
 
 

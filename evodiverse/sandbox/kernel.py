@@ -92,7 +92,8 @@ def unmount(folder: str) -> None:
 def reap(pid: int, ending: Ending) -> None:
     """Wait for a child to end, and write how it ended into ``ending``, but nowhere else in memory.
 
-    The programs that start later inherit the memory of the warm parent. They could read a copy that was left there.
+    The process that calls this also forks the programs that start later, and they inherit its memory. They could read a
+    copy that was left there.
 
     Raises:
         OSError: There is no such child.

@@ -46,8 +46,8 @@ def version() -> int:
 class FileRules:
     """The files that a process may open: some to read, some devices, and one folder to read and write.
 
-    The warm parent creates the rules once, before any program runs. The process of each program then calls `restrict`,
-    which takes effect permanently in that process.
+    The warm parent, which is the process that forks a process for each program, creates the rules once, before any
+    program runs. The process of each program then calls `restrict`, which takes effect permanently in that process.
 
     Args:
         readable: The files and folders that may be read. Those that do not exist are skipped.

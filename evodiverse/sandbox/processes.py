@@ -49,7 +49,9 @@ class ProcessSandbox:
         return [self._run(job) for job in jobs]
 
     def prepare(self) -> None:
-        """Start this thread's warm parent, so that the first program does not have to wait for it.
+        """Start the process from which this thread's programs are forked, so that the first need not wait for it.
+
+        This process is the thread's warm parent.
 
         Raises:
             ServiceError: The warm parent does not start.
@@ -57,7 +59,10 @@ class ProcessSandbox:
         self._attempt(lambda _: None)
 
     def close(self) -> None:
-        """End the warm parents of all threads, and their running programs. No program can run after that."""
+        """End each thread's warm parent (the process from which its programs are forked) and all running programs.
+
+        No program can run after that.
+        """
         with self._lock:
             self._is_closed = True
             parents = list(self._parents)
@@ -69,6 +74,8 @@ class ProcessSandbox:
 
     def _attempt(self, use: Callable[[WarmParent], T]) -> T:
         """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
+
+        A warm parent is a process that has loaded the libraries and forks a process for each program.
 
         Raises:
             ServiceError: The warm parent died each time.
@@ -86,7 +93,7 @@ class ProcessSandbox:
         raise ServiceError(f"the sandbox's process died twice ({died}); run the same command again to resume")
 
     def _end_parent(self) -> None:
-        """End this thread's warm parent, if it has one."""
+        """End this thread's warm parent (the process that forks a process for each program), if it has one."""
         parent: WarmParent | None = self._thread_local.__dict__.pop("parent", None)
         if parent is not None:
             with self._lock:
@@ -95,6 +102,8 @@ class ProcessSandbox:
 
     def _parent(self) -> WarmParent:
         """Return this thread's warm parent, after starting it if necessary.
+
+        The warm parent is the process that forks a process for each program.
 
         Raises:
             DiedError: The warm parent was killed while it started.

@@ -49,7 +49,8 @@ class Running:
         """Write the job and read the outputs until the process closes its result pipe or must be killed.
 
         Args:
-            connection: The file descriptor of the socket to the warm parent, which sends nothing unless it ends.
+            connection: The file descriptor of the socket to the warm parent, which is the process that forked the
+                program's process. It sends nothing unless it ends.
             folder: The program's folder if its size must be measured; otherwise None.
 
         Returns:
@@ -147,7 +148,7 @@ class _Output:
 
     @property
     def is_full(self) -> bool:
-        """Whether this output is a result that is too large; always false for stdout and stderr."""
+        """Whether this output is the program's result and has more than ``keep`` bytes; false for stdout and stderr."""
         return self.is_result and len(self.data) > self.keep
 
     def read(self) -> bytes | None:

@@ -34,11 +34,16 @@ _N_PIPES: Final = 4
 
 
 class DiedError(Exception):
-    """A warm parent has ended unexpectedly or does not answer; the message says which."""
+    """A warm parent has ended unexpectedly or does not answer; the message says which.
+
+    A warm parent is a process that has loaded libraries and forks a process for each program.
+    """
 
 
 class WarmParent:
-    """A handle to a warm parent, which this class starts and which runs one program at a time.
+    """Starts and controls a warm parent: a process that has loaded libraries and forks a process for each program.
+
+    One program runs at a time.
 
     Args:
         preload: The modules that the warm parent loads.
@@ -71,11 +76,13 @@ class WarmParent:
 
     @property
     def pid(self) -> int:
-        """The process id of the warm parent."""
+        """The process id of the warm parent, which has loaded the libraries and forks a process for each program."""
         return self._process.pid
 
     def run(self, job: Job) -> Execution:
-        """Run a job in a new process of the warm parent, and return how it ended.
+        """Run a job in a new process, and return how it ended.
+
+        The process is forked by the warm parent, a process that has already loaded the libraries.
 
         Raises:
             DiedError: The warm parent is gone or does not answer.
@@ -117,7 +124,10 @@ class WarmParent:
         )
 
     def close(self) -> None:
-        """End the warm parent and its running program, and delete the warm parent's temporary folder."""
+        """End the warm parent and its running program, and delete the warm parent's temporary folder.
+
+        The warm parent is the process that forks a process for each program.
+        """
         self._finalizer()
 
     def _judge(self, job: Job, ending: Ending) -> Rejection | None:
@@ -136,6 +146,8 @@ class WarmParent:
 
     def _await_start(self) -> bytes:
         """Wait until the warm parent has started, and return how the size of the programs' files is limited.
+
+        The warm parent is the process that has loaded the libraries and forks a process for each program.
 
         Returns:
             `wire.LIMITED` if the kernel limits the size; `wire.COUNTED` if this process must measure it.
@@ -166,7 +178,7 @@ class WarmParent:
 
         Raises:
             DiedError: There is no answer.
-            ServiceError: The warm parent answered that it cannot continue.
+            ServiceError: The warm parent, which forks a process for each program, answered that it cannot continue.
         """
         try:
             self._connection.sendall(request)
@@ -182,12 +194,12 @@ class WarmParent:
         raise DiedError(self._explain_death())
 
     def _read_message(self) -> str:
-        """Return the message that the warm parent sends before it ends."""
+        """Return the error message that the warm parent, which forks a process per program, sends before it ends."""
         parts = list(iter(lambda: self._connection.recv(1 << 12), b""))
         return wire.clean(b"".join(parts).decode(errors="replace"))
 
     def _explain_start(self) -> str:
-        """Return why the warm parent ended before it sent anything.
+        """Return why the warm parent, which forks a process for each program, ended before it sent anything.
 
         Raises:
             DiedError: The warm parent was killed.
@@ -199,7 +211,10 @@ class WarmParent:
         return wire.clean(messages.decode(errors="replace")[-300:])
 
     def _explain_death(self) -> str:
-        """Return what happened to a warm parent that did not answer."""
+        """Return what happened to the warm parent, the process that forks a process for each program.
+
+        This method is for a warm parent that did not answer. It waits up to `_END_SECONDS` for the process to end.
+        """
         status = self._wait()
         if status is None:
             return "it does not answer"
@@ -213,7 +228,7 @@ class WarmParent:
 
 
 def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
-    """Start a warm parent.
+    """Start a warm parent, the process that forks a process for each program.
 
     Args:
         connection: The warm parent's end of the connection.
@@ -242,7 +257,10 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment with which the warm parent starts. The warm parent clears it before any program runs."""
+    """Return the environment variables for the start of the warm parent, the process that is forked for each program.
+
+    The warm parent clears them before any program runs.
+    """
     inherited = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
     return {
         **{name: os.environ[name] for name in inherited if name in os.environ},

@@ -1,4 +1,7 @@
-"""The adaptation of the powering factor ξ, which keeps the swap rate near its target (paper, detailed algorithm)."""
+"""The adaptation of the powering factor ξ, the power to which the Metropolis acceptance ratio of a swap is raised.
+
+The adaptation is meant to keep the swap rate near its target (paper, detailed algorithm).
+"""
 
 from dataclasses import dataclass
 
@@ -10,7 +13,10 @@ BAND_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Thermostat:
-    """The current ξ, and the swap rates in [0, 1] collected since ξ was last adapted."""
+    """The current ξ, and the swap rates in [0, 1] collected since ξ was last adapted.
+
+    ξ is the power to which the Metropolis acceptance ratio of a swap is raised.
+    """
 
     xi: float
     rates: tuple[float, ...] = ()
@@ -19,13 +25,15 @@ class Thermostat:
 def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Thermostat, bool]:
     """Add the swap rate of an exchange, and adapt ξ once ``swap.window`` rates are collected.
 
-    A mean rate of at least τ + ε/2 multiplies ξ by 1.1, and a mean rate of at most τ - ε/2 multiplies it by 0.9. A mean
-    rate within 1e-9 of one of these edges counts as having reached it. After each adaptation, the collected rates are
-    dropped. ξ stays in [1e-3, 1e3].
+    ξ is the power to which the Metropolis acceptance ratio of a swap is raised. A mean rate of at least τ + ε/2
+    multiplies ξ by 1.1, and a mean rate of at most τ - ε/2 multiplies it by 0.9. A mean rate within 1e-9 of one of
+    these edges counts as having reached it. After each adaptation, the collected rates are dropped. ξ stays in
+    [1e-3, 1e3].
 
     Args:
         thermostat: The thermostat before the exchange.
-        rate: The swap rate of the exchange (see `swap_rate`). None, if no swap was possible; nothing changes then.
+        rate: The swap rate of the exchange (see `swap_rate`), or None if no swap was possible. If it is None, nothing
+            changes.
         swap: The settings with the target τ, the tolerance ε and the window L.
 
     Returns:

@@ -44,6 +44,8 @@ def advance(
 ) -> tuple[State, IterationInfo]:
     """Select the survivors of each pool, exchange candidates between pools when an exchange is due, and adapt ξ.
 
+    ξ is the power to which the Metropolis acceptance ratio of a swap between pools is raised.
+
     Args:
         state: The state before the iteration.
         attempts: All attempts of the iteration, after the last call of `Attempts.close`.
@@ -96,15 +98,15 @@ def select_survivors(
     Args:
         iteration: The number of the iteration.
         pool: The index of the pool.
-        members: ``(m,)`` call numbers of the members.
-        offspring: ``(k,)`` call numbers of the offspring, some of which may be members.
+        members: ``(m,)`` members, each given as the number of the oracle call that evaluated it.
+        offspring: ``(k,)`` offspring, given in the same way; some of them may already be members.
         archive: The archive that holds all of them.
         method: The settings of the method.
         streams: The random streams of the run.
         similarities: The task's similarities; None for a task without them.
 
     Returns:
-        The ``(n,)`` sorted call numbers of the survivors.
+        The ``(n,)`` survivors, given in the same way and sorted.
     """
     contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
@@ -115,10 +117,11 @@ def select_survivors(
 
 
 def adapt(thermostat: Thermostat, exchanged: Exchanged, method: Method) -> tuple[Thermostat, tuple[Adaptation, ...]]:
-    """Adapt ξ to the swap rate of an exchange, if the exchange rule adapts ξ.
+    """Adapt ξ to the swap rate of an exchange between pools, if the exchange rule allows this.
 
-    Return the thermostat after the exchange, and one record for each pair of pools that took part. If the rule does not
-    adapt ξ, the thermostat is unchanged and there are no records.
+    ξ is the power to which the Metropolis acceptance ratio of a swap is raised. The thermostat holds ξ and the swap
+    rates since ξ was last adapted. The thermostat after the exchange is returned, with one record for each pair of
+    pools that took part. If the rule does not allow ξ to change, the thermostat is unchanged and there are no records.
     """
     if not exchanged.adapts:
         return thermostat, ()

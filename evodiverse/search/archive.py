@@ -12,11 +12,11 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 
 
 class Archive:
-    """All candidates of a run, by call and by key. It only ever grows.
+    """All candidates of a run, found by their keys or by the numbers of their calls (evaluations). It only ever grows.
 
     Results are kept in arrays, so that each call takes only a few hundred bytes, even in a run of a million calls.
     Records such as `Candidate` are built on request. The score and the energy of a call that gave neither are NaN. A
-    call is counted when it is reserved, before it is evaluated.
+    call counts as soon as `reserve` gives it a number, before the candidate is evaluated.
 
     Args:
         top: The number of best scores that `top_mean` averages; if it is 0, there is no mean.
@@ -37,25 +37,31 @@ class Archive:
 
     @property
     def n_calls(self) -> int:
-        """The number of oracle calls charged so far."""
+        """The number of oracle calls so far; a call counts from the moment it is reserved, before it is evaluated."""
         return len(self._call_of_key)
 
     @property
     def scores(self) -> FloatArray:
-        """``(n,)`` scores of the evaluated candidates, NaN for those without one; call ``c`` is at index ``c - 1``."""
+        """``(n,)`` scores of the evaluated candidates, NaN for those without one.
+
+        The candidate evaluated by oracle call number ``c``, counted from 1, is at index ``c - 1``.
+        """
         return self._scores[: len(self._keys)]
 
     @property
     def energies(self) -> FloatArray:
-        """``(n,)`` energies of the evaluated candidates, in the same order as `scores`."""
+        """``(n,)`` energies of the evaluated candidates, in the same order as `scores`; NaN where there is no score.
+
+        The energy is the number by which candidates are compared in swaps between pools; lower is better.
+        """
         return self._energies[: len(self._keys)]
 
     def call_of(self, key: str) -> int | None:
-        """Return the number of the call that was charged for a key; None if there was none."""
+        """Return the number of the oracle call counted for the candidate with this key; None if there is none."""
         return self._call_of_key.get(key)
 
     def candidate(self, call: int) -> Candidate:
-        """Return the candidate that a call evaluated."""
+        """Return the candidate that was evaluated by the oracle call with this number, counted from 1."""
         score, energy = self._result(call)
         hypothesis, error = self.hypothesis(call), self._errors.get(call, "")
         return Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, error, self._details.of(call))
@@ -65,21 +71,24 @@ class Archive:
         return Hypothesis(self._genotypes[call - 1], self._keys[call - 1])
 
     def evaluation(self, call: int) -> Evaluation:
-        """Return the result of a call."""
+        """Return the result of the oracle call with this number, counted from 1."""
         score, energy = self._result(call)
         valid, error = bool(self._is_valid[call - 1]), self._errors.get(call, "")
         return Evaluation(score, energy, valid, error, self._details.of(call))
 
     def _result(self, call: int) -> tuple[float, float] | tuple[None, None]:
-        """Return the score and the energy of a call, both None if it gave neither."""
+        """Return the score and the energy that an oracle call gave, both None if it gave neither.
+
+        The energy is a number, lower is better, on which swaps between pools depend.
+        """
         score = float(self.scores[call - 1])
         return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
 
     def reserve(self, key: str) -> int:
-        """Charge an oracle call for a new key, and return its number.
+        """Count an oracle call for the candidate with a new key, and return the number of the call, from 1.
 
         Raises:
-            ValueError: The key was charged before.
+            ValueError: A call was counted for this key before.
         """
         if key in self._call_of_key:
             raise ValueError(f"{key!r} was charged before")
@@ -88,11 +97,14 @@ class Archive:
         return call
 
     def record(self, hypothesis: Hypothesis, evaluation: Evaluation) -> None:
-        """Store the result of the oldest reserved call that has none yet, which must be the call of this hypothesis.
+        """Store the result of the next oracle call, which must be the call of this hypothesis.
+
+        Results are stored in the order in which `reserve` numbered the calls.
 
         Raises:
             ValueError: The call belongs to another hypothesis, only one of score and energy is None, or one of them is
-                NaN or infinite. A swap with a NaN as an energy would always be accepted.
+                NaN or infinite. If an energy were NaN, the test whether two pools exchange candidates would always say
+                yes.
         """
         call = len(self._keys) + 1
         if self._call_of_key.get(hypothesis.key) != call:

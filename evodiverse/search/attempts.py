@@ -1,4 +1,4 @@
-"""The attempts of one iteration: how each proposal ends, what is charged, and which candidate joins which pool."""
+"""One iteration's attempts: how each ends, whether it costs an oracle call, and which candidate joins which pool."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +19,11 @@ Answer = tuple[Proposal, Hypothesis | Rejection]
 
 
 class _Settled(NamedTuple):
-    """An answer and its outcome; ``call`` is the call charged for it or reused by it, or None."""
+    """The answer to a request for an offspring, and its outcome.
+
+    ``call`` is the number of the oracle call that was counted for the answer, or of the earlier call whose result is
+    reused for it. It is None if the answer was rejected or is a duplicate.
+    """
 
     request: Request
     proposal: Proposal
@@ -32,14 +36,15 @@ class _Settled(NamedTuple):
 class Attempts:
     """Decides the outcomes of the attempts of one iteration, round by round.
 
-    In a round, each open slot gets one attempt. The answer to an attempt is a proposal, with its hypothesis or the
-    reason why it was rejected. The loop of the run passes the answers to `settle`, which decides their outcomes, counts
-    an oracle call for each new hypothesis, and returns these hypotheses. The loop evaluates them and passes the results
-    to `close`. With screening, there is a single round with several attempts at each slot, and `screen` takes the place
-    of `settle`.
+    A slot is the place for one offspring in a pool. In a round, each slot that is still empty gets one attempt. The
+    answer to an attempt is a proposal, with its hypothesis or the reason why it was rejected. The loop of the run
+    passes the answers to `settle`, which decides their outcomes, counts an oracle call for each new hypothesis, and
+    returns these hypotheses. The loop evaluates them and passes the results to `close`. If a surrogate model chooses
+    which proposals are evaluated (screening), there is a single round with several attempts at each slot, and `screen`
+    takes the place of `settle`.
 
     Args:
-        slots: The slots to fill, sorted by slot number, then by pool.
+        slots: The slots to fill, sorted by the number of the slot within its pool, then by pool.
         pools: The members of each pool.
         archive: The archive of the run.
 
@@ -65,22 +70,25 @@ class Attempts:
         return len(self._members)
 
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
-        """Decide the outcome of each answer; the answers are ordered by slot, then pool.
+        """Decide the outcome of each answer, and return the new hypotheses, which the caller must evaluate.
 
-        Return the new hypotheses, which the caller must evaluate; an oracle call has been charged for each.
+        Each new hypothesis is already counted as an oracle call. Requests and answers are sorted by slot number, then
+        by pool. A slot is a place for one offspring; the slots of each pool are numbered.
         """
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
         return self._pending
 
     def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose proposals to evaluate, charge an oracle call for each, and return their hypotheses.
+        """Choose proposals to evaluate, count an oracle call for each, and return their hypotheses.
 
-        For each pool, at most as many proposals are chosen as it has open slots. A proposal is a duplicate if the run
-        has evaluated a hypothesis with the same key, or if one came earlier in this round, no matter in which pool.
+        A slot is the place for one offspring of a pool. For each pool, at most as many proposals are chosen as it has
+        slots that are still empty. A proposal is a duplicate if the run has evaluated a hypothesis with the same key,
+        or if one came earlier in this round, no matter in which pool.
 
         Args:
-            requests: The requests, several per slot, sorted by slot, then pool, then attempt.
+            requests: The requests, several for each slot, sorted by the number of the slot within its pool, then by
+                pool, then by attempt.
             answers: The answer to each request.
             screening: The rule that chooses.
         """
@@ -117,7 +125,10 @@ class Attempts:
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
-        """Return the ``(n,)`` sorted call numbers of the candidates that join a pool; those without a score do not."""
+        """Return the new candidates for a pool, by the numbers of the oracle calls that evaluated them.
+
+        The numbers are sorted and have shape ``(n,)``. Candidates without a score are left out.
+        """
         calls = sorted(self._held[pool].values())
         return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
 

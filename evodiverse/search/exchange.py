@@ -1,4 +1,6 @@
-"""The exchange of candidates between the pools of the ladder (paper, Algorithm "Swap operator").
+"""The exchange of candidates between the pools of a run (paper, Algorithm "Swap operator").
+
+The pools are ordered from cold to hot. Each has an inverse temperature, and the list of these is called the ladder.
 
 A pool is a sorted array of call numbers, each the number of the oracle call that evaluated a candidate. The key of a
 candidate is its canonical identity. Each key is evaluated only once per run, so candidates with equal keys have the
@@ -36,7 +38,7 @@ class SwapTrial:
         log_u: The logarithm of the uniform random number that it was compared with, in nats.
         accepted: Whether the candidates were swapped.
         blocked: Whether the pair could not be swapped, because a pool would have held a candidate twice.
-        xi: The powering factor ξ that the decision used.
+        xi: The powering factor ξ of the decision, which multiplied the exponent of the Metropolis ratio.
     """
 
     cold_pool: int
@@ -68,7 +70,8 @@ class Exchanged:
         pairs: The indices (colder, hotter) of the adjacent pools that took part.
         trials: All pairs of candidates that were tried, in order.
         migrations: All candidates that were copied, in order.
-        adapts: Whether the swap rate of the exchange may change ξ.
+        adapts: Whether the swap rate of the exchange may change the powering factor ξ, which multiplies the exponent of
+            the swap probability.
     """
 
     pools: Pools
@@ -80,14 +83,14 @@ class Exchanged:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One exchange: the information that exchange rules and schedules may use.
+    """What exchange rules and schedules may use to decide on one exchange of candidates between the pools.
 
     Attributes:
         iteration: The number of the iteration.
         method: The settings of the method.
         scores: ``(n_calls,)`` scores of all calls, higher is better; call ``c`` is at index ``c - 1``.
         energies: ``(n_calls,)`` energies of all calls, lower is better, in the same order.
-        xi: The powering factor ξ.
+        xi: The powering factor ξ, which multiplies the exponent of the swap probability.
         streams: The random streams of the run.
     """
 
@@ -115,12 +118,16 @@ def none(pools: Pools, event: Event) -> Exchanged:  # noqa: ARG001
 
 @exchange_rules
 def metropolis(pools: Pools, event: Event) -> Exchanged:
-    """Swap candidates between adjacent rungs by the Metropolis rule at powering factor ξ.
+    """Swap candidates between adjacent pools by the Metropolis rule.
+
+    The powering factor ξ multiplies the exponent of the swap probability.
 
     Swaps preserve the joint distribution of the pools if each pool follows its Boltzmann distribution. An evolving
     population follows it only approximately, especially if survivors are weighted by a function other than the energy:
-    for a molecule with the score s, swaps use log(1 - s), but its weight as a survivor is s^β. Between a rung at β = ∞
-    and its neighbor, an unblocked pair is swapped exactly when the candidate that enters the rung at β = ∞ has no
+    for a molecule with the score s, swaps use log(1 - s), but its weight as a survivor is s^β.
+
+    A pair of candidates is never swapped if a pool would then hold a candidate twice. If ξ > 0, any other pair is
+    swapped between a pool at β = ∞ and its neighbor exactly when the candidate that enters the pool at β = ∞ has no
     higher energy than the one that leaves.
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
@@ -136,7 +143,11 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
 
 @exchange_rules
 def random(pools: Pools, event: Event) -> Exchanged:
-    """Swap like ``metropolis`` with ξ = 0: every unblocked pair is accepted."""
+    """Swap candidates between adjacent pools whatever their energies.
+
+    This is ``metropolis`` with the powering factor ξ = 0: each pair of candidates is swapped, unless the swap would put
+    a candidate into a pool twice.
+    """
     return replace(metropolis(pools, replace(event, xi=0.0)), adapts=False)
 
 
@@ -160,7 +171,7 @@ def ring(pools: Pools, event: Event) -> Exchanged:
 
 
 def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.Generator) -> list[SwapTrial]:
-    """Try ``swap.size`` swaps between the rungs ``cold`` and ``cold + 1``, and carry out the accepted ones.
+    """Try ``swap.size`` swaps between the pools ``cold`` and ``cold + 1``, and carry out the accepted ones.
 
     Candidates are drawn uniformly without replacement from both pools and paired in the order drawn. Each pair is
     decided after the previous one has taken effect. A pair is blocked if both sides are the same candidate, or if one
@@ -168,9 +179,9 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
 
     Args:
         members: The call numbers of the members of each pool. Changed in place.
-        cold: The index of the colder rung.
-        event: The exchange. Its swap size is capped at the size of the smaller pool. Its ξ is at least 0; with 0, every
-            unblocked pair is accepted.
+        cold: The index of the colder pool.
+        event: The exchange. Its swap size is capped at the size of the smaller pool. Its ξ, a factor in the exponent of
+            the Metropolis ratio, is at least 0. With 0, every pair that is not blocked is accepted.
         rng: The generator, which draws the candidates and one number per pair, blocked or not.
 
     Returns:
@@ -198,17 +209,20 @@ def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.
 def log_acceptance(cold_energy: float, hot_energy: float, beta_gap: float, xi: float) -> float:
     """Return ``log a = -ξ (β_cold - β_hot) (h_hot - h_cold)``, in nats.
 
-    Here h is the energy. The result is positive if the candidate of the hotter pool has the better (lower) energy; the
-    colder pool always accepts such a candidate. If any factor is 0, the result is 0, even if another is infinite.
+    Here a is the Metropolis acceptance ratio of a swap of two candidates between pools, raised to the power ξ. β is the
+    inverse temperature of a pool, and h is the energy of a candidate. The result is positive if the candidate of the
+    hotter pool has the better (lower) energy; the colder pool always accepts such a candidate. If any factor is 0, the
+    result is 0, even if another is infinite.
     """
     energy_gap = float(hot_energy) - float(cold_energy)  # plain floats overflow to infinity without a warning
     return -xi * beta_gap * energy_gap if xi and beta_gap and energy_gap else 0.0
 
 
 def swap_rate(trials: Sequence[SwapTrial]) -> float | None:
-    """Return the share of swaps that were accepted, in [0, 1], among those that were not blocked.
+    """Return the share of pairs of candidates that were swapped, in [0, 1], among those that could be swapped.
 
-    The result is None if all swaps were blocked.
+    A pair cannot be swapped if a pool would then hold a candidate twice. The result is None if no pair could be
+    swapped.
     """
     tried = sum(not trial.blocked for trial in trials)
     return sum(trial.accepted for trial in trials) / tried if tried else None

@@ -1,4 +1,7 @@
-"""Mating pools, slots, and the requests to an operator."""
+"""Mating pools, slots (places for one offspring each), and the requests for offspring.
+
+The requests go to an operator, which makes offspring from parents.
+"""
 
 from collections.abc import Sequence
 from itertools import product
@@ -26,10 +29,10 @@ class Slot(NamedTuple):
 
 
 def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
-    """Return the slots of an iteration: ``offspring`` for each pool with members, dealt to the pools in turn.
+    """Return the slots (places for one offspring) of an iteration, ``offspring`` of them for each pool with members.
 
-    There are never more slots than oracle calls left. Since slots are dealt in turn, the pools share the last calls
-    fairly if the budget runs out within an iteration.
+    There are never more slots than oracle calls left. Slots are dealt to the pools in turn, one at a time, so the pools
+    share the last calls fairly if the budget runs out within an iteration.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
     slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]
@@ -39,9 +42,10 @@ def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
 def draw_mating_pools(
     iteration: int, pools: Pools, archive: Archive, method: Method, streams: Streams
 ) -> tuple[IntArray, ...]:
-    """Draw the mating pool of each pool, and return its ``(n,)`` call numbers in the order drawn.
+    """Draw a mating pool from the members of each pool, and return the mating pools.
 
-    An empty pool has an empty mating pool.
+    A mating pool holds the candidates from which parents are drawn later. It has shape ``(n,)`` and lists, in the order
+    drawn, the numbers of the oracle calls that evaluated these candidates. An empty pool has an empty mating pool.
     """
     rule = method.mating_pool
     sample = sample_with_replacement if rule.replacement else sample_without_replacement
@@ -66,10 +70,11 @@ def make_requests(
     method: Method,
     streams: Streams,
 ) -> list[Request]:
-    """Draw parents for every attempt at each open slot, and return the requests to the operator.
+    """Draw parents for every attempt to make an offspring, and return the requests to the operator.
 
-    ``attempts`` holds the numbers of the attempts to make at each slot: one number, or several with screening. Requests
-    are in the order of the slots, and of the attempts within a slot.
+    A slot is the place for one offspring of a pool; ``slots`` are those that are still empty. ``attempts`` holds the
+    numbers of the attempts to make for each slot: one number, or several if a surrogate model chooses which proposals
+    are evaluated. Requests are in the order of the slots, and of the attempts within a slot.
     """
     bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []

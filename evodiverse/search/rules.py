@@ -1,4 +1,4 @@
-"""Rules that are selected by name in the configuration; each rule is a function."""
+"""Registries of functions (rules) that the configuration selects by name, such as the rules that choose survivors."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar

@@ -48,7 +48,8 @@ class Screening:
         to ``at_most`` of those that it has taken; if too few are left, it takes skipped ones after all.
 
         Args:
-            hypotheses: ``n`` different hypotheses that were never evaluated, sorted by slot, then pool, then attempt.
+            hypotheses: ``n`` different hypotheses that were never evaluated, sorted by slot number, then by pool, then
+                by attempt. A slot is the place for one offspring in a pool; each pool numbers its own slots.
             pools: The index of the pool of each of the ``n`` hypotheses.
             shares: How many hypotheses each pool may take, by the index of the pool.
         """

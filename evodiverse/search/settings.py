@@ -31,9 +31,11 @@ class Survivors:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """The exchange between pools, and how ξ adapts (the keys ``method.swap.*``).
+    """The settings of the exchange of candidates between pools (the keys ``method.swap.*``).
 
-    The paper's τ, ε and L are ``target``, ``tolerance`` and ``window``.
+    ξ is the power to which the Metropolis acceptance ratio of a swap is raised. It starts at ``xi``, and the rule
+    ``metropolis`` adapts it to the share of swaps that are accepted. The paper's τ, ε and L are ``target``,
+    ``tolerance`` and ``window``.
     """
 
     rule: str
@@ -60,7 +62,10 @@ class Niche:
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """How proposals are screened: each slot gets ``proposals`` of them, and a pool evaluates as many as it has slots.
+    """How a surrogate model chooses the proposals that are evaluated.
+
+    Each slot, the place for one offspring in a pool, gets ``proposals`` proposals. Of all the proposals for its slots,
+    a pool evaluates at most as many as it has slots.
 
     A pool takes those with the highest prediction + ``explore`` * spread, both from their `Forecast`. Of these, at most
     ``at_most`` have a similarity of at least ``radius`` to each other, as long as there are dissimilar ones to take
@@ -112,8 +117,10 @@ class EarlyStop:
 class Search:
     """Limits of the search that do not depend on the method.
 
-    Without screening, each slot gets at most ``attempts`` attempts, not counting those of a fallback operator. The
-    search ends when a score is above ``target``, or after ``patience`` iterations in a row without an oracle call.
+    Each slot, the place for one offspring in a pool, gets at most ``attempts`` attempts, not counting those of a
+    fallback operator. This limit does not apply while a surrogate model chooses among several proposals for each slot
+    (see `Screen`). The search ends when a score is above ``target``, or after ``patience`` iterations in a row without
+    an oracle call.
 
     If all initial candidates failed, the search ends with an error. There is one exception: the search continues if
     ``continue_on_failed_start`` is set and at least one of the failed candidates has a score nevertheless.

@@ -28,7 +28,7 @@ class Progress:
 class State:
     """The state of a search between two iterations.
 
-    ``pools`` holds, for each pool from cold to hot, the sorted call numbers of its members.
+    ``pools`` holds, for each pool from cold to hot, the sorted numbers of the oracle calls that evaluated its members.
     """
 
     iteration: int
@@ -41,6 +41,8 @@ class State:
 class Attempt:
     """One attempt to fill a slot, and its outcome (a row of the dataset ``evaluations``).
 
+    A slot is a place for one offspring, or for one initial candidate in iteration 0.
+
     Attributes:
         iteration: The number of the iteration.
         pool: The index of the pool that the slot is in; None for an initial candidate that all pools share.
@@ -51,9 +53,9 @@ class Attempt:
         parents: The numbers of the oracle calls that evaluated the parents.
         genotype: The genotype as evaluated or, if it was rejected, as proposed; None if nothing was proposed.
         key: The canonical identity; None if the genotype was rejected.
-        call: The number of the oracle call charged for this attempt; None if nothing was charged.
+        call: The number of the oracle call that this attempt was counted as; None if it was not counted.
         reused_call: The number of the earlier call whose evaluation was reused; None if none was.
-        evaluation: The evaluation of the charged or the reused call; None if there is no such call.
+        evaluation: The evaluation by ``call`` or by ``reused_call``; None if both are None.
         error: Why the genotype was rejected or its evaluation failed; empty otherwise.
         llm_call: The number of the request to a language model; None for a classical operator.
         forecast: The surrogate's forecast; None if none was made.
@@ -78,7 +80,11 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Screened:
-    """A proposal that screening did not choose, with its forecast (a row of the dataset ``screened``)."""
+    """A proposal that was not chosen for evaluation, with its forecast (a row of the dataset ``screened``).
+
+    The forecast comes from a random forest, the surrogate. ``predicted`` is the expected negative energy, higher is
+    better, and ``spread`` is the standard deviation of the predictions of the trees.
+    """
 
     iteration: int
     pool: int
@@ -93,14 +99,17 @@ class Screened:
 class Adaptation:
     """The effect of an exchange on ξ; one record per pair of adjacent pools (a row of the dataset ``adaptation``).
 
+    ξ is the power to which the Metropolis acceptance ratio of a swap is raised. Swaps that are blocked, because they
+    would put a candidate into a pool twice, do not count.
+
     Attributes:
         cold_pool: The index of the colder pool of the pair.
         hot_pool: The index of the hotter pool of the pair.
-        rate: The share of unblocked swaps that were accepted, in [0, 1], over all pairs of pools in this exchange; None
-            if all swaps were blocked.
-        xi: The powering factor ξ after the exchange.
+        rate: The share of swaps that were accepted, in [0, 1], over all pairs of pools in this exchange; None if all
+            swaps were blocked.
+        xi: The value of ξ after the exchange.
         accepted: The number of swaps accepted between these two pools.
-        tried: The number of unblocked swaps tried between these two pools.
+        tried: The number of swaps tried between these two pools, accepted or not.
         clamped: Whether ξ would have left its bounds and was set to the nearest bound.
     """
 

@@ -23,7 +23,7 @@ def count_progress(progress: Progress, *, charged: bool, top_mean: float, search
 
     Args:
         progress: The counters before the iteration.
-        charged: Whether the iteration charged any oracle call.
+        charged: Whether any proposal of the iteration was counted as an oracle call.
         top_mean: The value of `Archive.top_mean` after the iteration.
         search: The settings, with the gain below which an iteration counts as stalled.
     """

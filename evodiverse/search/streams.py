@@ -7,7 +7,10 @@ from evodiverse.vocabulary import Stream
 
 
 class Purpose(IntEnum):
-    """The kind of decision that a stream is for. Logged results depend on these values: append, but never renumber."""
+    """The kind of decision that the numbers from a random stream are used for.
+
+    Logged results depend on these values: append, but never renumber.
+    """
 
     INITIAL = 1
     MATING_POOL = 2

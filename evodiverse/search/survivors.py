@@ -21,11 +21,11 @@ from evodiverse.vocabulary import Hypothesis
 
 @dataclass(frozen=True, slots=True)
 class Contenders:
-    """The members and offspring of a pool, in the order of their calls.
+    """The members and offspring of a pool, in the order of the oracle calls that evaluated them.
 
     Attributes:
         scores: ``(n,)`` scores, higher is better.
-        rung: The index of the pool in the ladder.
+        rung: The index of the pool; the pools are ordered from cold to hot.
         is_new: ``(n,)`` booleans, true for offspring that were not members before.
         hypotheses: The ``n`` hypotheses, for rules that need similarities.
         similarities: The task's function that compares hypotheses; None for a task without one.
@@ -68,12 +68,12 @@ def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -
 
 @survivor_rules
 def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
-    """Return the indices of the best ``method.elites``, then of others, of which only a few are similar to each other.
+    """Return the indices of the ``method.elites`` best contenders, and of others with few similar ones among them.
 
-    The others are considered in the order in which `sample` draws them. At β = ∞, this is the order of their scores; of
-    equal scores, the older comes first. A candidate is skipped if at least ``method.niche.share[contenders.rung]`` of
-    those taken before are similar to it. If too few are taken in this way, the pool is filled with the first skipped
-    ones.
+    The others are considered in the order in which `sample` draws them. In a pool whose inverse temperature β is
+    infinite, this is the order of their scores; of equal scores, the older comes first. A candidate is skipped if at
+    least ``method.niche.share[contenders.rung]`` of those taken before are similar to it. If too few are taken in this
+    way, the pool is filled with the first skipped ones.
 
     Raises:
         ValueError: The method has no niches, or the task has no similarities.

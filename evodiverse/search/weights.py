@@ -21,7 +21,7 @@ RANK_GAP = 1e6
 
 @weights
 def score_floor(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 (the paper's rule has no temperature)
-    """Weight by ``s + 0.02/n``, the default for mating in the molecule domain. Scores are in [0, 1]."""
+    """Weight by ``s + 0.02/n`` for n scores s in [0, 1], the default for mating in the molecule domain."""
     return np.log(scores + 0.02 / max(scores.size, 1))
 
 
@@ -37,7 +37,7 @@ def score_power(scores: FloatArray, beta: float) -> FloatArray:
 def boltzmann(scores: FloatArray, beta: float) -> FloatArray:
     """Weight by ``exp(beta * s)``, the default for mating in the program domain.
 
-    In that domain, s is the paper's log-probability ℓ.
+    In that domain, s is the paper's ℓ. It acts as a log-probability that is not normalized, since the energy is -ℓ.
     """
     return best_first(scores) if np.isinf(beta) else beta * scores
 

@@ -174,7 +174,8 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
 def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     """Open the language model, which ``stack`` closes, and return a function that builds the model's proposer.
 
-    Return None for a run without a model. The function is called later, with the task and the ledger of the run.
+    The proposer asks the model for offspring. The function is called later, with the task and with the run's ledger, in
+    which the requests to the model and their costs are recorded. The result is None for a run without a model.
     """
     if plan.model is None:
         return None

@@ -269,9 +269,10 @@ def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], overrid
 
 
 def _missing_plus(key: str, known: DictConfig) -> str | None:
-    """Return a message if a key must be set with a plus because its group is empty, else None.
+    """Return a message if a key must be set with a plus, as in ``+key=value``, else None.
 
-    The user chooses the keys of such a group, for example ``llm.extra``.
+    This is so if the key is a group that has no keys in the configuration, or lies directly in such a group. The user
+    chooses the keys of such a group, for example ``llm.extra``.
     """
     for group in (key, key.rpartition(".")[0]):
         keys = OmegaConf.select(known, group) if group else None

@@ -59,9 +59,10 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
 
 
 def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
-    """Return whether a run certainly equals the result of `compose_published`, which is slow to compute.
+    """Return whether a run certainly overrides nothing; this is decided without `compose_published`, which is slow.
 
-    That is so if all of the following hold:
+    A run overrides nothing if, apart from the ``quiet`` keys, its configuration is the one that its task, method and
+    llm give. That is certain if all of the following hold:
 
     1. the command line only chooses a task, a method and an llm, and sets ``quiet`` keys
     2. no value refers to one of the ``quiet`` keys set there, or to Hydra's own part
@@ -126,7 +127,7 @@ def resolve(config: DictConfig) -> dict[str, Any]:
 
 
 def read(config: DictConfig) -> Config:
-    """Return a composed configuration as plain objects, ``task`` as a dictionary.
+    """Return a composed configuration as plain objects, with ``task`` as a dictionary.
 
     Raises:
         InputError: A key is unknown, or a value is missing, has the wrong type or refers to a key that does not exist.

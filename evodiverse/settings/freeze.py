@@ -19,8 +19,8 @@ _PROPOSALS: Final = 8
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
     """Return the search core's settings for the keys of ``method``.
 
-    Screening is disabled if there is only one proposal per offspring; ``has_model`` decides the default number of
-    proposals.
+    Screening is disabled if there is only one proposal per offspring. The default of this number is 1 with a language
+    model (``has_model``) and 8 without one.
     """
     return Method(
         ladder=tuple(method.ladder),
@@ -62,7 +62,7 @@ def freeze_search(search: schema.Search) -> Search:
 
 
 def freeze_caps(budget: schema.Budget) -> Caps:
-    """Return the ledger's caps for ``budget``."""
+    """Return the hard limits of a run on requests to models, tokens, cost and time, as ``budget`` sets them."""
     return Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds)
 
 

@@ -107,8 +107,8 @@ def _take_over(
 ) -> tuple[int, int]:
     """Take over the log of another run.
 
-    Return the number of oracle calls in the part of the log that was taken over, and the number of evaluations that
-    were put into the journal instead.
+    Return the number of oracle calls in the part of the log that was taken over, and the number of the other
+    evaluations. These are written to the journal, from which the new run reads them instead of evaluating again.
     """
     saved = source.checkpoint()
     if saved is None:

@@ -1,4 +1,4 @@
-"""Notes of where the runs of earlier sweeps are.
+"""Notes on where the runs of earlier sweeps are stored.
 
 With these notes, a sweep skips a complete run without composing its configuration, which would take 0.1 s.
 """
@@ -39,7 +39,7 @@ class KnownRuns:
     entry does not store whether the run is complete; the run's ``run.json`` decides that.
 
     Args:
-        folder: The folder of the notes, created when the first note is saved.
+        folder: The folder of the file that holds the entries. It is created when the first entry is saved.
         hydra: Hydra's own part of the configuration of the sweep as a whole.
     """
 
@@ -69,9 +69,10 @@ class KnownRuns:
         return None if line is None else (Path(entry["path"]), line)
 
     def note(self, overrides: Sequence[str], run: Identity, composed: DictConfig) -> None:
-        """Add a run to the notes, which `save` writes to disk.
+        """Note where the run with these overrides is stored, so that later sweeps can skip it if it is complete.
 
-        A run is left out if its configuration depends on something that may change unnoticed, such as the clock.
+        `save` writes the notes to disk. A run is left out if its configuration depends on something that may change
+        unnoticed, such as the clock.
         """
         if not _is_foreseeable(composed):
             return
@@ -87,7 +88,7 @@ class KnownRuns:
             self._new.append(entry)
 
     def save(self) -> None:
-        """Save the new notes.
+        """Append the runs that `note` added to the notes on disk, so that later sweeps know them.
 
         Raises:
             ServiceError: The disk is full or no longer available.
@@ -103,7 +104,12 @@ class KnownRuns:
 
 
 def _find_circumstances(hydra: HydraConf) -> str:
-    """Return a digest of everything that decides the identity of a run, apart from its overrides and sources."""
+    """Return a digest of what a run depends on, apart from its overrides and the data that it reads.
+
+    It covers the versions of EvoDiverse and Python, the working folder, the home folder and the overrides of Hydra's
+    own settings. It also covers the paths, sizes and modification times of all Python and YAML files in EvoDiverse's
+    package and in the configuration folders.
+    """
     sources = [source for source in hydra.runtime.config_sources if source.schema == "file"]
     folders = [find_conf(), Path(__file__).parents[1], *(Path(source.path) for source in sources)]
     stamps = {str(path): _stamp(path) for folder in dict.fromkeys(folders) for path in _find_files(folder)}

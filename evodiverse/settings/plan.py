@@ -274,7 +274,10 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:
-    """Return the keys, except those of the domain, that cannot change a run's log."""
+    """Return the dotted keys of the settings that cannot change a run's log.
+
+    Keys under ``task``, which the domain (such as molecules) defines, are left out.
+    """
     # A person's measurements may differ from what the task would compute, so asking a person can change the log.
     return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 

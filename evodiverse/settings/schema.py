@@ -303,7 +303,7 @@ class Budget:
     """The keys of ``budget``: hard limits of a run; null means no limit."""
 
     oracle_calls: int = documented(
-        "limit on charged oracle calls (evaluations of new candidates)", default=MISSING, unit="calls", least=1
+        "limit on oracle calls (evaluations of new candidates)", default=MISSING, unit="calls", least=1
     )
     llm_calls: int | None = documented("limit on requests to language models", default=None, unit="requests", above=0)
     tokens: int | None = documented(
@@ -346,7 +346,7 @@ class Search:
         least=1,
     )
     patience: int = documented(
-        "number of consecutive iterations without a charged oracle call after which the run ends",
+        "number of consecutive iterations without a new oracle call after which the run ends",
         default=MISSING,
         unit="iterations",
         least=1,

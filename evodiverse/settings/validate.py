@@ -59,7 +59,10 @@ def _rungs(method: Method) -> Iterator[str]:
 
 
 def _weights(method: Method) -> list[str]:
-    """Return the weight rules that the method uses. Some survivor rules do not use ``method.survivors.weight``."""
+    """Return the names of the rules by which the method weights candidates when it draws parents and survivors.
+
+    ``method.survivors.weight`` is left out if the survivors are chosen without weights.
+    """
     mating = method.mating_pool.weight
     return [mating] if method.survivors.rule in ("append", "founders") else [mating, method.survivors.weight]
 

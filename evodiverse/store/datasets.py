@@ -73,7 +73,7 @@ def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Itera
 
 
 def check_part(name: str, schema: pa.Schema, part: Path, iterations: range) -> None:
-    """Check that a part is intact and belongs to this dataset and these iterations.
+    """Check that a part (a Parquet file) is intact and belongs to this dataset and these iterations.
 
     Args:
         name: The name of the dataset.

@@ -263,7 +263,7 @@ class RunDirectory:
         """Return these columns of all written rows of a dataset, in the order in which the rows were committed.
 
         Raises:
-            InputError: A part cannot be read; the message names it.
+            InputError: One of the dataset's Parquet files cannot be read; the message names it.
         """
         return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
 

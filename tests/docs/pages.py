@@ -14,7 +14,7 @@ from tests.runs import ROOT
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-NOT_HERE = {"install", "checkout", "measured"}
+NOT_HERE = {"install", "checkout", "after the measurements"}
 """The titles of commands that a test does not run: they need the network, a checkout or a person."""
 
 

@@ -10,8 +10,8 @@ from evodiverse.runlog.values import Measurement, Value, find_rises
 def measure_curves(log: Log) -> Measurement:
     """Return the curves of a search in any domain, by name.
 
-    ``curve.calls`` holds the number of oracle calls charged up to the end of each iteration, starting with iteration 0.
-    A domain may add curves that have one value per iteration; ``curve.calls`` holds the x-values of these curves.
+    ``curve.calls`` holds the number of oracle calls up to the end of each iteration, starting with iteration 0. A
+    domain may add curves that have one value per iteration; ``curve.calls`` holds the x-values of these curves.
     ``curve.best_calls`` holds the numbers of the calls whose score was higher than all earlier scores, and
     ``curve.best`` holds the scores of these calls. `measure_exchanges` adds the other curves.
     """
@@ -27,11 +27,11 @@ def measure_curves(log: Log) -> Measurement:
 def measure_exchanges(log: Log) -> Measurement:
     """Return the curves of the exchanges by name; an empty dict for a run without swaps.
 
-    ``curve.exchanges`` holds the iterations with an exchange. Two curves with one value per exchange describe each pair
-    of neighboring rungs; ``<pool>`` in their names is the colder of the two pools. ``curve.swap_acceptance.<pool>``
-    holds the share of swaps that were accepted, or None without swaps; blocked swaps, which would put a candidate into
-    a pool twice, do not count. ``curve.xi.<pool>`` holds the powering factor ξ, or None if the exchange paired no
-    candidates of these two pools.
+    ``curve.exchanges`` holds the iterations with an exchange. The pools are ordered from cold to hot, and each pair of
+    adjacent pools has two curves with one value per exchange; ``<pool>`` in their names is the colder of the two pools.
+    ``curve.swap_acceptance.<pool>`` holds the share of swaps that were accepted, or None without swaps; blocked swaps,
+    which would put a candidate into a pool twice, do not count. ``curve.xi.<pool>`` holds ξ, the power to which the
+    Metropolis acceptance ratio of a swap is raised, or None if the exchange paired no candidates of these two pools.
     """
     names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)

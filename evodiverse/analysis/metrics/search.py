@@ -1,4 +1,9 @@
-"""Metrics of the search itself: swaps between rungs, round trips, and the origin of the best candidates."""
+"""Metrics of the search itself.
+
+They tell how many swaps between neighboring pools were accepted, how often swaps took a candidate from the coldest pool
+to the hottest and back, how many of the best candidates stem from the hottest pool, and after how many oracle calls the
+search reached given scores.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,12 +31,12 @@ def measure_search(log: Log, targets: Sequence[float]) -> Measurement:
 
 
 def swap_acceptance(log: Log) -> Value:
-    """Return the share of swaps that were accepted, for each pair of neighboring rungs, cold to hot.
+    """Return the share of swaps that were accepted, for each pair of neighboring pools, in order from cold to hot.
 
     A swap that would put a candidate into a pool twice is blocked, and does not count.
 
     Returns:
-        A list with one share per pair of rungs, in [0, 1], or None for a pair without unblocked swaps. For a run
+        A list with one share per pair of pools, in [0, 1], or None for a pair without unblocked swaps. For a run
         without swaps, None instead of the list.
     """
     if not log.swaps["iteration"]:
@@ -85,5 +90,5 @@ def count_hot_descendants(log: Log) -> int | None:
 
 
 def first_call_at(log: Log, target: float) -> int | None:
-    """Return the number of the first call with a score of at least ``target``; None if there is none."""
+    """Return the number of the first oracle call that gave a score of at least ``target``; None if there is none."""
     return min((call for call, score in log.scores.items() if score >= target), default=None)

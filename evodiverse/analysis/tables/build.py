@@ -73,8 +73,9 @@ def _paper_tables(
 ) -> Iterator[Table]:
     """Yield a table of the paper, and a copy of it for each model of the runs that is not one of the table's models.
 
-    If ``llm`` is given, the table is left out unless it admits ``llm``, and only its part about ``llm`` is yielded. A
-    copy is left out if none of its cells is filled. There are no copies of a table that is not about language models.
+    If ``llm`` is given, the table is left out unless it uses runs of ``llm``, and only its part about ``llm`` is
+    yielded. A copy is left out if none of its cells is filled. There are no copies of a table that is not about
+    language models.
     """
     if llm is None or layout.admits(llm):
         own = layout if llm is None else _narrow(layout, llm)
@@ -193,8 +194,8 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
 def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the commands that start missing runs.
 
-    If the table has an experiment, the commands are sweeps of this experiment. Otherwise, they are the sweeps that
-    `fill_commands` yields.
+    The layout may name an experiment, a file in ``conf/experiment/`` whose sweep contains all runs of the table. The
+    commands are then sweeps of this experiment. Otherwise, they are the sweeps that `fill_commands` yields.
 
     Args:
         layout: The layout of the table.

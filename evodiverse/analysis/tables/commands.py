@@ -43,8 +43,9 @@ def experiment_commands(
 ) -> Iterator[str]:
     """Yield the commands that start missing runs by sweeps of an experiment.
 
-    For each way of fitting, there is one sweep per model with missing runs. But if runs of all models of the experiment
-    are missing, a single sweep makes them all. A sweep skips runs that are complete.
+    For each value of ``task.fit``, the setting that chooses how candidates are fitted, there is one sweep per model
+    with missing runs. But if runs of all models of the experiment are missing, a single sweep makes them all. A sweep
+    skips runs that are complete.
 
     Args:
         experiment: The experiment whose sweep contains the missing runs.

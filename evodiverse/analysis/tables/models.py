@@ -69,9 +69,11 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
     """Return the settings of a run that change how its model is queried.
 
     These are the settings that differ from those of the chosen option of ``llm``, except those that choose the model
-    and its host. For a model of the paper, the settings that `_is_change` finds are added, no matter whether an option
-    of ``llm`` or the user has set them. If this model accepts no temperature, the settings that `_is_needed` finds are
-    left out.
+    and its host. For a model of the paper, three kinds of settings are added, no matter whether an option of ``llm`` or
+    the user has set them: sampling parameters that differ from those of the task (or all that are set, if the model
+    accepts none), a fallback for offspring, and extra parameters, except the one that disables reasoning. If this model
+    accepts no temperature, the settings that this makes necessary are left out: a temperature or top-p of None, and any
+    ``max_tokens``.
 
     Args:
         run: The run that queried the model.

@@ -59,5 +59,5 @@ class Table:
 
     @property
     def n_cells(self) -> int:
-        """The number of cells."""
+        """The number of cells of the table, including the empty ones but not the labels of the rows."""
         return sum(len(line.cells) for line in self.lines)

@@ -40,7 +40,10 @@ def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> st
 
 
 def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-    """Return the settings with the path of the model file, and with models named after the file and its SHA-256."""
+    """Return the settings with the path of the model file, and with a model name that identifies this file.
+
+    The name is ``local/``, the file's name without its suffix, ``@``, and the first 8 hex digits of its SHA-256.
+    """
     gguf = settings.gguf or artifact(ARTIFACT)
     name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
     samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}

@@ -149,7 +149,9 @@ class RayEvaluator:
         self._n_cores = 1
 
     def __enter__(self) -> Self:
-        """Connect to the cluster, and use the broker that an earlier process of the run left there, or start one.
+        """Connect to the cluster, and find or start the run's broker: the actor there that owns the run's Ray tasks.
+
+        An earlier process of the run may have left the broker there.
 
         Raises:
             InputError: There is no cluster at this address, or Ray is not installed.
@@ -177,7 +179,10 @@ class RayEvaluator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Disconnect from the cluster, and end the broker. After an error, the broker and its tasks keep running."""
+        """Disconnect from the cluster, and end the broker: the actor on the cluster that owns the run's Ray tasks.
+
+        After an error, the broker and its tasks keep running.
+        """
         import ray
 
         if kind is None:
@@ -282,7 +287,7 @@ class RayEvaluator:
         return evaluation, seconds
 
     def _ask(self, method: str, *arguments: Any) -> Any:
-        """Call a method of the broker and return its answer.
+        """Call a method of the `Broker`, the actor on the cluster that owns this run's Ray tasks; return its answer.
 
         Raises:
             ServiceError: The cluster is gone.

@@ -52,7 +52,7 @@ def find_violations(settings: EquationSettings) -> list[str]:
 
 
 def count_initial(settings: EquationSettings) -> int:
-    """Return the number of skeletons that a search starts from.
+    """Return the number of skeletons (equations with free parameters) that a search starts from.
 
     If the settings name a file of equations, and the file or a setting is invalid, the number is 0.
     """
@@ -67,7 +67,7 @@ def _initial(settings: EquationSettings) -> list[str]:
 
 
 def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
-    """Return True, since all pools start from the same skeletons."""
+    """Return True, since all pools start from the same skeletons, which are equations with free parameters."""
     return True
 
 

@@ -1,4 +1,4 @@
-"""The fit of skeletons to the data of a problem, in the sandbox."""
+"""The fit of skeletons, which are equations with free parameters, to the data of a problem, in the sandbox."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,14 +34,14 @@ class Fitted(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """A skeleton to run, with its parameters if they are given instead of fitted."""
+    """A skeleton (an equation with free parameters) to fit, or to evaluate with parameters if these are given."""
 
     skeleton: Skeleton
     params: FloatArray | None = None
 
 
 class Fitter:
-    """Fits skeletons to data.
+    """Fits skeletons, which are equations with free parameters, to data.
 
     Args:
         sandbox: The sandbox that runs the fits.
@@ -61,7 +61,7 @@ class Fitter:
         self._ranges = find_ranges(names, splits[0].inputs)
 
     def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
-        """Return the fit of each skeleton, or the reason why it failed."""
+        """Fit the parameters of each skeleton (a candidate equation); return each fit, or the reason why it failed."""
         return self._run([_Order(skeleton) for skeleton in skeletons])
 
     def apply(self, skeletons: Sequence[Skeleton], params: Sequence[FloatArray]) -> list[Fitted | Rejection]:
@@ -74,8 +74,9 @@ class Fitter:
         return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
 
     def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:
-        """Run skeletons in the sandbox. Parameters are given either for all skeletons or for none.
+        """Fit the parameters of skeletons, or only make predictions if parameters are given, in the sandbox.
 
+        A skeleton is an equation with free parameters. Parameters are given either for all skeletons or for none.
         The skeletons share one process, which saves half of the time. If this process fails, each skeleton gets a
         process of its own.
         """
@@ -120,7 +121,9 @@ class Fitter:
 def define_all(sources: Sequence[str]) -> str:
     """Return a program that defines several skeletons, so that one process of the sandbox can run them all.
 
-    Its function ``equations`` takes no arguments and returns a list of the skeletons as Python functions, in order.
+    A skeleton is an equation, given as the source of a Python function of the variables and the array ``params``. The
+    function ``equations`` of the program takes no arguments and returns a list of the skeletons as Python functions, in
+    order.
     """
     names = [f"{NAME}_{at}" for at in range(len(sources))]
     renamed = [source.replace(f"def {NAME}(", f"def {name}(", 1) for source, name in zip(sources, names, strict=True)]

@@ -41,7 +41,7 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
 
     Args:
         call: The number of the equation's oracle call.
-        source: The skeleton in canonical form.
+        source: The source code of the equation in canonical form, in which the fitted constants are parameters.
         error: The value of ``nmse_train``; here and below, None counts as infinite.
         held_out: The value of ``nmse_held``.
         deviation: The value of ``nmse_held_se``.

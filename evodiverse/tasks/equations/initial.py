@@ -1,4 +1,4 @@
-"""The skeletons that a search starts from."""
+"""The skeletons (formulas of the variables and of parameters to fit) that a search starts from."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,7 +11,10 @@ MAX_SHOWN: Final = 5
 
 
 def read_equations(path: str, variables: Sequence[str]) -> list[str]:
-    """Return the equations in a user's text file as skeletons in canonical form, as `read_skeleton` writes them.
+    """Return the equations in a user's text file as skeletons, in the canonical form that `read_skeleton` writes.
+
+    A skeleton is an equation with free parameters, given as the source code of a Python function. Its canonical form
+    has no loops or unused assignments, and its parameters are numbered in order of appearance.
 
     Each line of the file holds the right-hand side of an equation; comments begin with ``#``.
 

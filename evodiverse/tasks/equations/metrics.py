@@ -194,7 +194,7 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
 
     Args:
         log: The run's log.
-        genotypes: The genotypes by call.
+        genotypes: The source of each equation, by the number of the oracle call that evaluated it.
         errors: The NMSE on the fitted data by call, or None for an equation that failed.
     """
     ranked = log.top(sorted(log.scores), len(log.scores))
@@ -217,7 +217,7 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
 
     Args:
         log: The run's log.
-        genotypes: The genotypes by call.
+        genotypes: The source of each equation, by the number of the oracle call that evaluated it.
         encoders: The functions that turn texts into vectors, by name. Each gives a set of metrics, to whose names the
             function's name is appended, as in ``buffer_pools.tfidf``.
     """

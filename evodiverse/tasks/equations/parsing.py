@@ -8,7 +8,10 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 
 def parse_equation(text: str, variables: Sequence[str]) -> Hypothesis | Rejection:
-    """Return the skeleton in a text, with the SHA-256 of its source as its key, or the reason for its rejection."""
+    """Return the equation that a Python program defines, or the reason for its rejection.
+
+    The equation is returned in canonical form, as the source of one function. The key is the SHA-256 of this source.
+    """
     try:
         source = read_skeleton(text, variables).source
     except SkeletonError as error:

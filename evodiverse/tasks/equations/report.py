@@ -1,4 +1,7 @@
-"""The files in ``best/``: the front, and the chosen equation in Python, LaTeX and JSON and as a picture of its fit."""
+"""The files in ``best/``, which show the chosen equation and the Pareto front of error against complexity.
+
+The chosen equation is written in Python, LaTeX and JSON, and a picture shows its fit.
+"""
 
 import csv
 import io
@@ -58,7 +61,8 @@ def lay_out(
             held back from the fits, and the test rows in and out of domain.
         predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
             prediction is not finite.
-        sandbox: The sandbox in which sympy and the comparison with the law run.
+        sandbox: The sandbox in which sympy runs. If the law (the true formula of the problem) is known, the chosen
+            equation is compared with it there, too.
     """
     (found,) = (found for member, found in front if member is chosen)
     source, params = found.candidate.genotype, read_params(found)
@@ -128,7 +132,8 @@ def write_latex(
 
     Args:
         target: The name of the left-hand side.
-        source: The skeleton in canonical form.
+        source: The skeleton, which is the source code of a Python function that computes the equation from the
+            variables and the array ``params``. It is in the canonical form that `read_skeleton` writes.
         params: The fitted parameters of the skeleton.
         sandbox: The sandbox in which sympy runs.
         simplifies: Whether to look for a shorter form first. If this fails, the equation is written as it stands.

@@ -25,7 +25,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 @dataclass
 class DataSettings:
-    """``task.data``: a user's own data, and the unit of errors."""
+    """``task.data``: a user's own data, and the unit of the squared error between an equation and the data."""
 
     train: str | None = documented("CSV file with the data to fit, with a header; for csv/… problems", default=None)
     test_id: str | None = documented("CSV file with held-out data in the domain of the training inputs", default=None)

@@ -54,7 +54,10 @@ _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd,
 
 
 class SkeletonError(ValueError):
-    """A program is not a skeleton; the message names the reason and, if one line is at fault, the line."""
+    """A program is not a skeleton, a function with only elementwise arithmetic of variables and parameters.
+
+    The message names the reason and, if one line is at fault, the line.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class Skeleton:
 def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_PARAMS) -> Skeleton:
     """Return the skeleton of a program's function ``equation``, with calls to the program's other functions inlined.
 
-    If no function has this name, the last function of the program takes its place.
+    A skeleton is an equation with free parameters: a function that does no more than elementwise arithmetic of
+    variables and parameters. It is returned in canonical form. If no function has this name, the last function of the
+    program takes its place.
 
     Args:
         source: The source code of the program.
@@ -128,7 +133,10 @@ def build_skeleton(
     others: Mapping[str, ast.FunctionDef],
     most_params: int = MAX_PARAMS,
 ) -> Skeleton:
-    """Return the skeleton of a function.
+    """Return the skeleton of a function: elementwise arithmetic of variables and parameters, in canonical form.
+
+    In this form, loops are unrolled, calls to ``others`` are inlined, and parameters are numbered in order of
+    appearance.
 
     Args:
         function: The syntax tree of the function.
@@ -513,7 +521,10 @@ class _Numbers(ast.NodeTransformer):
 
 
 def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...]:
-    """Return the numbers of parameters in which a skeleton is jointly linear, as many as a greedy choice finds."""
+    """Return the sorted indices of parameters in which a skeleton (an equation with parameters) is jointly linear.
+
+    They are found by a greedy search, so there may be a larger set of such parameters.
+    """
     linear = set(range(n_params))
     while True:
         nonlinear = _find_nonlinear(statements, linear)

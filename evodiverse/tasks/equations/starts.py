@@ -44,9 +44,10 @@ def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
 
 
 def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[Unit]:
-    """Return the unit (see `Unit`) of each parameter of a skeleton, in the order of the parameters' numbers.
+    """Return the unit of each parameter of a skeleton, in the order of the parameters' numbers.
 
-    If the skeleton is too large to analyze, all magnitudes are 1.
+    A skeleton is an equation with free parameters. The unit of a parameter is an estimate of its magnitude (see
+    `Unit`). If the skeleton is too large to analyze, every estimate is 1.
 
     Args:
         source: The skeleton in canonical form.
@@ -62,7 +63,7 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
 
 
 class _Finder:
-    """Finds the units of the parameters in a tree.
+    """Finds the unit of each parameter in the tree of an expression: an estimate of its magnitude (see `Unit`).
 
     It walks down the tree. For each expression, it estimates the magnitude that the expression must have to matter in
     the sum or product around it.
@@ -74,7 +75,10 @@ class _Finder:
         self._sizes: dict[Node, float | None] = {}
 
     def visit(self, node: Node, size: float) -> None:
-        """Record the units of the parameters in an expression whose magnitude should be about ``size``."""
+        """Record the units of the parameters in an expression, which are estimates of their magnitudes (see `Unit`).
+
+        The magnitude of the expression itself is expected to be about ``size``.
+        """
         if node.operation == PARAMETER:
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
             return

@@ -1,4 +1,7 @@
-"""Symbolic accuracy: whether an equation is the law, up to the values of the law's constants."""
+"""Symbolic accuracy: whether an equation is the law, the true equation of a problem.
+
+Each constant may be larger or smaller than in the law by a factor of up to `FACTOR`.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -42,14 +45,14 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether an equation is the law, possibly with other constants.
+        """Return whether an equation is the law (the true equation of the problem), possibly with other constants.
 
         An equation with an additional term, even a small one, is not the law. Each constant may be larger or smaller
         than its true value by a factor of up to `FACTOR`, so it cannot become zero. If it could, an equation that lacks
         a term of the law would count as the law too.
 
         Args:
-            source: The skeleton of the equation in canonical form.
+            source: The source code of the equation with free parameters (its skeleton), in canonical form.
             params: The fitted parameters of the equation.
         """
         try:

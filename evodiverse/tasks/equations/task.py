@@ -68,7 +68,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "acc01_id": OwnColumn(
         int,
         "1 if every prediction for the held-out data in the domain of the training inputs is within 10% of the "
-        "measurement, else 0 (the paper's Acc0.1)",
+        "measurement, else 0 (Acc0.1 in the tables)",
         null=_NO_SPLIT,
     ),
     "acc01_ood": OwnColumn(int, "like `acc01_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
@@ -128,11 +128,11 @@ class EquationTask:
         return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
-        """Return the skeletons that every pool starts from."""
+        """Return the skeletons (equations with free parameters) that every pool starts from."""
         return self._initial
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-        """Return the skeleton in each text, or the reason for its rejection."""
+        """Return the skeleton (an equation with free parameters) in each text, or the reason for its rejection."""
         return [parse_equation(text, self._dataset.names) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
@@ -168,7 +168,7 @@ class EquationTask:
         return measure_complexity(hypothesis.genotype)
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
-        """Return one line with the equation chosen from the front and its error.
+        """Return one line with the equation chosen from the Pareto front of error against complexity, and its error.
 
         The error is the NMSE on the training rows held back from the fits. If it is not finite, for example because no
         rows were held back, the NMSE on the training rows used in the fit is given instead.

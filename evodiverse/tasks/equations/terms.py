@@ -30,9 +30,10 @@ def find_terms(source: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def count_parts(source: str) -> Mapping[str, int]:
-    """Return how often each subexpression with a variable occurs in a skeleton, by the text of the subexpression.
+    """Return how often each subexpression with a variable occurs in an equation, by the text of the subexpression.
 
-    The skeleton is in canonical form, as `read_skeleton` writes it. Subexpressions are written like the terms of
+    The equation is given as a skeleton, the source of a Python function of the variables and the array ``params``. The
+    skeleton is in canonical form, as `read_skeleton` writes it. Subexpressions are written like the terms of
     `find_terms`. If the skeleton is too large to compare, its source is the only key, with count 1.
     """
     try:

@@ -1,4 +1,4 @@
-"""A picture of the diversity-aware top 10 with their scores."""
+"""A picture of up to ten molecules with their scores: the best that are not too similar to each other on average."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -87,7 +87,10 @@ def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
 
 
 def _name(column: str) -> str:
-    """Return the name of the component with this column, cut if it is too long for a line."""
+    """Return the name of the objective's component whose raw values are in this log column.
+
+    A name that is too long for a line is cut.
+    """
     name, most = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH
     return name if len(name) <= most else f"{name[: most - 3]}..."
 

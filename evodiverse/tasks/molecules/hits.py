@@ -4,9 +4,9 @@ A hit is a molecule whose score reaches a threshold. Two molecules are different
 radius 2, 2048 bits) is below a limit. Different hits are selected greedily from the highest score to the lowest, with
 ties in the order of the oracle calls: a hit counts if it is different from *each* hit counted before it.
 
-The number of hits complements the mean score of selected molecules, such as the diversity-aware top 10. That mean can
-rise just because a run finds fewer molecules, so that fewer are selected. The number of hits cannot rise for this
-reason.
+The number of hits complements the mean score of selected molecules, such as the diversity-aware top 10. These are up to
+ten molecules with high scores, each with a low average similarity to those selected before it. The mean can rise just
+because a run finds fewer molecules, so that fewer are selected. The number of hits cannot rise for this reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -120,8 +120,10 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
     """Return ``hits_at_<percent>`` and ``different_hits_at_<percent>`` for `PERCENTS`, and ``different_hits_auc``.
 
-    For each percentage of the budget, different hits are selected from scratch from all hits so far, so a better hit
-    that comes later may replace several others.
+    A hit is a molecule whose score reaches `HIT`. Different hits are a selection from the hits, made from the best to
+    the worst: a hit is selected if its similarity to each hit selected before it is below `LIMIT`. For each percentage
+    of the budget, the selection is made anew from all hits so far, so a better hit that comes later may replace several
+    others.
 
     Args:
         hits: The oracle calls that found the hits, best hit first.

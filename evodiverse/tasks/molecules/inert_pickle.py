@@ -44,7 +44,10 @@ class Record:
 
 
 class _Dtype(Record):
-    """The stand-in for ``numpy.dtype``."""
+    """Takes the place of ``numpy.dtype`` while a pickle is read, and only records what the pickle passes to it.
+
+    In this way, the pickle cannot make numpy run any code.
+    """
 
 
 class _StatefulArray(Record):
@@ -151,7 +154,10 @@ def refuse(reason: str) -> NoReturn:
 
 
 def state_of(record: Any, kind: type[Record]) -> dict[str, Any]:
-    """Return the attributes of an object, as recorded by its stand-in, which must be an instance of ``kind``.
+    """Return the attributes that a pickle gives to an object.
+
+    When a pickle is read, a stand-in takes the place of each object and records its attributes. ``record`` is such a
+    stand-in and must be an instance of ``kind``.
 
     Raises:
         ValueError: The object is of another kind.
@@ -184,7 +190,9 @@ def build_array(record: Any) -> NDArray[Any]:
 
 
 def _dtype(record: Any) -> np.dtype[Any]:
-    """Build the dtype that a stand-in recorded: an integer or float type, or a structured type of these.
+    """Build the dtype that a pickle describes: an integer or float type, or a structured type of these.
+
+    ``record`` holds the description: the `_Dtype` that took the place of ``numpy.dtype`` while the pickle was read.
 
     The offsets of a structured type come from the file. The constructor of ``np.dtype`` checks them.
     """

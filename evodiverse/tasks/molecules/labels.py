@@ -138,10 +138,10 @@ def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _find_columns(header: Sequence[str]) -> _Columns:
-    """Return the positions of the columns; the case of their names does not matter.
+    """Return the positions of the columns ``smiles``, ``label`` and ``split``; the case of their names does not matter.
 
     Raises:
-        InputError: A required column is missing, or one of the three columns is duplicated.
+        InputError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
     """
     names = [cell.strip().lower() for cell in header]
     for name in ("smiles", "label", "split"):

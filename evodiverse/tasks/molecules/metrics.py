@@ -105,8 +105,8 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
 def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     """Return curves that describe the pools after each iteration, starting with iteration 0.
 
-    - ``curve.n_diverse`` is the number of molecules that the diversity-aware selection would take if it did not stop at
-      ten.
+    - ``curve.n_diverse`` is the number of molecules selected if they are visited from the best to the worst, and each
+      is selected whose average similarity to those selected before is below the limit of `select_diverse`.
     - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
       is hard), and ``curve.drug_like`` their mean score, or None if there are none (paper, figure ``mol``).
     """
@@ -155,6 +155,9 @@ def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
 def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
     """Return the mean docking scores, in kcal/mol, of the diversity-aware top 10, or nothing if the run was not docked.
 
+    The diversity-aware top 10 of an iteration are up to ten molecules of the pools with high scores, each with a low
+    average similarity to those selected before it (see `select_diverse_calls`).
+
     ``docking_last`` is the mean over the docked molecules in the last iteration's top 10, and ``n_docked_last`` is
     their number. ``docking_last5`` is the mean of such means over the last five iterations; an iteration without any
     docked molecule is left out.
@@ -188,6 +191,9 @@ def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
 def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
     """Select the diversity-aware top 10 from the molecules of the oracle calls ``calls``.
 
+    These are up to ten good and mutually different molecules. Molecules are visited from the highest score to the
+    lowest. A molecule is selected if its *average* Tanimoto similarity to those selected before it is below 0.4.
+
     Returns:
         The oracle calls of the selected molecules, best first.
     """
@@ -203,7 +209,10 @@ def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
 
 
 def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
-    """Return the mean score of the diversity-aware top 10 of all molecules evaluated up to each iteration."""
+    """Return the mean score of the diversity-aware top 10 of all molecules evaluated up to each iteration.
+
+    These are up to ten good and mutually different molecules, selected as `select_diverse_calls` does.
+    """
     ranked = log.top(list(log.scores), len(log.scores))
     curve = []
     for last in accumulate(calls_by_iteration(log)):
@@ -242,12 +251,12 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
 def calls_auc(curve: Sequence[float], calls: Sequence[int], budget: int) -> float:
     """Return the mean of a curve over the oracle calls after the initial ones, up to the budget.
 
-    Every call counts with the value that the curve has after the iteration in which the call was charged. Calls that an
+    Every call counts with the value that the curve has after the iteration to which the call belongs. Calls that an
     early stop left unspent count with the last value.
 
     Args:
         curve: The values from iteration 0 on.
-        calls: The number of oracle calls that each iteration charged, from iteration 0 on.
+        calls: The number of oracle calls in each iteration, from iteration 0 on.
         budget: The oracle calls of the whole run, including those of iteration 0.
     """
     spent = sum(value * count for value, count in zip(curve[1:], calls[1:], strict=True))
@@ -263,7 +272,7 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
     area under the lines is divided by the budget.
 
     Args:
-        scores: The scores of all calls in the order in which they were charged, 0 for a failed evaluation.
+        scores: The scores of all oracle calls in the order of their numbers, 0 for a failed evaluation.
         budget: The oracle calls of the whole run.
     """
     ends = [*range(PMO_STEP, len(scores), PMO_STEP), len(scores)]

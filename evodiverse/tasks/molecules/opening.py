@@ -88,8 +88,8 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
 def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
     """Return what the scores of an oracle depend on: a user's file, or the SHA-256 of a published one.
 
-    For a user's function, the source is the file of its module, or its dotted name if the module has no file. For
-    scores from outside, it is the word ``elsewhere``.
+    For a user's function, the source is the file of its module, or its dotted name if the module has no file. If the
+    scores are obtained from outside this process (``task.oracle.elsewhere=true``), it is the word ``elsewhere``.
 
     Args:
         oracle: The settings.

@@ -10,8 +10,9 @@ from evodiverse.kit.documented import documented, documented_mapping
 class Oracle:
     """``task.oracle``: the oracle.
 
-    At most one of ``path``, ``_target_`` and ``elsewhere`` may be set; it replaces ``published``. In a component of an
-    objective, exactly one of ``published``, ``path`` and ``_target_`` must be set; ``elsewhere`` is not allowed there.
+    ``path`` or ``_target_`` names the user's own oracle; ``elsewhere`` means that the scores come from outside the
+    program. At most one of these three may be set; it replaces ``published``. In a component of an objective, exactly
+    one of ``published``, ``path`` and ``_target_`` must be set; ``elsewhere`` is not allowed there.
     """
 
     published: str | None = documented("name of a published classifier", default=None)
@@ -104,7 +105,7 @@ class MoleculeSettings:
     )
     prompts: PromptSettings = field(default_factory=PromptSettings)
     filters: Any = documented(
-        "filters that reject molecules before they are charged: the name of a built-in set (medchem), or a group of "
+        "filters that reject molecules before they cost an oracle call: the name of a built-in set (medchem), or a group of "
         "keys (docs/filters.md)",
         default=None,
     )

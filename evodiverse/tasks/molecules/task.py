@@ -134,7 +134,11 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return files for ``best/`` by name: those of `lay_out`, and the diversity-aware top 10 as ``top10.png``."""
+        """Return files for ``best/`` by name: those of `lay_out`, and ``top10.png``, a picture of the best molecules.
+
+        It shows the diversity-aware top 10: up to ten molecules with high scores, each with a low average similarity to
+        those selected before it.
+        """
         if not discoveries:
             return {}
         columns = tuple(self.columns)

@@ -21,7 +21,8 @@ class Builtin(NamedTuple):
     Attributes:
         find_violations: A function that returns everything that is wrong with the task's own keys of ``task.*``, as
             messages, each of which names its key.
-        build_evaluator: A function that returns the task's evaluator. The limits apply to each run of a program.
+        build_evaluator: A function that returns the task's evaluator. Its second argument holds the limits of each run
+            of a program, such as the CPU time.
         load_start: A function that returns the source of the program that a search starts from.
         build_moves: A function that returns the task's moves (the mutations that make sense only for this task), or
             None if the task has none.

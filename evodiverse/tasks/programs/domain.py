@@ -95,7 +95,10 @@ def build_task(
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
-    """Return the operator that ``task.operator`` selects, by default `ProgramOperator` with the task's own moves."""
+    """Return the operator that ``task.operator`` selects, by default `ProgramOperator` with the task's own moves.
+
+    Moves are mutations that make sense only for this task. A user's evaluator has none.
+    """
     if settings.operator == RESEED:
         return Reseeder()
     builtin = BUILTINS.get(settings.evaluator)

@@ -48,7 +48,7 @@ class PromptSettings:
 
 @dataclass
 class ProgramSettings:
-    """``task``: the settings of program tasks."""
+    """The settings of a task whose candidates are programs (the configuration key ``task``)."""
 
     evaluator: str = documented(
         "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""

@@ -80,7 +80,7 @@ class UserEvaluator:
         return Job(source, self.entry_point, self._arguments, None, self._limits, self._driver)
 
     def score(self, value: Any) -> Scored | Rejection:
-        """Score a result with the file's ``score``.
+        """Score a result with the function ``score`` of the user's file.
 
         If ``score`` raises ``ValueError``, the result is rejected as invalid. If it raises an error typical of
         malformed results, such as ``TypeError`` or ``KeyError``, the result is also rejected and a warning is logged.

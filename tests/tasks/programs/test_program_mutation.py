@@ -113,6 +113,12 @@ def test_fixed_constants_stay() -> None:
     assert any("\nN = 26\n" not in child for child in children(SEED, mutations(frozenset())["constant"], 200))
 
 
+@pytest.mark.parametrize("definition", ["N = 26", "N: int = 26", "N, M = 26, 27", "N = M = 26", "(M, [N]) = 27, [26]"])
+def test_a_fixed_constant_stays_however_it_is_defined(definition: str) -> None:
+    tree = read(f"{definition}\nA = 5.5\n")
+    assert [site.value for site in constants_of(tree, frozenset({"N"}))] == [5.5]
+
+
 def test_indices_axes_bounds_and_patterns_are_not_perturbed() -> None:
     source = "def f(x):\n    for i in range(7):\n        x[3] += x.sum(axis=4) * 5.5\n"
     source += "    match x:\n        case 6:\n            pass\n"

@@ -15,7 +15,7 @@ from evodiverse.tasks.equations.baselines.engine import Front, Order
 
 
 class Answer(NamedTuple):
-    """The front that an engine found, and the wall time in seconds that it took."""
+    """The equations that an engine found (see `Front`), and the wall time in seconds that it took."""
 
     front: Front
     seconds: float

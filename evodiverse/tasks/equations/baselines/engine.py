@@ -78,7 +78,10 @@ class Engine(Protocol):
 
     @property
     def libraries(self) -> Mapping[str, str]:
-        """The packages that the engine needs, by the names of the modules that they provide."""
+        """The packages that the engine needs, by the names of the modules that they provide.
+
+        An engine is another program for symbolic regression, which serves as a baseline.
+        """
 
     @property
     def remedy(self) -> str:
@@ -89,7 +92,10 @@ class Engine(Protocol):
         """The engine's own settings, as ``run.json`` records them."""
 
     def find_models(self, order: Order) -> Front:
-        """Return the engine's final front; `find_apart` calls this function in a process of its own."""
+        """Return the engine's final equations, and which of them it would choose itself.
+
+        `find_apart` calls this function in a process of its own.
+        """
 
 
 class Constants:

@@ -16,7 +16,7 @@ _FUNCTIONS: Final = {
 
 
 def read_infix(text: str, names: Mapping[str, str]) -> Model:
-    """Return the model that an engine wrote as text.
+    """Return the model that an engine, which is a program for symbolic regression, wrote as text.
 
     ``^`` is a power. Numbers become constants of the model, except whole numbers in exponents.
 

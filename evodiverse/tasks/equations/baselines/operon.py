@@ -80,7 +80,7 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
         names: The names of the variables, by the hashes that Operon uses for them.
 
     Raises:
-        ValueError: A node is of a kind that no skeleton has.
+        ValueError: A node is of a kind that this module does not translate.
     """
     constants, stack = Constants(), list[Node]()
     for node in nodes:

@@ -1,4 +1,6 @@
-"""The fit of a skeleton's parameters to data. The sandbox loads this module before any program.
+"""The fit of the parameters of a skeleton (an equation with free parameters) to data.
+
+The sandbox loads this module before any program.
 
 A skeleton works element by element, so parameters of shape ``(starts, 1, 1)`` give the predictions for all starts at
 once.
@@ -70,10 +72,12 @@ def apply(
 ) -> list[FloatArray]:
     """Predict all splits with given parameters instead of fitted ones, and return a list like that of `drive`.
 
-    This is the driver for baselines, whose engines have fitted the parameters.
+    The sandbox calls this function instead of `drive` for the equations of a baseline, whose own engine has fitted the
+    parameters.
 
     Args:
-        functions: The function that the program of the job defines, as in `drive`.
+        functions: The function that the untrusted program defines. It takes no arguments and returns the skeletons
+            (equations with free parameters) as Python functions.
         counts: The number of parameters of each skeleton.
         params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
         splits: ``(n, variables)`` inputs of each split.
@@ -210,11 +214,13 @@ def fit_lm(
 
 
 def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
-    """Return ``(n, parameters)`` evenly spread starts: a row of 1s, then numbers of either sign and lognormal size.
+    """Return ``(n, parameters)`` starting values for a fit: a row of 1s, then evenly spread numbers.
 
-    The second start, the fourth, and so on are scaled by the units. A unit has two more values if its parameter is
-    added to or subtracted from a variable (see `fit`). In half of the scaled starts, such a parameter gets a value
-    between these two instead. Its sum or difference with the variable is then 0 at some point in the variable's range.
+    The numbers have either sign and lognormal size. The second row, the fourth, and so on are multiplied by the
+    expected magnitude of each parameter, which is the first value of its entry in ``units``. The entry has two more
+    values if the parameter is added to or subtracted from a variable (see `fit`). In half of the multiplied rows, such
+    a parameter gets a value between these two instead. Its sum or difference with the variable is then 0 at some point
+    in the variable's range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
@@ -340,7 +346,9 @@ class _Projected:
     def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
         """Return the ``(starts, others, n)`` Jacobian of the residuals, minus its projection onto the basis of `solve`.
 
-        This projection is the part of a change in the residuals that the linear parameters can cancel.
+        For each of the starts, it holds the derivatives of the ``n`` residuals with respect to the "other" parameters,
+        those that `solve` does not solve for. The projection is the part of a change in the residuals that the linear
+        parameters can cancel.
         """
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)

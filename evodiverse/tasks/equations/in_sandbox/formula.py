@@ -83,7 +83,8 @@ def drive(function: object, target: str, source: str, params: Sequence[float], s
     Args:
         function: Unused; the sandbox passes the function of a program to every driver.
         target: The name of the left-hand side.
-        source: The skeleton in canonical form.
+        source: The source of a function that computes the right-hand side from the variables and the parameters, as
+            `read_skeleton` writes it.
         params: The values of its parameters.
         simplifies: Whether to look for a shorter form, which may take a long time.
 
@@ -129,7 +130,9 @@ def drive_all(
 
 
 def translate(source: str, params: Sequence[float]) -> Any:
-    """Return the right-hand side of a skeleton as an expression of sympy.
+    """Return the right-hand side of a skeleton, an equation with parameters, as an expression of sympy.
+
+    The parameters are replaced by their values, ``params``.
 
     Raises:
         ValueError: A part of the skeleton has no counterpart in sympy.

@@ -1,4 +1,7 @@
-"""Values that keep track of the factor by which a skeleton multiplies each of its linear parameters."""
+"""Values that show what an equation multiplies each of its linear parameters by.
+
+The equation is a Python function. It is called with these values in place of its linear parameters.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
@@ -12,8 +15,8 @@ Factor: TypeAlias = float | NDArray[np.float64]
 class LinearValue:
     """A value that is linear in some parameters.
 
-    If a skeleton is called with such values in place of its linear parameters, the result says what each of these
-    parameters is multiplied by.
+    If a skeleton (a candidate equation as a function) is called with such values in place of its linear parameters, the
+    result says what each of these parameters is multiplied by.
 
     It supports what a skeleton does with its linear parameters: addition and subtraction, multiplication and division
     by values that do not depend on these parameters, and the choice between two values by `numpy.where`.

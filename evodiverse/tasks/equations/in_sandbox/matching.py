@@ -22,7 +22,7 @@ def drive(
     constants: Sequence[float],
     inputs: FloatArray,
 ) -> bool:
-    """Return whether the law can give the same values as an equation.
+    """Return whether the law (the true equation of the problem) can give the same values as an equation.
 
     For this, each constant of the law may change by at most `TOLERANCE` times its value.
 

@@ -1,1 +1,4 @@
-"""The classical operator for equations, which is genetic programming on skeletons without a language model."""
+"""The classical operator for equations: genetic programming, without a language model.
+
+It changes skeletons, which are equations with free parameters.
+"""

@@ -1,4 +1,7 @@
-"""Random expressions, which the classical operator adds to skeletons."""
+"""Random expressions, which the classical operator puts into skeletons (equations with free parameters).
+
+The classical operator is the one that needs no language model.
+"""
 
 from collections.abc import Sequence
 from typing import Final

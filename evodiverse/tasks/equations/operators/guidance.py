@@ -32,7 +32,7 @@ _RANK: Final = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """The names of a factor and of the variable that it is a function of."""
+    """A factor that `Guide` may suggest for an equation: its name, and the variable that it is a function of."""
 
     factor: str
     variable: str

@@ -162,7 +162,11 @@ class GuidedEdits:
         return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
 
     def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Replace the weakest term and all useless ones with a term that explains much of the remaining error."""
+        """Remove the terms that contribute least, and add a term that explains much of the remaining error.
+
+        First the term whose removal raises the error least is removed, then all terms whose removal hardly raises it;
+        see `Guide.find_needed`.
+        """
         shorter = self._prune(tree, params, rng)
         if shorter is None:
             return None

@@ -1,4 +1,7 @@
-"""The classical operator for equations, which needs no language model: typed genetic programming on skeletons."""
+"""The classical operator for equations, which needs no language model: typed genetic programming.
+
+It works on skeletons, which are equations with free parameters.
+"""
 
 import json
 from collections.abc import Sequence
@@ -35,7 +38,9 @@ GUIDED_RATE: Final = 0.5
 
 
 class EquationOperator:
-    """Makes a child of a parent by one or more edits to its skeleton; the first may be a crossover with another parent.
+    """Makes a child of a parent, which is an equation with free parameters (a skeleton).
+
+    The child is made by one or more edits to the parent; the first may be a crossover with another parent.
 
     Args:
         variables: The names of the variables, in the order of an equation's arguments.
@@ -52,10 +57,10 @@ class EquationOperator:
         self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar.guard))
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is a skeleton, or None if no allowed child was found.
+        """Return one proposal per request, whose genotype is a child: an equation with free parameters.
 
-        An allowed child has a variable and at most `MAX_PARAMS` parameters, is not too large (see `MAX_SIZE`), and
-        differs from its parents.
+        The genotype is None if no allowed child was found. An allowed child has a variable and at most `MAX_PARAMS`
+        parameters, is not too large (see `MAX_SIZE`), and differs from its parents.
 
         Raises:
             ValueError: A request has no parents.

@@ -1,4 +1,4 @@
-"""Simplification of skeletons to shorter ones that can express the same functions.
+"""Simplification of skeletons (equations with free parameters) to shorter ones that can express the same functions.
 
 Parameters are free to take any value. Therefore, ``params[0] * (params[1] * x)`` expresses no more than
 ``params[0] * x``, and ``params[0] + np.exp(params[1])`` no more than ``params[0]``. Only a parameter that occurs once

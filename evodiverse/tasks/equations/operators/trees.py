@@ -1,4 +1,7 @@
-"""Skeletons as expression trees, which the classical operator takes apart and recombines."""
+"""Skeletons (equations with free parameters) as expression trees.
+
+The classical operator, which needs no language model, takes these trees apart and recombines them.
+"""
 
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -137,7 +140,9 @@ def leaves(node: Node, operation: str) -> Iterator[Node]:
 
 
 def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
-    """Yield every node of a tree with the path to it and the kind of its place, the root first.
+    """Yield every node of a tree, the root first, with the path to it and the kind of its place.
+
+    The kind says which expressions may stand in this place of the tree, for instance only conditions (see `Kind`).
 
     Args:
         node: The root of the tree.
@@ -202,7 +207,10 @@ def n_parameters(node: Node) -> int:
 
 @lru_cache(maxsize=4096)
 def read_tree(source: str) -> Node:
-    """Return the tree of a skeleton in canonical form, with its locals substituted.
+    """Return the tree of the expression that a skeleton returns, with each local name replaced by its expression.
+
+    A skeleton is an equation, given as the source of a Python function of the variables and the array ``params``. It
+    must be in canonical form (see the module `evodiverse.tasks.equations.skeleton`).
 
     Raises:
         TreeSizeError: The tree would have more than `MAX_SIZE` nodes.
@@ -241,7 +249,7 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
 
 
 def write_tree(node: Node, variables: tuple[str, ...]) -> str:
-    """Return the skeleton of a tree, with its parameters numbered in order of appearance."""
+    """Return a tree as the source code of a Python function, with its parameters numbered in order of appearance."""
     numbers: dict[str | float, int] = {}
     text = _write(node, numbers)
     return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {text}\n"
@@ -266,7 +274,7 @@ def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[flo
     """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
 
     Args:
-        node: The expression, with only those functions that a skeleton may use.
+        node: The expression. Its functions must be functions of numpy, under their names in numpy.
         columns: The ``(n,)`` values of each variable, by name.
         params: The values of the parameters, indexed by their numbers.
     """

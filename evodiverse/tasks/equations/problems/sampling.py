@@ -1,4 +1,7 @@
-"""The sampling of data for built-in problems: along a solution of the law, or at random from a box of inputs."""
+"""The sampling of data for built-in problems, which follow a known equation, the law.
+
+Inputs are sampled along a solution of the law if it is a differential equation, or at random from a box.
+"""
 
 import hashlib
 from collections.abc import Callable, Mapping

@@ -42,7 +42,7 @@ _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 class EquationPrompts:
     """Prompts for equations, filled from templates.
 
-    The templates are the same for hot and cold pools.
+    All pools of a search get the same templates, whatever their temperature.
 
     Args:
         templates: The text of each template, by name; see `FIELDS`.
@@ -140,8 +140,8 @@ def read_chosen(folder: str | None) -> dict[str, str]:
     """Return the templates in a folder (``task.prompts.dir``) or, if it is None, the shipped ones, by name.
 
     Raises:
-        InputError: A template cannot be used, or the target or the variables appear neither in the system message nor
-            in the task.
+        InputError: A template cannot be used, or neither of the templates ``system`` and ``task`` has a placeholder for
+            the target, or neither has one for the variables.
     """
     chosen = SHIPPED if folder is None else expanded(folder)
     own = OPTIONAL if not (chosen / "version.txt").exists() else OPTIONAL | {"first": chosen / "version.txt"}

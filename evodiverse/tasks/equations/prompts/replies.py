@@ -122,7 +122,11 @@ def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]
 
 
 def _choose_other(found: Functions, known: Functions) -> ast.FunctionDef | None:
-    """Return the last new function, whatever its arguments, else the last edited version of an earlier function."""
+    """Return the last function of a reply with a name that is not in ``known``, whatever its arguments.
+
+    If there is none, return the last one whose code differs from that of the function with the same name in ``known``;
+    None if there is no such function either.
+    """
     new = [function for name, function in found.items() if name not in known]
     edited = [function for name, function in found.items() if name in known and _text(function) != _text(known[name])]
     return next(reversed(new or edited), None)

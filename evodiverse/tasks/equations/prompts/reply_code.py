@@ -83,7 +83,11 @@ def _find_definitions(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _find_body(lines: Sequence[str]) -> Sequence[str]:
-    """Return the lines of code that end with the last return before the first definition; empty if there is none."""
+    """Return the lines that may be the body of a function without its header; empty if there is no such body.
+
+    The body ends with the last ``return`` statement before the first definition. It begins after the last earlier line
+    that does not look like code.
+    """
     end = next((at for at, line in enumerate(lines) if _DEFINITION.match(line)), len(lines))
     last = max((at for at in range(end) if _RETURN.match(lines[at])), default=None)
     if last is None:

@@ -34,7 +34,7 @@ class Filters:
 
     @classmethod
     def build(cls, settings: FilterSettings) -> Self:
-        """Return the filters of these settings, with the file of known molecules read.
+        """Return the filters that the settings describe, after reading the file of known molecules if they name one.
 
         Raises:
             InputError: The file of known molecules cannot be used.

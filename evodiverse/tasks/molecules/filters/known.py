@@ -43,7 +43,7 @@ class Known:
     hashes: NDArray[np.uint64]
 
     def __contains__(self, smiles: str) -> bool:
-        """Return whether a molecule, given as canonical isomeric SMILES, is known."""
+        """Return whether a molecule, given as canonical isomeric SMILES, is one of those whose hashes are stored."""
         place = int(np.searchsorted(self.hashes, _hash(smiles)))
         return place < len(self.hashes) and bool(self.hashes[place] == _hash(smiles))
 

@@ -133,7 +133,9 @@ def read_filters(value: object) -> FilterSettings | None:
 
 
 def _find_base(key: str, name: object) -> tuple[dict[str, Any], list[str]]:
-    """Return the content of a built-in set, and what is wrong with its name.
+    """Return the content of a built-in set of filters for molecules, and a list of the errors in the set's name.
+
+    The content has the keys of ``task.filters``.
 
     Args:
         key: The configuration key whose value is the name of the set; error messages show it.

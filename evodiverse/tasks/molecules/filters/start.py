@@ -1,4 +1,4 @@
-"""Starting pools from the molecules of a library that pass the filters."""
+"""The molecules that pools start from, drawn from those of a library that pass the filters."""
 
 import logging
 from collections import Counter
@@ -48,13 +48,14 @@ class FilteredLibrary:
         return len(self.library)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly from those that pass, and log how many did not.
+        """Draw ``size`` different molecules uniformly from those that pass the filters and are not too large.
 
-        From a library of at most ``size`` molecules, all that pass are returned.
+        The number of molecules rejected on the way is logged. From a library of at most ``size`` molecules, all that
+        pass are returned.
 
         Raises:
-            InputError: No molecule passes, or more than ``min(size, needed)`` molecules were drawn from the library and
-                fewer than ``min(size, needed)`` of them pass.
+            InputError: No molecule passes. Or more molecules were drawn from the library than the smaller of ``size``
+                and ``self.needed`` (the number that a pool starts from), and fewer than that number pass.
         """
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:

@@ -28,7 +28,7 @@ Measure = Callable[[list[str]], Any]
 
 @dataclass
 class Component:
-    """The keys that components of all kinds have."""
+    """The keys that all components have; a component is one of the measured quantities that make up a score."""
 
     kind: str = documented("what is measured", default=MISSING)
     weight: float = documented("weight in the mean, or exponent in the product", default=1.0, above=0, most=1e6)
@@ -59,7 +59,9 @@ class Component:
 
     @abstractmethod
     def build(self, artifact: Callable[[str], Path]) -> Measure:
-        """Return the function that measures raw values.
+        """Return the function that maps ``n`` SMILES to ``(n,)`` raw values, which no transform has turned into scores.
+
+        A molecule without a value gets NaN.
 
         Args:
             artifact: A function that returns the path of a published file, given its name. Only published classifiers
@@ -129,7 +131,7 @@ class OracleComponent(Oracle, Component):
 
 @dataclass
 class Similarity(Component):
-    """The Tanimoto similarity to the most similar one of the given molecules."""
+    """The Tanimoto similarity to the most similar of the given molecules."""
 
     smiles: list[str] = documented("molecules to compare with; the most similar one counts", default=MISSING)
     fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=FINGERPRINTS)
@@ -154,7 +156,7 @@ class Similarity(Component):
         return partial(_measure_similarity, self.fingerprint, tuple(self.smiles))
 
     def describe(self) -> str:
-        """Return the molecules to compare with, in words."""
+        """Return in words with which molecules a candidate is compared, and by which fingerprint."""
         return f"similarity ({self.fingerprint}) to {' or '.join(self.smiles)}"
 
 
@@ -192,7 +194,7 @@ class Atoms(Component):
         return False
 
     def find_violations(self, prefix: str) -> Iterator[str]:
-        """Yield what is wrong with the element."""
+        """Yield a message if ``element`` is not the symbol of a chemical element."""
         if self.element not in ELEMENTS:
             yield f"{prefix}element={self.element} is not an element; write a symbol such as F"
 
@@ -201,7 +203,7 @@ class Atoms(Component):
         return partial(_measure_each, partial(_count_element, self.element))
 
     def describe(self) -> str:
-        """Return what is counted."""
+        """Return a phrase for prompts that names the atoms that are counted."""
         return f"number of {self.element} atoms"
 
 

@@ -161,5 +161,5 @@ def _find_misshapen(values: Mapping[str, Any], prefix: str) -> Iterator[str]:
 
 
 def _with_lists(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a component, with a single SMILES wrapped in a list."""
+    """Return the settings of one component of a composed score, with a single SMILES wrapped in a list."""
     return {key: [value] if key == "smiles" and isinstance(value, str) else value for key, value in values.items()}

@@ -208,10 +208,11 @@ def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tupl
 
 
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
-    """Plan the possible children of one ring cut in each parent, without those that are sure to break a rule.
+    """Plan the possible children of one ring cut in each parent, without those sure to have a bad valence or ring size.
 
     Each left fragment is paired with each right one. For each pair, the ends are matched in both orders, and the two
-    new bonds are single or double, in all combinations that the ``limits`` of the fragments allow. The new ring has
+    new bonds are single or double, in all combinations that the ``limits`` of the fragments allow. The ``span`` of a
+    fragment is the number of bonds on the shortest path in it from one end to the other, so the new ring has
     ``left.span + right.span + 2`` atoms. Pairs for which this is above 6 are left out, and so are those for which it is
     2, since both bonds would join the same two atoms.
 
@@ -230,10 +231,10 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
 
 
 def build_child(join: Join) -> Chem.RWMol:
-    """Build the child of ``join``, unsanitized.
+    """Build the molecule that results from joining two fragments as ``join`` says, without sanitizing it.
 
-    At each of its two atoms, a new bond takes the spatial position of a bond that was cut there, so stereocenters keep
-    their configuration.
+    At both of the atoms that it joins, a new bond takes the spatial position of a bond that was cut there, so
+    stereocenters keep their configuration.
     """
     (first, ends), (second, others) = join.first.graph, join.second.graph
     child = Chem.RWMol(first)
@@ -278,7 +279,8 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
     """Cut each parent at an acyclic single bond and join one side of each, so that all rings stay whole.
 
     Returns:
-        The SMILES of a child that obeys the size rule, or None if a parent has no such bond or all tries failed.
+        The SMILES of a child whose number of atoms is allowed (see `has_allowed_size`), or None if a parent has no such
+        bond or all tries failed.
     """
     if not first.chain_cuts or not second.chain_cuts:
         return None
@@ -297,8 +299,8 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
     """Cut a ring in both parents and join one side of each to form a ring.
 
     Returns:
-        The SMILES of a child that obeys the size and the ring rules, or None if no cut was found or all tries
-        failed.
+        The SMILES of a child whose number of atoms and whose rings are allowed (see `has_allowed_size` and
+        `has_allowed_rings`), or None if no cut was found or all tries failed.
     """
     for _ in range(TRIES):
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
@@ -319,8 +321,9 @@ def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
         rng: The random generator; the number of draws from it varies.
 
     Returns:
-        The canonical isomeric SMILES of a child that obeys the size rule and differs from both parents, or None. After
-        a ring crossover, all rings obey the ring rules; a chain crossover keeps the parents' rings as they are.
+        The canonical isomeric SMILES of a child that has an allowed number of atoms (see `has_allowed_size`) and
+        differs from both parents, or None. After a ring crossover, all rings are of the kinds that `has_allowed_rings`
+        allows; a chain crossover keeps the parents' rings as they are.
     """
     parents = read_parent(first), read_parent(second)
     for _ in range(TRIES):

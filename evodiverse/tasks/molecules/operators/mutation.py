@@ -89,7 +89,8 @@ def _close_ring(mol: Chem.RWMol, site: Site) -> None:
 def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
     """Remove the second atom of the site, and add a single bond between the two atoms of each pair in ``joins``.
 
-    Pairs give the positions of atoms in the site, counted from 0.
+    The site lists the indices of the atoms that match a SMARTS pattern. The numbers in ``joins`` are positions in this
+    list, counted from 0.
     """
     deleted = site[1]
     for neighbor in site[:1] + site[2:]:
@@ -253,7 +254,8 @@ def mutate(smiles: str, rng: np.random.Generator) -> str | None:
     """Change a molecule at one site, in up to 10 tries, each with a newly drawn rule.
 
     Args:
-        smiles: The molecule. With fewer than 5 atoms, no child can obey the size rule.
+        smiles: The molecule. If it has fewer than 5 atoms, not counting hydrogens, the result is None, since a child
+            must have more than 5 atoms, and a rule adds at most one.
         rng: The random generator; the number of draws from it varies.
 
     Returns:

@@ -26,7 +26,10 @@ _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
 class MoleculePrompts:
-    """The prompts of the cold and the hot pools, filled in from template files.
+    """The prompts that ask a language model for a molecule, filled in from template files.
+
+    There are two prompts, cold and hot. The coldest pool (that with the lowest temperature) uses the cold one;
+    ``method.hot_prompt`` sets which one all other pools use.
 
     Args:
         templates: The template of each prompt (see `read_templates`).
@@ -86,7 +89,8 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
     """Return the prompts that the settings describe.
 
     Raises:
-        InputError: The user's templates cannot be used, or the target and meaning of the user's oracle are not set.
+        InputError: The user's templates cannot be used. Or the prompts are to name the target of the user's own oracle,
+            but the name of the target, or the sentence on what the oracle measures, is not set.
     """
     filters = read_filters(settings.filters)
     rules = "" if filters is None else filters.describe()

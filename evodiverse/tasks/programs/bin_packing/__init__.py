@@ -1,1 +1,1 @@
-"""Online bin packing: instances, evaluator, driver, verifier, picture, seed program, and moves."""
+"""Online bin packing: instances, evaluator, driver, verifier, picture, seed program, and the task's own mutations."""

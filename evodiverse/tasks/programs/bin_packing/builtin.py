@@ -33,7 +33,7 @@ def build_evaluator(settings: ProgramSettings, limits: Limits) -> BinPacking:
 
 
 def find_sources(settings: ProgramSettings) -> Mapping[str, Path]:
-    """Return the path of the user's file of instances, by its role; empty for a built-in set."""
+    """Return the path of the user's file of instances under the key ``instances``; empty for a built-in set."""
     named = settings.instances or SETS[0]
     return {} if named in SETS else {"instances": expanded(named).absolute()}
 

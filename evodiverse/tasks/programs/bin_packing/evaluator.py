@@ -151,9 +151,10 @@ class BinPacking:
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact excess of the number of bins over the bound, in percent.
+        """Return the exact excess of the number of bins over the L1 bound, in percent of the bound.
 
-        The bins are counted by the independent `count_filled_bins`.
+        The L1 bound is the number of bins needed if every bin could be filled completely. Both numbers are sums over
+        all instances. The bins are counted by the independent `count_filled_bins`.
 
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
@@ -198,9 +199,10 @@ def load_seed() -> str:
 
 
 def _read_fault(value: Any) -> str | None:
-    """Return the message about the invalid answer at which the driver stopped; None if ``value`` reports none.
+    """Return a message about the first invalid answer of a program's function; None if ``value`` reports none.
 
-    The value is not trusted: a report in a form that `driver.drive` does not use counts as none.
+    `driver.drive` calls that function in the sandbox, stops at the first invalid answer, and returns ``value``. The
+    value is not trusted: a report in a form that `driver.drive` does not use counts as none.
     """
     if not isinstance(value, dict):
         return None

@@ -53,5 +53,5 @@ MOVES: Final[Mapping[str, Move]] = MappingProxyType(
 
 
 def bin_packing_moves() -> Grammar:
-    """Return the moves for bin-packing programs."""
+    """Return the moves, mutations that each insert a term into the priorities that a bin-packing program computes."""
     return grammar(MOVES, ast.Module([], []), frozenset())

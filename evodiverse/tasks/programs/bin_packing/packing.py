@@ -93,12 +93,19 @@ def measure_excess(bins: int, bound: int) -> float:
 
 
 def compress(choices: Sequence[Sequence[int]]) -> str:
-    """Return choices as a value of the log's column ``choices``: JSON, compressed by zlib, in base64."""
+    """Return a text that stores packings in the log's column ``choices``: JSON, compressed by zlib, in base64.
+
+    Args:
+        choices: For each instance, the choice of a bin for each item; see `replay`.
+    """
     text = json.dumps(choices, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode())).decode()
 
 
 def decompress(text: str) -> list[list[int]]:
-    """Return the choices from a value of the log's column ``choices``."""
+    """Return the packings that a value of the log's column ``choices`` stores.
+
+    For each instance, this is a list with the choice of a bin for each item; see `replay`.
+    """
     choices: list[list[int]] = json.loads(zlib.decompress(base64.b64decode(text)))
     return choices

@@ -199,9 +199,10 @@ def _write_upright(image: Image.Image, text: str, center: tuple[int, int]) -> No
 
 
 def _draw_scale(draw: ImageDraw.ImageDraw) -> None:
-    """Draw the color scale, from never to always, in the lower right corner of the left panel.
+    """Draw the color scale, with its ends labeled never and always, in the lower right corner of the left panel.
 
-    This corner is empty because the items there are larger than the free space.
+    The colors show how often a free space is taken when it can be. No data are drawn in this corner, since it stands
+    for large items (horizontal axis) and small free spaces (vertical axis), and such items do not fit.
     """
     left, top = LEFT + SIZE - _SCALE_WIDTH - 24, TOP + SIZE - 64
     for offset in range(_SCALE_WIDTH):

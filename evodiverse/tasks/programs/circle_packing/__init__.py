@@ -1,1 +1,1 @@
-"""Circle packing: the evaluator, the geometry, the verifier, the picture, the seed program, and the moves."""
+"""Circle packing: evaluator, geometry, verifier, picture, seed program, and the task's own mutations."""

@@ -345,8 +345,9 @@ for _ in range($TRIES):
 
 
 def packing_moves() -> Grammar:
-    """Return the moves for programs that pack circles.
+    """Return additional mutations for programs that pack circles.
 
-    The task sets the number of circles, so mutations must not change the constant ``N``.
+    Each of them inserts statements with random parameters into a program (see `Move`). The task sets the number of
+    circles, so mutations must not change the constant ``N``.
     """
     return grammar(MOVES, parse_file(BLOCKS), frozenset({"N"}))

@@ -1,1 +1,1 @@
-"""Points at nearly equal distances: the measure, its verifier, the picture, the seed program, and moves."""
+"""Points at nearly equal distances: measure, verifier, picture, seed program, and the task's own mutations."""

@@ -136,8 +136,9 @@ for _ in range($TRIES):
 
 
 def distances_moves() -> Grammar:
-    """Return the moves for programs that place points at nearly equal distances.
+    """Return additional mutations for programs that place points at nearly equal distances.
 
-    The task sets the number of points, so mutations must not change the constant ``N``.
+    Each of them inserts statements with random parameters into a program (see `Move`). The task sets the number of
+    points, so mutations must not change the constant ``N``.
     """
     return grammar(MOVES, parse_file(BLOCKS), frozenset({"N"}))

@@ -130,7 +130,10 @@ def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
 
 @lru_cache(maxsize=4096)
 def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
-    """Return the numbers in a statement that are not in ``while`` loops, each with its path."""
+    """Return the numbers in a statement that are not in ``while`` loops, each as (path, number).
+
+    The path holds the field names and list indices that lead from the statement to the number in its syntax tree.
+    """
     return tuple(
         (path, node.value)
         for path, node in parts_of(statement)
@@ -231,7 +234,10 @@ def _fresh(name: str, taken: Collection[str]) -> str:
 
 
 def rename(node: Node, names: Mapping[str, str]) -> Node:
-    """Return a definition, or a part of one, with names of the module renamed; parameters keep their names."""
+    """Return a definition, or a part of one, with module-level names replaced according to ``names``, old to new.
+
+    Parameters keep their names.
+    """
     if not names:
         return node
     if isinstance(node, (*FUNCTIONS, ast.Lambda)):

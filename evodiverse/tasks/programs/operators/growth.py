@@ -113,8 +113,8 @@ def change_operand(
 ) -> ast.Module | None:
     """Replace a name or a number with another operand.
 
-    Functions named in ``fixed`` are left out. The result is None if the drawn function has no name or number to
-    replace, or if the new operand is the same as the old one.
+    The function to change is drawn from those that ``fixed`` does not name. The result is None if the drawn function
+    has no name or number to replace, or if the new operand is the same as the old one.
     """
     grown = _draw_function(tree, rng, fixed)
     leaves = [] if grown is None else [one for one in grown.places if isinstance(one.node, (ast.Name, ast.Constant))]
@@ -141,10 +141,11 @@ def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] 
 
 
 def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not in ``fixed``, in proportion to its size, and find the numeric expressions in it.
+    """Draw a function that is not in ``fixed``, and find the numeric expressions in it.
 
-    Functions with a ``global`` or ``nonlocal`` statement are left out. The result is None if there is no function to
-    draw from, or if the drawn one has no numeric expression.
+    The probability of each function is proportional to its size. Functions with a ``global`` or ``nonlocal``
+    statement are left out. The result is None if there is no function to draw from, or if the drawn one has no numeric
+    expression.
     """
     last = functions_of(tree)
     functions = [

@@ -57,6 +57,8 @@ class Draw(NamedTuple):
 class Place(NamedTuple):
     """The places in a function where a move makes sense, defined by the names that are bound there.
 
+    A move is a few statements that a mutation inserts there.
+
     Attributes:
         bound: The names that must be bound there.
         unbound: The names that must not be bound there yet.
@@ -126,7 +128,8 @@ def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]
 def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
     """Insert a move at a position where it makes sense, and add those building blocks in ``blocks`` that it calls.
 
-    The result is None if there is no such position, or if the program does not bind the name ``np`` (numpy).
+    A move consists of statements with random parameters. `Move.place` tells where it makes sense. The result is None if
+    there is no such position, or if the program does not bind the name ``np`` (numpy).
 
     The function that receives the move is drawn uniformly from those with such a position. The last possible position
     in it has probability 1/2, the one before 1/4, and so on.
@@ -148,7 +151,10 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, block
 
 
 def places_for(function: Function, place: Place) -> list[int]:
-    """Return the indices of the statements in a function's body before which a move makes sense, in ascending order."""
+    """Return the indices of the statements in a function's body before which ``place`` allows a move, ascending.
+
+    A move is a group of statements with random parameters that a mutation inserts into the function.
+    """
     bound = parameters(function)
     if place.own & bound:
         return []
@@ -172,7 +178,10 @@ def _added_to(statement: ast.stmt) -> frozenset[str]:
 
 
 def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
-    """Return a move's statements with random parameters."""
+    """Return the statements of a move with newly drawn parameters.
+
+    A move is a template of statements that a mutation inserts into a program.
+    """
     values = {name: draw.text(rng) for name, draw in move.draws.items()}
     return parse(Template(move.template).substitute(values)).body
 

@@ -114,9 +114,11 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
 
 
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
-    """Change one of the numbers that `constants_of` returns for ``fixed``, by `perturb_float` or `perturb_integer`.
+    """Change one of the numbers that `constants_of` returns, by `perturb_float` or `perturb_integer`.
 
-    The result is None if there is no such number, or if the draw leaves the number as it is.
+    Numbers in top-level functions named in ``fixed``, and in the module's assignments ``name = …`` to a name in
+    ``fixed``, are left out. The result is None if there is no number to change, or if the draw leaves the number as it
+    is.
 
     Named constants of the module are drawn three times as often as other numbers. Integers up to 2 and exponents are
     drawn a tenth as often as other numbers. Indices, axes and loop bounds are never drawn.
@@ -145,7 +147,8 @@ def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
 
 def _names_any(statement: ast.Assign | ast.AnnAssign, names: frozenset[str]) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    return any(isinstance(target, ast.Name) and target.id in names for target in targets)
+    stored = (node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
+    return any(isinstance(name.ctx, ast.Store) and name.id in names for name in stored)
 
 
 @lru_cache(maxsize=4096)
@@ -232,7 +235,10 @@ def change_loop(
 
 @lru_cache(maxsize=4096)
 def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
-    """Return the integers in the bounds of a statement's loops, each with its path."""
+    """Return the integers in the bounds of a statement's loops, each with its path in the syntax tree.
+
+    The path consists of the names of fields and the indices in lists that lead from the statement to the integer.
+    """
     parts = parts_of(statement)
     bounds = {id(bound) for _, node in parts if isinstance(node, ast.Call) for bound in loop_bounds(node)}
     within = tuple(path for path, node in parts if id(node) in bounds)
@@ -367,6 +373,8 @@ def _draw_statements(
     tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
 ) -> tuple[Path, list[ast.stmt], list[int]] | None:
     """Draw a movable statement uniformly from those in blocks with at least ``n_statements`` movable statements.
+
+    A statement is movable if a mutation may move, copy or delete it (see `movable`).
 
     Returns:
         The path of the statement's block, the block, and the positions of all movable statements of the block in

@@ -1,4 +1,4 @@
-"""The classical operator of programs: mutation and crossover of syntax trees, without a language model."""
+"""The classical operator for programs: mutation and crossover of syntax trees, without a language model."""
 
 import ast
 from collections.abc import Sequence

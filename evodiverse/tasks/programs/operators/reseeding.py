@@ -54,7 +54,10 @@ class Reseeder:
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
-        """Return one proposal per request; its genotype is None if the program is not Python or has no seed to set.
+        """Return one proposal per request: the best program of the pool (or else the first parent) with new seeds.
+
+        The genotype of a proposal is None if this program is not Python, or if it has no place where a new seed for a
+        random generator can be set.
 
         Raises:
             ValueError: A request has no parents.
@@ -72,7 +75,10 @@ class Reseeder:
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with a new seed at each of the places that `seeds_of` finds, or None if there are none."""
+    """Return the program with new random seeds for its random generators, or None if there is no seed to replace.
+
+    The new seeds are set at all places that `seeds_of` finds.
+    """
     seeds = seeds_of(tree)
     for seed in seeds:
         tree = _replace_seed(tree, seed, rng)
@@ -128,7 +134,10 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
 
 
 def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
-    """Return the places of seeds in the argument that seeds a generator; empty if it might not be an integer.
+    """Return the place, if any, where the argument that seeds a random generator is changed to set a new seed.
+
+    A constant is replaced, and so is a constant that is the last term of a sum. To any other expression, a number is
+    added. The list is empty if such an expression might not be an integer.
 
     Args:
         path: The path of the argument.

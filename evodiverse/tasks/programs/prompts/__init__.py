@@ -90,8 +90,8 @@ class ProgramPrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the program that a reply proposes, or the reason why it proposes none.
 
-        In every mode, any SEARCH/REPLACE blocks of the reply are applied to the first parent. A reply without blocks
-        must hold a whole program. A model's reasoning before ``</think>`` is ignored.
+        Any SEARCH/REPLACE blocks of the reply are applied to the first parent, even if the model was asked for a whole
+        program. A reply without blocks must hold a whole program. A model's reasoning before ``</think>`` is ignored.
         """
         answer = reply.rpartition(_THOUGHT)[2]
         blocks = find_blocks(answer)

@@ -102,7 +102,10 @@ def _split(text: str) -> list[str]:
 
 
 def _replace(lines: list[str], block: Block) -> list[str] | str:
-    """Return the lines after a block is applied, or what is wrong with the block."""
+    """Return the lines of a program after a block is applied to them, or what is wrong with the block.
+
+    A block consists of lines to search for in the program and of the lines that replace them.
+    """
     shown = next((line.strip() for line in block.search if line.strip()), None)
     if shown is None:
         return "matches nothing: its SEARCH part is empty"
