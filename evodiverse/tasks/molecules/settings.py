@@ -105,7 +105,7 @@ class MoleculeSettings:
     )
     prompts: PromptSettings = field(default_factory=PromptSettings)
     filters: Any = documented(
-        "filters that reject molecules before they cost an oracle call: the name of a built-in set (medchem), or a group of "
+        "filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group of "
         "keys (docs/filters.md)",
         default=None,
     )
