@@ -66,8 +66,9 @@ class Outcome(StrEnum):
     * *duplicate*: The proposal is already in the pool or among the pool's new offspring.
     * *rejected*: The proposal is not valid.
 
-    If a surrogate model screens the proposals (``method.screen``), no evaluation is reused: a proposal that was
-    evaluated earlier in the run is a duplicate.
+    In an iteration in which a surrogate model screens the proposals (``method.screen``), no evaluation is reused: a
+    proposal that was evaluated earlier in the run is a duplicate. Iterations before the surrogate's first fit are not
+    screened.
     """
 
     EVALUATED = "evaluated"
@@ -298,7 +299,7 @@ class Limits:
 
     @property
     def wall_seconds(self) -> float:
-        """The limit on the wall time of a run, in seconds. It also stops a program that only waits."""
+        """The limit on the wall time of the program, in seconds. It also stops a program that only waits."""
         return 3 * self.cpu_seconds
 
 

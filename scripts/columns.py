@@ -24,9 +24,9 @@ them.
 
 A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
 oracle call that evaluated them (`call`). The entry under *null* says in which rows a column has no value. A column
-without such an entry has a value in every row. The columns listed after *Key* identify a row. Two runs have the same
-log if, after sorting the rows by these columns, all columns but `seconds`, `cached`, `cost_usd` and `retries` are
-equal.
+without such an entry has a value in every row (except for [columns of the domains](#columns-of-the-domains)). The
+columns listed after *Key* identify a row. Two runs have the same log if, after sorting the rows by these columns, all
+columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
 """
 
 OWN = """

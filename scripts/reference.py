@@ -24,9 +24,11 @@ default with these choices. Other tasks and methods have defaults of their own; 
 prints them. Some defaults of methods and budgets depend on the domain (molecules, programs or equations). They are in
 the configuration of the task, below `task.defaults`. `search.early_stop=null` disables early stopping.
 
-Keys that are *not part of a run's identity* do not change what a run logs. A run resumes even if their values have
-changed, and the path of the run's folder does not name them. Two of them can still change the log indirectly:
-`evaluator.timeout` and `evaluator.retries` decide when an evaluation counts as failed.
+Keys that are *not part of a run's identity* do not by themselves change what a run logs. A run resumes even if their
+values have changed, and the path of the run's folder does not name them. There are two kinds of exceptions. First,
+`evaluator.timeout` and `evaluator.retries` decide when an evaluation counts as failed, and `search.on_failed_start`
+whether a run whose initial candidates all failed goes on. Second, `method.mutation_rate` and `method.operator` are the
+defaults of `task.mutation_rate` and `task.operator`, which are part of the identity.
 
 A value of type *keys* is a group of keys with values of their own.
 

@@ -13,7 +13,7 @@ N_BEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Rungs:
-    """The swaps between two neighboring pools, in the order of the pools from cold to hot.
+    """A summary of the swaps between two pools that are neighbors when the pools are ordered from cold to hot.
 
     Attributes:
         cold_pool: The index of the colder pool.

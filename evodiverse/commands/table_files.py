@@ -76,7 +76,10 @@ def write(
     complete = f"{count_of(len(measured.runs), 'complete run')}{f' ({missing} left out)' if missing else ''}"
     facts = [
         f"{complete}.",
-        "Mean ± sample standard deviation over seeds (number of runs); — for no runs yet, or nothing to measure.",
+        (
+            "Mean ± sample standard deviation over seeds (number of runs), unless a note says otherwise; "
+            "— for no runs yet, or nothing to measure."
+        ),
     ]
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)

@@ -101,7 +101,7 @@ def trace(log: Log) -> Lineage:
 
 
 def draw(best: Result) -> Figure:
-    """Return a figure with the ten best candidates of a run and all their ancestors, as scores against oracle calls.
+    """Return a figure of the ten best candidates in the final pools and their ancestors: scores against oracle calls.
 
     For equations, the figure shows errors instead of scores.
     """

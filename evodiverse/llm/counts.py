@@ -48,8 +48,8 @@ def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
 def _usable_usage(usage: Any) -> dict[str, Any]:
     """Return a provider's usage report without values that litellm rejects.
 
-    JSON objects nested in the report keep only valid token counts, and objects whose names end in ``details``. If the
-    report itself is not a JSON object, the result is empty.
+    A JSON object that is the value of a field keeps only valid token counts, and objects whose names end in
+    ``details``. If the report itself is not a JSON object, the result is empty.
     """
     if not isinstance(usage, dict):
         return {}

@@ -19,7 +19,8 @@ class LocalServer:
     """A server that runs the model in a GGUF file and speaks OpenAI's protocol.
 
     It listens on a free port of the loopback interface and requires a random key. The server stops when a pipe from
-    this process is closed, so it never outlives this process. Use it as a context manager.
+    this process is closed, so it ends with this process or, if it is still loading the model then, after that. Use it
+    as a context manager.
 
     Args:
         gguf: The model file.

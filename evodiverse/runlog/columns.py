@@ -93,9 +93,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "outcome": _text(
                 "how the attempt ended: `evaluated` (counted as an oracle call), `reused` (evaluated earlier in the "
                 "run; if it has a score, it joins the pool for free), `duplicate` (it is already in the pool or among "
-                "the pool's new offspring; in a run with screening, `method.screen`, a proposal is also a duplicate if "
-                "the run has evaluated it before, or if it was proposed earlier in the same iteration for any pool) or "
-                "`rejected` (not a valid candidate)"
+                "the pool's new offspring; in an iteration with screening, `method.screen`, a proposal is also a "
+                "duplicate if the run has evaluated it before, or if it was proposed earlier in the same iteration for "
+                "any pool) or `rejected` (not a valid candidate)"
             ),
             "call": _whole(
                 "the number of the attempt's oracle call, counted from 1 over the whole run; "
@@ -125,7 +125,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 "of the changes that the classical operator made; this name begins with `fallback_` if the operator "
                 "filled a slot that a language model had left empty"
             ),
-            "parents": Column(CALLS, "the calls of the parents, in the order in which the operator or model got them"),
+            "parents": Column(CALLS, "the calls of the parents, in the order in which they were drawn"),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
                 "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",

@@ -101,7 +101,8 @@ def _read(path: Path, most_bytes: int) -> dict[str, Any] | None:
 def _is_alive(path: Path) -> bool | None:
     """Return whether the process that locked a run exists.
 
-    The result is None if the process is on another machine, or if the lock file is missing or damaged.
+    The result is None if the process is on another machine, or if the lock file is missing or its text
+    has another form.
     """
     try:
         holder = _HOLDER.fullmatch(read_file(path / LOCK, 1000).decode(errors="replace").strip())

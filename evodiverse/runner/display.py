@@ -296,5 +296,5 @@ def format_number(value: float | None) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return seconds as hours, minutes and seconds."""
+    """Return seconds as hours, minutes and seconds, preceded by days from 24 hours on."""
     return str(timedelta(seconds=round(seconds)))

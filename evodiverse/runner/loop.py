@@ -370,7 +370,8 @@ class Loop:
     def _show_best(self) -> None:
         """Rewrite the files about the best candidates, and set the earliest time of the next rewrite.
 
-        This time depends on how long the rewrite took, so that rewrites take only a small share of the run's time.
+        This time is at least `BEST_SECONDS` away, and further if the rewrite took long, so that rewrites take only a
+        small share of the run's time.
         """
         task = self._setup.task
         if isinstance(task, ShowsBest | Choosing):

@@ -94,7 +94,8 @@ def _call(job: Job) -> list[bytes]:
 def _seed() -> None:
     """Seed the random generators of Python and numpy.
 
-    Generators that the program creates without a seed, and `os.urandom`, also give the same numbers every time.
+    Generators that the program creates without a seed, and `os.urandom`, also give the same numbers each time that the
+    program is started.
     """
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002 (programs use it)
@@ -116,7 +117,7 @@ def _line(**header: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number or an array of numpy as a value that JSON can express."""
+    """Return a numpy number or array as a value that JSON can express."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     raise WrongResultError(f"the result has a {type(value).__name__}, which JSON cannot express")

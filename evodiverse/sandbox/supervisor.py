@@ -257,7 +257,7 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment variables for the start of the warm parent, the process that is forked for each program.
+    """Return the environment variables for the start of the warm parent, which forks a process for each program.
 
     The warm parent clears them before any program runs.
     """

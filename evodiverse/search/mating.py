@@ -1,6 +1,6 @@
 """Mating pools, slots (places for one offspring each), and the requests for offspring.
 
-The requests go to an operator, which makes offspring from parents.
+The requests go to a classical operator or to a language model, which makes offspring from parents.
 """
 
 from collections.abc import Sequence
@@ -70,7 +70,7 @@ def make_requests(
     method: Method,
     streams: Streams,
 ) -> list[Request]:
-    """Draw parents for every attempt to make an offspring, and return the requests to the operator.
+    """Draw parents for every attempt to make an offspring, and return the requests.
 
     A slot is the place for one offspring of a pool; ``slots`` are those that are still empty. ``attempts`` holds the
     numbers of the attempts to make for each slot: one number, or several if a surrogate model chooses which proposals

@@ -35,7 +35,7 @@ _NOTE: Final = (
 
 
 def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Table]:
-    """Return tables of mean metrics with one row per value of a setting, and possibly one column per value of another.
+    """Return tables of mean or median metrics, with a row for each value of a setting and possibly columns for another.
 
     With one setting, there is a table per task, with a column per metric. With two settings, there is a table per task
     and metric. The last row combines all values of the first setting. With two settings, the last column combines all

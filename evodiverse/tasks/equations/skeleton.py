@@ -228,7 +228,7 @@ class _Reader:
         return given
 
     def _body(self, function: ast.FunctionDef) -> list[ast.stmt]:
-        """Return the statements of a function up to its first return."""
+        """Return a function's statements up to its first return, with loops unrolled and helper functions inlined."""
         statements = list(self._block(function.body))
         ends = [isinstance(statement, ast.Return) for statement in statements]
         if not any(ends):

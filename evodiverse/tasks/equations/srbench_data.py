@@ -174,7 +174,9 @@ def _read_part(group: Any, titles: Sequence[str], where: str) -> _Part:
 
 
 def _check(names: Sequence[str], parts: Sequence[_Part]) -> None:
-    """Check that each split has the columns of its table and only finite numbers, and that the training target varies.
+    """Check that each split has the right number of columns, enough rows and only finite numbers.
+
+    Also check that the training target varies.
 
     Raises:
         DataError: A check fails; the message names the violations.

@@ -237,8 +237,8 @@ def curve_auc(curve: Sequence[float], n_iterations: int) -> float:
     """Return the mean of a curve over iterations 1 to ``n_iterations``.
 
     After an early stop, the curve keeps its last value. Runs with the same budget are thus compared over the same span,
-    however early they stop. A curve is longer than ``n_iterations`` if iterations made fewer oracle calls than they
-    could. It is then averaged from iteration 1 to its end.
+    however early they stop. A curve can be longer than ``n_iterations``, because iterations may make fewer oracle
+    calls than they could. Such a curve is averaged from iteration 1 to its end.
 
     Args:
         curve: The values from iteration 0 on.

@@ -35,6 +35,7 @@ def test_every_law_has_the_values_that_sympy_gives(name: str) -> None:
         ("np.where(x > params[0], x, -x)", [0.5], None),
         ("np.exp(-params[0] * x) * np.sqrt(v)", [1.5], "a = \\sqrt{v} e^{- 1.5 x}"),
         ("x * v / x", [], "a = v"),
+        ("params[0] * +x", [3.0], "a = 3 x"),
     ],
 )
 def test_an_equation_is_shown_with_rounded_constants(

@@ -30,6 +30,7 @@ _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.BitOr: sympy.Or,
     ast.Invert: sympy.Not,
     ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
     ast.Lt: sympy.Lt,
     ast.LtE: sympy.Le,
     ast.Gt: sympy.Gt,

@@ -48,8 +48,10 @@ class Work(NamedTuple):
     """The work of a statement.
 
     Attributes:
-        own: The microseconds that the statement takes without the functions that it calls.
-        names: How often the statement evaluates each name, including names of functions.
+        own: The microseconds that the statement takes without the functions of the program that it calls. Calls to
+            libraries are included.
+        names: How often each name occurs when the statement runs. Names of functions, attributes and targets of
+            assignments count too.
     """
 
     own: float
@@ -145,7 +147,8 @@ def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) 
 def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
     """Return the work of evaluating a node ``times`` times, in microseconds, and count the evaluations of names.
 
-    The counts are added to those in ``names``. The work does not include that of the functions that the node calls.
+    The counts are added to those in ``names``. The work does not include that of the program's
+    functions that the node calls.
     """
     if isinstance(node, SCOPES):
         return _OTHERS

@@ -116,12 +116,13 @@ def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
     """Change one of the numbers that `constants_of` returns, by `perturb_float` or `perturb_integer`.
 
-    Numbers in top-level functions named in ``fixed``, and in the module's assignments ``name = …`` to a name in
-    ``fixed``, are left out. The result is None if there is no number to change, or if the draw leaves the number as it
-    is.
+    Numbers in top-level functions named in ``fixed`` are left out, and so are all numbers in module-level assignments
+    to a name in ``fixed``, alone or together with other names, as in ``N, M = 26, 3``. The result is None if there is
+    no number to change, or if the draw leaves the number as it is.
 
     Named constants of the module are drawn three times as often as other numbers. Integers up to 2 and exponents are
-    drawn a tenth as often as other numbers. Indices, axes and loop bounds are never drawn.
+    drawn a tenth as often as other numbers. Indices in square brackets, axes given by keyword, and loop bounds are
+    never drawn.
     """
     sites = constants_of(tree, fixed)
     if not sites:

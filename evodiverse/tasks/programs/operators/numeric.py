@@ -124,7 +124,8 @@ def is_numeric(node: ast.expr) -> bool:
 def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
     """Return the numeric expressions of a function, roughly in the order of the text.
 
-    Expressions in ``while`` loops, nested functions and classes, loop bounds, array sizes and indices are left out.
+    Expressions in ``while`` loops, nested functions and classes, loop bounds, and indices in square brackets are left
+    out, and so are array sizes in calls to numpy functions such as ``zeros``.
 
     Args:
         function: The function to search, a part of ``tree``.

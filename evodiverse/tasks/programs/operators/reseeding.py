@@ -75,10 +75,7 @@ class Reseeder:
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with new random seeds for its random generators, or None if there is no seed to replace.
-
-    The new seeds are set at all places that `seeds_of` finds.
-    """
+    """Return the program with new seeds for its random generators, or None if `seeds_of` finds no place for a seed."""
     seeds = seeds_of(tree)
     for seed in seeds:
         tree = _replace_seed(tree, seed, rng)
