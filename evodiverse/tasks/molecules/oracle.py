@@ -331,7 +331,7 @@ def _published(name: str, path: Path) -> Classifier:
     return classifier
 
 
-@functools.lru_cache(maxsize=16)  # more than an objective has
+@functools.lru_cache(maxsize=16)  # more forests than an objective usually has
 def _file_forest(path: Path, sha256: str) -> Forest:
     """Load a user's forest, and refuse a file that has changed since the oracle was created."""
     if input_sha256(path, "task.oracle.path") != sha256:
