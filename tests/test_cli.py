@@ -226,6 +226,21 @@ def test_a_run_that_another_process_completes_has_not_failed(tmp_path: Path) -> 
     assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["complete", "complete"]
 
 
+def test_a_complete_run_that_read_other_data_fails_in_a_sweep(tmp_path: Path) -> None:
+    oracle = tmp_path / "mine.py"
+    words = ["-m", "task=jnk3", "task.oracle._target_=mine.score", "task.initial.size=10", "method.capacity=10"]
+    words += ["method.offspring=5", "budget.oracle_calls=30", "evaluator.workers=1", "seed=0,1", "display=none"]
+    oracle.write_text("def score(smiles):\n    return [min(1, len(text) / 99) for text in smiles]\n")
+    assert evodiverse(*words, cwd=tmp_path).returncode == 0
+    oracle.write_text(oracle.read_text().replace("99", "98"))
+    again = evodiverse(*words, cwd=tmp_path)
+    assert again.returncode == 1
+    assert [line.split()[2] for line in again.stdout.splitlines()[-2:]] == ["failed", "failed"]
+    assert "run 1 (seed=0) failed:" in again.stderr
+    assert "was started with other data" in again.stderr
+    assert "2 of 2 runs failed" in again.stderr
+
+
 def test_a_sweep_with_an_invalid_run_does_not_start(tmp_path: Path) -> None:
     swept = evodiverse("-m", *TOY, "method.swap.size=99,2,0", "seed=0,1", "+task.lenght=3", cwd=tmp_path, env=FROM_ROOT)
     assert swept.returncode == 2

@@ -11,7 +11,7 @@ from rich.progress import Progress
 from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
 from evodiverse.analysis.tables.build import build_tables
 from evodiverse.analysis.tables.files import write_tables
-from evodiverse.analysis.tables.formats import to_markdown
+from evodiverse.analysis.tables.formats import load_tabulate, to_markdown
 from evodiverse.analysis.tables.marginals import marginal_tables
 from evodiverse.analysis.tables.results import read_result
 from evodiverse.cache_folder import cache_folder
@@ -47,10 +47,12 @@ def write(
         2 if any run is damaged, else 0.
 
     Raises:
-        InputError: The folder does not exist, or has no complete run of the task and the model.
+        InputError: The folder does not exist, or has no complete run of the task and the model, or tabulate is not
+            installed.
     """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder; name the folder of your runs")
+    load_tabulate()  # so that a missing library is reported before the runs are measured
     survey = survey_runs(outputs)
     known = [run for run in survey.complete if run.overrides is not None]
     wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}, own).model)]

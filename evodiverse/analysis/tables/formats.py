@@ -99,17 +99,26 @@ def to_html(table: Table) -> str:
     return "\n".join(parts)
 
 
+def load_tabulate() -> Callable[..., str]:
+    """Return the function of the library tabulate, which comes with the extra ``analysis``.
+
+    Raises:
+        InputError: The library tabulate is not installed.
+    """
+    try:
+        from tabulate import tabulate
+    except ModuleNotFoundError as error:
+        raise InputError("tabulate is not installed; run pip install 'evodiverse[analysis]'") from error
+    return tabulate  # type: ignore[no-any-return]
+
+
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
     """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``.
 
     Raises:
         InputError: The library tabulate is not installed.
     """
-    try:
-        from tabulate import tabulate  # imported here because it comes with an extra
-    except ModuleNotFoundError as error:
-        raise InputError("tabulate is not installed; run pip install 'evodiverse[analysis]'") from error
-    return str(tabulate(rows, header, style, disable_numparse=True))
+    return str(load_tabulate()(rows, header, style, disable_numparse=True))
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:

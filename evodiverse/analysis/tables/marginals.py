@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from evodiverse.analysis.tables.cells import Cell, make_cell
 from evodiverse.analysis.tables.layout import Column
+from evodiverse.analysis.tables.notes import note_sources
 from evodiverse.analysis.tables.results import Result
 from evodiverse.analysis.tables.table import Line, Table
 from evodiverse.errors import InputError
@@ -72,22 +73,31 @@ def _with_best(result: Result) -> Result:
 
 def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]) -> Iterator[Table]:
     columns = _METRICS.get(kind, (_BEST,))
+    warnings = tuple(note_sources(results))
     if len(keys) == 1:
-        yield _table(task, keys, "", columns, _lines(results, keys[0], lambda some: _by_metric(some, columns)))
+        lines = _lines(results, keys[0], lambda some: _by_metric(some, columns))
+        yield _table(task, keys, "", columns, lines, warnings)
         return
     values = _find_values(results, keys[1])
     for column in columns:
         titles = [*(f"{keys[1]}={value}" for value in values), _ALL]
         titled = tuple(replace(column, title=title) for title in titles)
         lines = _lines(results, keys[0], lambda some, column=column: _by_value(some, column, keys[1], values))
-        yield _table(task, keys, column.title, titled, lines)
+        yield _table(task, keys, column.title, titled, lines, warnings)
 
 
-def _table(task: str, keys: Sequence[str], metric: str, columns: tuple[Column, ...], lines: tuple[Line, ...]) -> Table:
+def _table(
+    task: str,
+    keys: Sequence[str],
+    metric: str,
+    columns: tuple[Column, ...],
+    lines: tuple[Line, ...],
+    warnings: tuple[str, ...],
+) -> Table:
     name = "_".join(["by", *keys, task, metric.split(" ")[0] if metric else "all"]).replace("/", "_")
     title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
     note = _NOTE.format(_MEDIANS if columns[0].median else _MEANS)
-    return Table(name, title, (keys[0],), columns, lines, (note,), (), name, is_of_paper=False)
+    return Table(name, title, (keys[0],), columns, lines, (note, *warnings), (), name, is_of_paper=False)
 
 
 def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:

@@ -112,9 +112,17 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
     overridden = {key for own in behind for result in own for key in result.overrides}
     if rows | (budgets - overridden):
         yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
+    yield from note_sources([result for own in behind for result in own])
+
+
+def note_sources(used: Sequence[Result]) -> Iterator[str]:
+    """Yield warnings if runs on the same task read different data, or if runs used different versions of EvoDiverse."""
+    tasks: dict[str, list[Result]] = defaultdict(list)
+    for result in used:
+        tasks[result.run.task].append(result)
     if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
         yield f"Careful: these runs read different data ({', '.join(data)})."
-    versions = sorted({version for own in behind for result in own for version in result.run.versions})
+    versions = sorted({version for result in used for version in result.run.versions})
     if len(versions) > 1:
         yield f"Careful: these runs used different versions of EvoDiverse ({', '.join(versions)})."
 

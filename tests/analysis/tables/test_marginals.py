@@ -65,6 +65,17 @@ def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
     ]
 
 
+def test_a_note_warns_of_runs_that_read_different_data() -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, more={"sources": {"oracle": sha256}})
+        for seed, sha256 in enumerate("ab")
+    ]
+    assert [table.notes[1:] for table in marginal_tables(runs, ["method"])] == [
+        ("Careful: these runs read different data (oracle).",)
+    ]
+    assert [table.notes[1:] for table in marginal_tables(runs[:1], ["method"])] == [()]
+
+
 @pytest.mark.parametrize(
     ("kind", "shown"), [("molecules", "Mean ± sample standard deviation"), ("equations", "Median,")]
 )
