@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from evodiverse.analysis.tables.cells import Cell, make_cell
 from evodiverse.analysis.tables.layout import Column
-from evodiverse.analysis.tables.notes import note_sources
+from evodiverse.analysis.tables.notes import BUDGET, note_budgets, note_ends, note_sources
 from evodiverse.analysis.tables.results import Result
 from evodiverse.analysis.tables.table import Line, Table
 from evodiverse.errors import InputError
@@ -73,7 +73,8 @@ def _with_best(result: Result) -> Result:
 
 def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]) -> Iterator[Table]:
     columns = _METRICS.get(kind, (_BEST,))
-    warnings = tuple(note_sources(results))
+    budgets = () if BUDGET in keys else note_budgets(results)
+    warnings = (*note_ends(results), *budgets, *note_sources(results))
     if len(keys) == 1:
         lines = _lines(results, keys[0], lambda some: _by_metric(some, columns))
         yield _table(task, keys, "", columns, lines, warnings)

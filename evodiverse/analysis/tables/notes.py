@@ -15,6 +15,7 @@ from evodiverse.runlog.runs import CAPS
 _IGNORED: Final = {"seed", *CAPS}
 # The largest number of problems that are listed by name. For more, only their sources are listed.
 _NAMED_PROBLEMS: Final = 8
+BUDGET: Final = "budget.oracle_calls"
 
 
 def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
@@ -106,13 +107,19 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
         for result in own:
             tasks[result.run.task].append(result)
             by_method[result.run.task, result.run.method].append(result)
-    budgets = {key for some in tasks.values() for key in _differing(some, lambda key: key == "budget.oracle_calls")}
+    budgets = {key for some in tasks.values() for key in _differing(some, lambda key: key == BUDGET)}
     # Some keys of a task depend on the method, such as the rate of mutations, so they are compared within a method.
     budgets |= {key for some in by_method.values() for key in _differing(some, lambda key: key.startswith("task."))}
     overridden = {key for own in behind for result in own for key in result.overrides}
     if rows | (budgets - overridden):
         yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
     yield from note_sources([result for own in behind for result in own])
+
+
+def note_budgets(used: Sequence[Result]) -> Iterator[str]:
+    """Yield a warning if the runs have different budgets of oracle calls."""
+    if _differing(used, lambda key: key == BUDGET):
+        yield f"Careful: these runs differ in {BUDGET}."
 
 
 def note_sources(used: Sequence[Result]) -> Iterator[str]:

@@ -77,6 +77,27 @@ def test_a_note_warns_of_runs_that_read_different_data() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "expected"),
+    [("method", ["Careful: these runs differ in budget.oracle_calls."]), ("budget.oracle_calls", [])],
+)
+def test_a_note_warns_of_budgets_that_differ_unless_the_table_shows_them(key: str, expected: list[str]) -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, budget__oracle_calls=calls) for seed, calls in enumerate((1, 300))
+    ]
+    (table,) = marginal_tables(runs, [key])
+    assert [*table.notes[1:]] == expected
+
+
+def test_a_note_counts_the_runs_that_ended_early() -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, more={"stopped_by": why})
+        for seed, why in enumerate(("budget", "early_stop"))
+    ]
+    (table,) = marginal_tables(runs, ["method"])
+    assert table.notes[1:] == ("Ended before their budget was spent: 1 by early_stop (of 2 runs).",)
+
+
+@pytest.mark.parametrize(
     ("kind", "shown"), [("molecules", "Mean ± sample standard deviation"), ("equations", "Median,")]
 )
 def test_a_note_says_whether_cells_are_means_or_medians(kind: str, shown: str) -> None:
