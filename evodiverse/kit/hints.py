@@ -23,7 +23,7 @@ _EXPECTED = {
 def nearest_key(key: str, known: Sequence[str]) -> str:
     """Return a question that suggests the known keys most similar to ``key``, or else the command that prints all keys.
 
-    The suggestions are the first of the following that exist:
+    The suggestions are the first of the following that exist. More than `MAX_CHOICES` keys in 3 or 5 count as none.
 
     1. a key of the same group whose name differs only in underscores and case
     2. a key with the same name in another group

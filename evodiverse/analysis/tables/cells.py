@@ -22,7 +22,8 @@ class Cell:
 
     Attributes:
         text: The text that is shown; a dash if the cell is empty.
-        mean: The number in the cell; None for an empty cell, a cell with several numbers, and a published value.
+        mean: The mean that the cell shows, with or without an interval. None for an empty cell, a cell that shows
+            several metrics, and a number that was not computed from runs, such as a published value.
         spread: The sample standard deviation over the seeds (n - 1); None if there is none, as for a single seed.
         n_runs: The number of runs behind the cell, of pairs of runs for a test, or of seeds for a sum over tasks.
     """

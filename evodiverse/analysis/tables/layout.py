@@ -112,7 +112,10 @@ class Experiment:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """A benchmark of many tasks with published values, whose table has one column per method.
+    """A benchmark of many tasks with published values.
+
+    Its table has a column for each published method, and one for each combination of method, model and overrides among
+    our runs.
 
     Attributes:
         metric: The metric that the benchmark compares.
