@@ -113,7 +113,9 @@ def test_fixed_constants_stay() -> None:
     assert any("\nN = 26\n" not in child for child in children(SEED, mutations(frozenset())["constant"], 200))
 
 
-@pytest.mark.parametrize("definition", ["N = 26", "N: int = 26", "N, M = 26, 27", "N = M = 26", "(M, [N]) = 27, [26]"])
+@pytest.mark.parametrize(
+    "definition", ["N = 26", "N: int = 26", "N, M = 26, 27", "N = M = 26", "(M, [N]) = 27, [26]", "M = (N := 26)"]
+)
 def test_a_fixed_constant_stays_however_it_is_defined(definition: str) -> None:
     tree = read(f"{definition}\nA = 5.5\n")
     assert [site.value for site in constants_of(tree, frozenset({"N"}))] == [5.5]

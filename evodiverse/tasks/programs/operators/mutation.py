@@ -21,6 +21,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.kit.python import is_docstring
 from evodiverse.tasks.programs.operators.cost_model import loop_bounds, statement_works
+from evodiverse.tasks.programs.operators.names import binds
 from evodiverse.tasks.programs.operators.reseeding import reseed
 from evodiverse.tasks.programs.operators.syntax import (
     SCOPES,
@@ -141,15 +142,9 @@ def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
     for path, statement in statements_of(tree, fixed):
         if len(path) > 2:
             sites += [site._replace(path=path + site.path) for site in _numbers_of(statement)]
-        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not _names_any(statement, fixed):
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not binds(statement) & fixed:
             sites += [Site(path + site.path, site.value, 3 * site.weight) for site in _numbers_of(statement)]
     return sites
-
-
-def _names_any(statement: ast.Assign | ast.AnnAssign, names: frozenset[str]) -> bool:
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    stored = (node for target in targets for node in ast.walk(target) if isinstance(node, ast.Name))
-    return any(isinstance(name.ctx, ast.Store) and name.id in names for name in stored)
 
 
 @lru_cache(maxsize=4096)
