@@ -4,7 +4,7 @@ A sweeper that chooses its runs, such as Optuna's, launches them itself. For suc
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -67,11 +67,10 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
         composer = Composer(hydra.config_loader, master)
         planned = plan_sweep(runs, varied, composer, known)
         todo = [run for run in planned if run.complete is None]
-        was_complete = {run.number for run in todo if read_standing(run.path).state == "complete"}
         failed = _launch_missing(composer, master, job, planned, todo)
     if any(run.plan is not None and run.plan.config.dry_run for run in todo):
         return 0
-    return _sum_up(planned, failed, was_complete)
+    return _sum_up(planned, failed)
 
 
 def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
@@ -277,23 +276,19 @@ def _own(overrides: Sequence[str]) -> tuple[str, ...]:
     return tuple(text for text in overrides if not parse_override(text).is_hydra_override())
 
 
-def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str], was_complete: Collection[int]) -> int:
-    """Print one line for each of the first `_MOST_ROWS` runs and the errors of failed runs; return the exit code.
-
-    ``was_complete`` holds the numbers of the launched runs that were already complete on disk, but could not be
-    skipped, for example because their data have changed.
-    """
+def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
+    """Print one line for each of the first `_MOST_ROWS` runs and the errors of failed runs; return the exit code."""
     from rich.console import Console  # here so that other commands start fast
     from rich.table import Table
     from rich.text import Text
 
     shown = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
     standings = {run.number: read_standing(run.path) for run in shown}
-    # Another process may have completed a run that failed here.
+    # Another process may have completed a run that failed here, unless the run could not be continued from the start.
     failed = {
-        number: error
-        for number, error in failed.items()
-        if number in was_complete or standings[number].state != "complete"
+        run.number: failed[run.number]
+        for run in planned
+        if run.number in failed and (run.is_refused or standings[run.number].state != "complete")
     }
     names = list(dict.fromkeys(name for run in planned for name in run.varied))
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")

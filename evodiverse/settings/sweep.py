@@ -37,6 +37,8 @@ class SweptRun:
         path: The run directory.
         complete: A line that says that the run is complete; None if it is not, or with ``overwrite`` or ``dry_run``.
         plan: The checked plan; None if a note of an earlier sweep shows that the run is complete.
+        is_refused: Whether starting the run will raise an `InputError`, for example because its directory holds a run
+            with other data.
     """
 
     number: int
@@ -45,6 +47,7 @@ class SweptRun:
     path: Path
     complete: str | None
     plan: Plan | None
+    is_refused: bool = False
 
 
 class Composer:
@@ -160,10 +163,13 @@ def plan_sweep(
         except InputError as error:
             violations += error.violations
             continue
-        complete = None
+        complete, is_refused = None, False
         if not (plan.config.overwrite or plan.config.dry_run or violations):
-            complete = _look_for_complete(plan, overrides, composed, known)
-        planned.append(SweptRun(number, tuple(overrides), values, plan.path, complete, plan))
+            try:
+                complete = _look_for_complete(plan, overrides, composed, known)
+            except InputError:  # raised again when the run starts, so that it does not stop the other runs
+                is_refused = True
+        planned.append(SweptRun(number, tuple(overrides), values, plan.path, complete, plan, is_refused))
     if violations:
         raise InputError(*dict.fromkeys(violations))
     known.save()
@@ -173,15 +179,12 @@ def plan_sweep(
 def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
     """Return a line that says that the run is complete, or None if it is not.
 
-    The result is also None if the run directory or the run's data cannot be used. Starting the run then raises an
-    `InputError`.
+    Raises:
+        InputError: The run directory or the run's data cannot be used.
     """
-    try:
-        sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-        this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
-        complete = find_complete(this)
-    except InputError:
-        return None
+    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
+    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    complete = find_complete(this)
     known.note(overrides, this, composed)
     return complete
 
