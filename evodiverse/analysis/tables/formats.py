@@ -118,7 +118,7 @@ def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str)
     Raises:
         InputError: The library tabulate is not installed.
     """
-    return str(load_tabulate()(rows, header, style, disable_numparse=True))
+    return load_tabulate()(rows, header, style, disable_numparse=True)
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:

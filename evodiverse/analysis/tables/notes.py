@@ -1,7 +1,7 @@
 """The notes below a table, most of them about the runs behind it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -101,37 +101,48 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
         for result in own:
             by_model[at, result.model].append(result)
     rows = {key for some in by_model.values() for key in _differing(some, lambda _: True)}
-    tasks: dict[str, list[Result]] = defaultdict(list)
+    used = [result for own in behind for result in own]
     by_method: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for own in behind:
-        for result in own:
-            tasks[result.run.task].append(result)
-            by_method[result.run.task, result.run.method].append(result)
-    budgets = {key for some in tasks.values() for key in _differing(some, lambda key: key == BUDGET)}
+    for result in used:
+        by_method[result.run.task, result.run.method].append(result)
+    budgets = _differing_budgets(used)
     # Some keys of a task depend on the method, such as the rate of mutations, so they are compared within a method.
     budgets |= {key for some in by_method.values() for key in _differing(some, lambda key: key.startswith("task."))}
-    overridden = {key for own in behind for result in own for key in result.overrides}
-    if rows | (budgets - overridden):
-        yield f"Careful: these runs differ in {', '.join(sorted(rows | (budgets - overridden)))}."
-    yield from note_sources([result for own in behind for result in own])
+    overridden = {key for result in used for key in result.overrides}
+    yield from _warn_of_settings(rows | (budgets - overridden))
+    yield from note_sources(used)
 
 
 def note_budgets(used: Sequence[Result]) -> Iterator[str]:
-    """Yield a warning if the runs have different budgets of oracle calls."""
-    if _differing(used, lambda key: key == BUDGET):
-        yield f"Careful: these runs differ in {BUDGET}."
+    """Yield a warning if runs on the same task have different budgets of oracle calls."""
+    yield from _warn_of_settings(_differing_budgets(used))
 
 
 def note_sources(used: Sequence[Result]) -> Iterator[str]:
     """Yield warnings if runs on the same task read different data, or if runs used different versions of EvoDiverse."""
-    tasks: dict[str, list[Result]] = defaultdict(list)
-    for result in used:
-        tasks[result.run.task].append(result)
-    if data := sorted({role for some in tasks.values() for role in _differing_data(some)}):
+    if data := sorted({role for some in _by_task(used) for role in _differing_data(some)}):
         yield f"Careful: these runs read different data ({', '.join(data)})."
     versions = sorted({version for result in used for version in result.run.versions})
     if len(versions) > 1:
         yield f"Careful: these runs used different versions of EvoDiverse ({', '.join(versions)})."
+
+
+def _warn_of_settings(keys: Collection[str]) -> Iterator[str]:
+    if keys:
+        yield f"Careful: these runs differ in {', '.join(sorted(keys))}."
+
+
+def _by_task(results: Sequence[Result]) -> list[list[Result]]:
+    """Return the results in groups with the same task."""
+    tasks: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        tasks[result.run.task].append(result)
+    return [*tasks.values()]
+
+
+def _differing_budgets(results: Sequence[Result]) -> set[str]:
+    """Return the key of the budget of oracle calls if runs on the same task differ in it, else an empty set."""
+    return {key for some in _by_task(results) for key in _differing(some, lambda key: key == BUDGET)}
 
 
 def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:

@@ -18,7 +18,6 @@ from sympy.core.alphabets import greeks
 DIGITS = 4
 # An expression with more operations is not simplified.
 MAX_OPERATIONS = 300
-_UNWRITABLE = (ValueError, ArithmeticError, TypeError)  # sympy raises TypeError for a number that is not real
 _GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -123,7 +122,7 @@ def drive_all(
     for source, params in equations:
         try:
             expression = round_numbers(translate(source, params))
-        except _UNWRITABLE:
+        except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
             written.append(None)
         else:
             written.append([_set(target, expression), str(expression)])
