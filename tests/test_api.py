@@ -11,8 +11,10 @@ import pytest
 import evodiverse
 from evodiverse.api import Run
 from evodiverse.errors import InputError
+from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, log
 from tests.runs import evodiverse as command
+from tests.toys.bits.model import answer_bits
 
 TOY = ["task=bits", "budget.oracle_calls=60", "evaluator.workers=1"]
 
@@ -121,3 +123,25 @@ def test_the_notebook_works_unchanged(tmp_path: Path, monkeypatch: pytest.Monkey
         exec(compile(cell, "docs/notebook.ipynb", "exec"), names)  # noqa: S102
     assert isinstance(names["run"], Run)
     assert names["run"].status == "complete"
+
+
+@pytest.mark.slow
+def test_a_cell_of_a_notebook_runs_a_model_and_resumes_after_an_interruption(tmp_path: Path) -> None:
+    from jupyter_client.manager import start_new_kernel
+
+    manager, kernel = start_new_kernel(cwd=tmp_path, env=FROM_ROOT | {"OPENAI_API_KEY": "sk-toy"})
+
+    def answer(body: Body, number: int) -> Answer:
+        if number == 20:
+            manager.interrupt_kernel()
+        return answer_bits(body, number)
+
+    with serving(ModelServer(answer)) as server:
+        model = ["llm=openai_compatible", "llm.model=toy", f"llm.api_base={server.url}", "llm.cache=cache"]
+        cell = f"import evodiverse; evodiverse.run({[*TOY, *model]}, config_dir={str(TOY_CONF)!r})"
+        ends = [kernel.execute_interactive(cell, timeout=100)["content"] for _ in range(2)]
+    kernel.stop_channels()
+    manager.shutdown_kernel(now=True)
+    assert [(end["status"], end.get("ename")) for end in ends] == [("error", "KeyboardInterrupt"), ("ok", None)]
+    (made,) = (tmp_path / "outputs").rglob("run.json")
+    assert evodiverse.load(made.parent).status == "complete"

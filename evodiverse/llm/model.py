@@ -1,9 +1,11 @@
 """The language model of a run, which answers from the reply cache if it can and asks the provider otherwise."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, TypeVar
 
 from evodiverse.errors import InputError
 from evodiverse.llm.asking import Asking
@@ -15,10 +17,13 @@ from evodiverse.vocabulary import CostBound, Query, Reply
 # A generous bound on the tokens that a chat template adds to a message, including its own system prompt.
 TOKENS_A_MESSAGE = 64
 _PROBE_RETRIES = 2
+Result = TypeVar("Result")
 
 
 class CachedModel:
     """An `evodiverse.ports.LanguageModel` that pays for each reply only once. Use it as a context manager.
+
+    Its event loop has a thread of its own, because the caller's thread may already run one, as that of a notebook does.
 
     Args:
         cache: The cache of earlier replies. Every new reply is added as soon as it arrives.
@@ -32,7 +37,9 @@ class CachedModel:
         self._client = client
         self._concurrency = concurrency
         self._retries = retries
-        self._loop = asyncio.Runner()
+        self._thread = ThreadPoolExecutor(1, "language model")
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._loop = self._runner.get_loop()
 
     def __enter__(self) -> Self:
         """Return this model."""
@@ -43,8 +50,9 @@ class CachedModel:
     ) -> None:
         """Close all connections."""
         if self._client is not None:
-            self._loop.run(self._client.close())
-        self._loop.close()
+            self._run(self._client.close())
+        self._thread.submit(self._runner.close).result()
+        self._thread.shutdown()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.
@@ -107,8 +115,23 @@ class CachedModel:
         fresh: Iterator[Reply] = iter(())
         if missing and self._client is not None:
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
-            fresh = iter(self._loop.run(asking.run(missing, report)))
+            fresh = iter(self._run(asking.run(missing, report)))
         return [next(fresh) if bought is None else bought.reply for bought in found]
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do work in the event loop. If a signal interrupts the wait for its end, the work is canceled."""
+        running = self._thread.submit(self._runner.run, work, context=copy_context())
+        try:
+            return running.result()
+        except BaseException:
+            if not running.done():
+                self._loop.call_soon_threadsafe(self._cancel_all)
+                wait([running])
+            raise
+
+    def _cancel_all(self) -> None:
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
 
     def _price(self, model: str) -> Price | None:
         return None if self._client is None else self._client.price(model)

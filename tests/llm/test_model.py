@@ -1,8 +1,11 @@
 """The promises of a cached model, on a scripted client."""
 
 import asyncio
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
@@ -231,6 +234,38 @@ def test_an_interruption_is_noticed_while_no_reply_arrives(
     with CachedModel(cache, client, concurrency=2, retries=1000) as model, pytest.raises(Interrupted):
         model.complete([query(0), query(0, "once more"), query(0, "and again")], interrupt_when_nothing_comes())
     assert client.sent.total() == 2
+
+
+def test_a_model_answers_where_an_event_loop_already_runs_and_leaves_no_thread(cache: ReplyCache) -> None:
+    async def cell() -> list[str]:
+        return texts(cache, ToldClient(), [0, 1])
+
+    before = threading.enumerate()
+    assert asyncio.run(cell()) == ["reply 0", "reply 1"]
+    assert threading.enumerate() == before
+
+
+def test_the_context_of_the_caller_reaches_the_client(cache: ReplyCache) -> None:
+    place = ContextVar("place", default="")
+    found: list[str] = []
+    client = ToldClient(lambda slot, n_before: len(found.append(place.get()) or "1"))
+    with CachedModel(cache, client, 64, 0) as model:
+        for name in ("first", "second"):
+            place.set(name)
+            model.complete([query(0, name)])
+    assert found == ["first", "second"]
+
+
+def test_a_signal_that_raises_in_the_main_thread_ends_the_wait(cache: ReplyCache) -> None:
+    def press(slot: int, n_before: int) -> int:
+        if slot == 1:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return 1
+
+    client = SilentClient(press)
+    with CachedModel(cache, client, concurrency=2, retries=0) as model, pytest.raises(KeyboardInterrupt):
+        model.complete([query(number) for number in range(4)])
+    assert (sorted(client.sent), client.is_closed) == ([0, 1], True)
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
