@@ -1,6 +1,7 @@
 """A run can continue a run with a smaller budget, and has the same log as a run from scratch."""
 
 import json
+import logging
 import socket
 import subprocess
 import sys
@@ -73,8 +74,31 @@ def test_a_killed_run_is_continued(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("other", ["seed=1", "method.swap.period=7", "task.source=b"])
 def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(tmp_path: Path, other: str) -> None:
-    run_toy(tmp_path, "budget.oracle_calls=60", other)
-    assert "begun_from" not in read_record(run_toy(tmp_path, LONG))
+    run_toy(tmp_path, "budget.oracle_calls=24", other)
+    assert "begun_from" not in read_record(run_toy(tmp_path, "budget.oracle_calls=30"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"versions": {"code": "0" * 16}}, "was made with code 0000000000000000, now it is code "),
+        ({"sources": {"code/task.py": "0" * 64}}, "was made with other data or code (code/task.py)"),
+        ({"corrected": [{}]}, "was continued with changed code"),
+    ],
+)
+def test_a_run_of_other_code_is_not_continued_which_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], expected: str
+) -> None:
+    shorter = run_toy(tmp_path, "budget.oracle_calls=24")
+    record = dict(read_record(shorter))
+    record["versions"] = [record["versions"][0] | changed.get("versions", {})]
+    record["sources"] |= changed.get("sources", {})
+    record |= {name: changed[name] for name in changed if name == "corrected"}
+    (shorter / "run.json").write_text(json.dumps(record))
+    with caplog.at_level(logging.INFO, "evodiverse.settings"):
+        assert "begun_from" not in read_record(run_toy(tmp_path, "budget.oracle_calls=30"))
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line.startswith(f"starts from scratch, since {shorter} {expected}")
 
 
 def test_a_damaged_run_is_not_continued(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from evodiverse import __version__
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings.assembly import run as start
 from evodiverse.store.record import kept
@@ -56,7 +55,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["sources"]["oracle"] == "a"
     task = Path(__file__).parents[1] / "toys" / "bits" / "task.py"
     assert record["sources"]["code/task.py"] == hashlib.sha256(task.read_bytes()).hexdigest()
-    assert set(record["versions"][0]) == {"evodiverse", "python", "numpy"}
+    assert set(record["versions"][0]) == {"evodiverse", "code", "python", "numpy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
 
 
@@ -195,15 +194,27 @@ def test_fewer_libraries_than_an_older_version_recorded_are_no_other_versions(
     assert len(record["versions"]) == 1
 
 
-def test_another_version_is_a_warning_and_both_are_recorded(
-    interrupted: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("other", [{"evodiverse": "0.0.1"}, {"code": "0" * 16}])
+def test_another_version_or_other_code_is_a_warning_and_both_are_recorded(
+    interrupted: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, other: dict[str, str]
 ) -> None:
-    old = read(interrupted)["versions"][0] | {"evodiverse": "0.0.1"}
-    change(interrupted, versions=[old])
+    now = read(interrupted)["versions"][0]
+    change(interrupted, versions=[now | other])
     with caplog.at_level(logging.WARNING, "evodiverse"):
         record = read(run_toy(tmp_path))
-    assert "was started with evodiverse 0.0.1 and continues with evodiverse" in caplog.text
-    assert [versions["evodiverse"] for versions in record["versions"]] == ["0.0.1", __version__]
+    ((name, version),) = other.items()
+    assert f"was started with {name} {version} and continues with {name} {now[name]}; the log may" in caplog.text
+    assert record["versions"] == [now | other, now]
+
+
+def test_a_finished_run_of_other_code_says_so(interrupted: Path, tmp_path: Path) -> None:
+    (now,) = read(interrupted)["versions"]
+    before = {name: version for name, version in now.items() if name != "code"}
+    change(interrupted, status="complete", stopped_by="budget", versions=[now, before | {"python": "3.9"}])
+    said: list[str] = []
+    start(plan("task=bits", f"outputs={tmp_path}"), Silent(), said.append, lambda folder: pytest.fail("began"))
+    made = f"was made with code unknown, now it is code {now['code']}"
+    assert said == [f"{interrupted} is complete (stopped by budget), and {made}; use overwrite=true to run it again"]
 
 
 def test_a_log_with_missing_parts_is_refused(interrupted: Path, tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ class Range(NamedTuple):
     high: float
     size: float
 
+    @property
+    def scale(self) -> float:
+        """The change of the variable that matters: its root mean square, or half its range if that is far smaller."""
+        half = (self.high - self.low) / 2
+        return half if 0 < half < self.size / 10 else self.size
+
 
 Unit = tuple[float, ...]
 """A parameter's magnitude; if a sum or difference consists of the parameter and a variable, also two more values.
@@ -109,7 +115,7 @@ class _Finder:
             if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
                 there = self._ranges[str(variables[0].value)]
                 sign = -1 if node.operation == "add" else 1
-                unit = (max(there.size, _SMALLEST), sign * there.low, sign * there.high)
+                unit = (max(there.scale, _SMALLEST), sign * there.low, sign * there.high)
                 self._units.setdefault(int(addend.value), unit)
             else:
                 self.visit(addend, size)
@@ -119,7 +125,7 @@ class _Finder:
         rest = size
         unknown = []
         for factor, is_above in factors:
-            known = self._size(factor)
+            known = self._ranges[str(factor.value)].scale if factor.operation == VARIABLE else self._size(factor)
             if known is None:
                 unknown.append((factor, is_above))
                 continue

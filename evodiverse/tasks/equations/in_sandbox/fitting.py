@@ -24,6 +24,9 @@ Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 # values of the first start are 1. The values of the other starts are spread over magnitudes.
 N_STARTS, N_STARTS_EACH = 500, 160
 SPREAD = 1.2
+# If a variable's range is far from 0, half of the starts of what is subtracted from it are spread around the range
+# with this standard deviation, in halves of the range.
+_BEYOND = 4.0
 # Starts are compared on a few rows. The best ones descend on these rows. The best result then descends on some more
 # rows, and finally on all rows.
 N_FEW, N_SOME = 80, 800
@@ -31,10 +34,17 @@ N_BEST = 12
 N_STEPS, N_LAST_STEPS = 30, 6
 # Relative gain in the squared error, for few, some and all rows; a descent ends with a step that gains less.
 GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
-_DIFFERENCE = 1e-7
+# Size of a step for finite differences, as a share of the parameter. A step that changes the predictions by more than
+# the second share of the target's standard deviation, such as a date moved by hours, is multiplied by the third number.
+_DIFFERENCE, _LEAP, _SHORTER = 1e-7, 1e-3, 1e-4
 _FLOOR = 1e-24
 # Added to the squared length of each column, so that linearly dependent columns have a solution too.
 _RIDGE = 1e-13
+# Distance of a column of norm 1 from the span of others below which the ridge would bias the column's parameter, and a
+# smaller one below which it would even spoil the ranking of the starts.
+_ALIKE, _ROUGH = 1e-3, 1e-5
+# Share of a sum of squares below which a difference of two of them has lost too many digits to rank starts by.
+_CANCELED = 1e-8
 
 
 def drive(
@@ -220,14 +230,16 @@ def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
     expected magnitude of each parameter, which is the first value of its entry in ``units``. The entry has two more
     values if the parameter is added to or subtracted from a variable (see `fit`). In half of the multiplied rows, such
     a parameter gets a value between these two instead. Its sum or difference with the variable is then 0 at some point
-    in the variable's range.
+    in the variable's range. If the range is narrow and far from 0, the others are around the range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
     starts[::2] *= [unit[0] for unit in units]
-    for at, (_, *ends) in enumerate(units):
+    for at, (size, *ends) in enumerate(units):
         if ends:
             first, last = ends
+            if size < abs(first + last) / 20:
+                starts[::2, at] = (first + last) / 2 + _BEYOND * size * ndtri(2 * shares[::2, at] % 1)
             placed = 2 * np.flatnonzero(shares[::2, at] < 0.5)
             starts[placed, at] = first + (last - first) * 2 * shares[placed, at]
     return np.concatenate([np.ones((1, len(units))), starts])
@@ -258,6 +270,7 @@ class _Projected:
         self._linear = list(linear)
         self.others = [at for at in range(n_params) if at not in linear]
         self.floor = _FLOOR * float(target @ target)
+        self._leap = _LEAP**2 * len(target) * float(np.var(target))
 
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
         """Return the ``(starts, variants, n)`` predictions for several variants of the parameter values of each start.
@@ -289,8 +302,7 @@ class _Projected:
         columns, left, scale = self._parts(theta)
         if not self._linear:
             return params, -left, columns
-        inverse = np.linalg.inv(np.linalg.cholesky(self._square(columns)))
-        basis = inverse @ columns
+        basis, inverse = _orthogonalize(columns)
         solved = np.zeros(scale.shape)
         for _ in range(2):  # the second step corrects what the ridge and rounding left
             step = ((basis @ left[:, :, None]).transpose(0, 2, 1) @ inverse)[:, 0]
@@ -302,13 +314,19 @@ class _Projected:
     def weigh(self, theta: FloatArray) -> FloatArray:
         """Return approximate squared errors ``(starts,)``, which are only used to rank the starts.
 
-        This is faster but less accurate than squaring the residuals of `solve`.
+        This is faster than squaring the residuals of `solve`, which is done only where it would be too inaccurate.
         """
         columns, left, _ = self._parts(theta)
-        errors = _squared(left)
+        errors = squares = _squared(left)
         if self._linear:
             along = columns @ left[:, :, None]
-            errors = errors - (along * np.linalg.solve(self._square(columns), along)).sum(axis=(1, 2))
+            normal = _square(columns)
+            errors = errors - (along * np.linalg.solve(normal, along)).sum(axis=(1, 2))
+            is_rough = np.isfinite(errors) & (
+                (errors < _CANCELED * squares) | _find_alike(np.linalg.cholesky(normal), _ROUGH)
+            )
+            if is_rough.any():
+                errors[is_rough] = _squared(self.solve(theta[is_rough])[1])
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def _parts(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -340,11 +358,10 @@ class _Projected:
         columns /= scale[:, :, None]
         return columns, left, scale
 
-    def _square(self, columns: FloatArray) -> FloatArray:
-        return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(len(self._linear))
-
-    def slopes(self, params: FloatArray, basis: FloatArray) -> FloatArray:
+    def slopes(self, params: FloatArray, basis: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the ``(starts, others, n)`` Jacobian of the residuals, minus its projection onto the basis of `solve`.
+
+        The ``(starts, others, others)`` products of the Jacobian's rows are returned as well.
 
         For each of the starts, it holds the derivatives of the ``n`` residuals with respect to the "other" parameters,
         those that `solve` does not solve for. The projection is the part of a change in the residuals that the linear
@@ -353,11 +370,44 @@ class _Projected:
         others = params[self.others]
         steps = _DIFFERENCE * np.maximum(np.abs(others), 1e-3)
         moves = np.concatenate([np.zeros((len(others), 1)), np.eye(len(others))], axis=1)
-        moved = self._at(params[self._linear][:, :, None], others[:, :, None] + steps[:, :, None] * moves[:, None])
-        jacobian = (moved[:, 1:] - moved[:, :1]) / steps.T[:, :, None]
-        if not np.isfinite(jacobian).all():
-            jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
-        return jacobian - (jacobian @ basis.transpose(0, 2, 1)) @ basis
+        for _ in range(2):
+            moved = self._at(params[self._linear][:, :, None], others[:, :, None] + steps[:, :, None] * moves[:, None])
+            jacobian = (moved[:, 1:] - moved[:, :1]) / steps.T[:, :, None]
+            if not np.isfinite(jacobian).all():
+                jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
+            jacobian = jacobian - (jacobian @ basis.transpose(0, 2, 1)) @ basis
+            normal = jacobian @ jacobian.transpose(0, 2, 1)
+            is_leap = np.einsum("skk->ks", normal) * steps**2 > self._leap
+            if not is_leap.any():
+                break
+            steps = np.where(is_leap, _SHORTER * steps, steps)
+        return jacobian, normal
+
+
+def _orthogonalize(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis of the columns of each start, and the ``(starts, k, k)`` matrices that make it.
+
+    The basis is the matrix times the ``(starts, k, n)`` columns, which must have norm 1 or 0. Columns that are nearly
+    the same up to scale, such as 1 and a date, lose digits in one step of Cholesky's method; a second one restores
+    them (shifted CholeskyQR; Fukaya et al. 2020). A direction whose size is far below `_RIDGE` counts as rounding, and
+    is left out of the basis.
+    """
+    factor = np.linalg.cholesky(_square(columns))
+    inverse = np.linalg.inv(factor)
+    basis = inverse @ columns
+    if (alike := _find_alike(factor, _ALIKE)).any():
+        again = np.linalg.inv(np.linalg.cholesky(_square(basis[alike])))
+        basis[alike], inverse[alike] = again @ basis[alike], again @ inverse[alike]
+    return basis, inverse
+
+
+def _square(columns: FloatArray) -> FloatArray:
+    return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(columns.shape[1])
+
+
+def _find_alike(factor: FloatArray, distance: float) -> NDArray[np.bool_]:
+    """Return for each start, given the Cholesky factors, whether a column is that close to the span of earlier ones."""
+    return np.einsum("skk->sk", factor).min(axis=1) < distance
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
@@ -380,8 +430,7 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
         if not is_under_way.any() or errors.min() < model.floor:
             break
         at = np.flatnonzero(is_under_way)
-        jacobian = model.slopes(params[:, at], basis[at])
-        normal = jacobian @ jacobian.transpose(0, 2, 1)
+        jacobian, normal = model.slopes(params[:, at], basis[at])
         diagonal = np.einsum("skk->sk", normal)
         floor = 1e-12 * diagonal.max(axis=1, keepdims=True) + 1e-300
         ridge = damping[at, None] * np.maximum(diagonal, floor)

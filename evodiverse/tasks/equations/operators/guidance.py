@@ -26,8 +26,10 @@ _DIGITS: Final = 9
 _LARGEST: Final = 1e100
 # Share of the target's sum of squares that counts as rounding error.
 _ROUNDING: Final = 1e-22
-# A column counts as a combination of others if they leave less than this share of its sum of squares unexplained.
+# A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
+# than the smaller share of its sum of squares, which is rounding error.
 _RANK: Final = 1e-8
+_SAME: Final = 1e-26
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +149,22 @@ def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray)
     """
     lengths = np.einsum("mn,mn->m", columns, columns)
     own, squares = lengths, float(target @ target) or 1.0
+    is_new = lengths > 0
+    along = columns @ target
     if basis:
         orthogonal, target = _project(target, basis)
         own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
-    is_new = own > _RANK * lengths
-    explained = (columns @ target) ** 2 / np.where(is_new, own, 1.0) / squares
+        is_new = own > _RANK * lengths
+        along = columns @ target
+        if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
+            near = columns[~is_new]
+            rest = near
+            for _ in range(2):  # the second projection removes what rounding left
+                rest = rest - (rest @ orthogonal) @ orthogonal.T
+            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", rest, rest), rest @ target
+            spread = near.var(axis=1) * near.shape[1]
+            is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
+    explained = along**2 / np.where(is_new, own, 1.0) / squares
     return np.asarray(np.where(is_new, explained, 0.0))
 
 

@@ -1,0 +1,51 @@
+"""The data and code that a run depends on."""
+
+from pathlib import Path
+
+import pytest
+
+from evodiverse.errors import InputError
+from tests.runs import plan
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with an oracle and two programs that score."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_oracle.py").write_text("import own_helper\ndef score(smiles):\n    return [0.5] * len(smiles)\n")
+    for name in ("own_helper.py", "absolute", "relative", "rate.py"):
+        (tmp_path / name).write_text("import own_helper\n" if name == "rate.py" else "")
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    return tmp_path
+
+
+def digests(*overrides: str) -> dict[str, str | None]:
+    sources = plan("task=jnk3", *overrides).find_sources(lambda name: name)
+    return {role: source.sha256 for role, source in sources.items()}
+
+
+def test_what_an_oracle_imports_counts_by_content(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evodiverse.settings.plan._IMPORTED", {})
+    oracle = "task.oracle._target_=own_oracle.score"
+    before = digests(oracle)
+    assert {*before} == {"oracle", "code/oracle/own_helper.py", "initial"}
+    (folder / "own_helper.py").write_text("W = 2\n")
+    with pytest.raises(InputError, match=r"own_helper\.py has changed since it was imported; restart the command"):
+        digests(oracle)
+    monkeypatch.setattr("evodiverse.settings.plan._IMPORTED", {})  # as in another process
+    after = digests(oracle)
+    assert {role for role in before if before[role] != after[role]} == {"code/oracle/own_helper.py"}
+
+
+@pytest.mark.parametrize(
+    ("program", "expected"), [("./relative", True), ("{folder}/script", True), ("{folder}/absolute", False)]
+)
+def test_the_program_of_an_evaluator_counts_unless_it_is_an_interpreter(
+    folder: Path, program: str, expected: bool
+) -> None:
+    words = ["evaluator=command", f"evaluator.command=['{program.format(folder=folder)}',rate.py]"]
+    found = digests(*words)
+    assert ("evaluator/program" in found) == expected
+    assert {"evaluator/0", "code/evaluator/0/own_helper.py"} <= {*found}
+    (folder / "own_helper.py").write_text("W = 2\n")
+    assert digests(*words) != found
