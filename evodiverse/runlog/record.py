@@ -153,7 +153,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "`oracle_calls` taken from it; missing if there is none",
     "corrected": "a list with an entry for each time that a failed run was resumed after the user had changed code of "
     "their own: the SHA-256 of that code before the change; missing if this never happened",
-    "versions": "the versions of EvoDiverse, Python and the libraries; resuming with other versions adds an entry",
+    "versions": "the versions of EvoDiverse, Python and the libraries, and as `code` a digest of EvoDiverse's own code "
+    "that can change a log (missing before this was recorded); resuming with others adds an entry",
     "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null if it is unknown, as "
     "outside a checkout",
     "started": "when the run was started, in UTC",

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.hints import first_line
 from evodiverse.kit.own_code import broken, call, folder_of, place_in, raised_by, show
+from evodiverse.kit.own_imports import find_imports
 from evodiverse.kit.typed import merge_typed
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
@@ -22,7 +23,7 @@ from evodiverse.runlog.record import CODE
 # EvoDiverse's own keys of `task`. All others belong to the domain.
 TASK_KEYS: Final = ("name", "domain", "defaults")
 OURS: Final = "evodiverse"
-METRICS: Final = Path("metrics.py")
+METRICS: Final = "metrics.py"
 COLUMN_TYPES: Final = (float, int, str)
 Function = Callable[..., Any]
 
@@ -83,14 +84,14 @@ def code_files(name: str) -> dict[str, Path]:
     """Return the code files of a user's own domain. If they change, only a failed run can still be resumed.
 
     The keys are the roles of the files in ``run.json``: ``code/`` followed by the path in the domain's folder. The
-    result is empty for EvoDiverse's own domains, whose code is identified by EvoDiverse's version. ``metrics.py`` is
-    left out because it only measures runs and cannot change them.
+    result is empty for EvoDiverse's own domains, whose code is part of EvoDiverse's own. ``metrics.py`` is left out
+    because it only measures runs and cannot change them. Files elsewhere that the domain imports count too.
     """
     if name.partition(".")[0] == OURS:
         return {}
     folder = folder_of(sys.modules[f"{name}.domain"])
-    files = {path.relative_to(folder): path for path in sorted(folder.rglob("*.py"))}
-    return {f"{CODE}{place}": path for place, path in files.items() if place != METRICS}
+    files = {*folder.rglob("*.py"), *find_imports(folder / "domain.py", folder / METRICS)} - {folder / METRICS}
+    return {f"{CODE}{os.path.relpath(path, folder)}": path for path in sorted(files)}
 
 
 def _find_unfit(settings: object) -> str | None:

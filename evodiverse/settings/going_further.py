@@ -13,7 +13,7 @@ from evodiverse.runner.rewind import find_uncut, rewind
 from evodiverse.runner.rows import EVALUATION_COLUMNS, journal_record
 from evodiverse.search.settings import Method, Search
 from evodiverse.store.opening import Identity
-from evodiverse.store.provenance import package_versions
+from evodiverse.store.provenance import package_versions, tell_change
 from evodiverse.store.record import read_record
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.vocabulary import Evaluation, Hypothesis
@@ -67,8 +67,8 @@ def begin_from_shorter(
     Returns:
         The entries to add to ``run.json``; empty if there is no suitable shorter run.
     """
-    versions = package_versions(libraries)
-    for beginning in _find_beginnings(this, shelf, versions):
+    beginnings, unfit = _find_beginnings(this, shelf, package_versions(libraries))
+    for beginning in beginnings:
         source = RunDirectory(beginning.path, directory.columns, is_read_only=True)
         try:
             n_taken, n_aside = _take_over(beginning, source, directory, task, method, search)
@@ -78,13 +78,19 @@ def begin_from_shorter(
         aside = f", and reuses {n_aside:,} more evaluations" if n_aside else ""
         _LOG.info("starts with the first %s calls of %s%s", f"{n_taken:,}", beginning.path, aside)
         return {"begun_from": {"path": str(beginning.path), "oracle_calls": n_taken}}
+    if unfit is not None:
+        _LOG.info("starts from scratch, since %s", unfit)
     return {}
 
 
-def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> list[Beginning]:
-    """Return the runs that have ended and differ from ``this`` only by a smaller budget, largest budget first."""
-    found = []
-    sources = {role: source.sha256 for role, source in this.sources.items()}
+def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> tuple[list[Beginning], str | None]:
+    """Return the runs that have ended and differ from ``this`` only by a smaller budget, largest budget first.
+
+    The second result says why a run that has the same settings, apart from its smaller budget, is not among them; of
+    several such runs, the one with the largest budget is described. It is None if there is no such run.
+    """
+    found: list[Beginning] = []
+    unfit: dict[int, str] = {}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):
         try:
             record = read_record(path.parent)
@@ -92,14 +98,31 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
             continue
         if record is None:
             continue
-        settings = record["settings"]
+        settings, budget = record["settings"], record["settings"][_BUDGET]
         keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # a missing key counts as null
         is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
-        is_made_alike = all(versions.items() <= session.items() for session in record["versions"])
-        is_shorter = record["sources"] == sources and settings[_BUDGET] < this.settings[_BUDGET]
-        if is_same and is_made_alike and is_shorter and read_standing(path.parent).state in _OVER:
-            found.append(Beginning(path.parent, settings[_BUDGET]))
-    return sorted(found, key=lambda beginning: -beginning.budget)
+        if not is_same or budget >= this.settings[_BUDGET] or read_standing(path.parent).state not in _OVER:
+            continue
+        difference = _tell_difference(record, this, versions)
+        if difference is None:
+            found.append(Beginning(path.parent, budget))
+        else:
+            unfit[budget] = f"{path.parent} {difference}"
+    return sorted(found, key=lambda beginning: -beginning.budget), unfit[max(unfit)] if unfit else None
+
+
+def _tell_difference(record: Mapping[str, Any], this: Identity, versions: Mapping[str, str]) -> str | None:
+    """Return how a run was made with other data or code than ``this``, or None if it was not."""
+    sources = {role: source.sha256 for role, source in this.sources.items()}
+    roles = sorted(
+        role for role in sources.keys() | record["sources"].keys() if sources.get(role) != record["sources"].get(role)
+    )
+    if roles:
+        return f"was made with other data or code ({', '.join(roles)})"
+    if "corrected" in record:
+        return "was continued with changed code"
+    change = tell_change(record["versions"], versions)
+    return None if change is None else "was made with {}, now it is {}".format(*change)
 
 
 def _take_over(

@@ -16,12 +16,13 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.inputs import input_sha256
+from evodiverse.kit.own_imports import find_imports
 from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
-from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 _OWN_FOLDER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*(/[A-Za-z0-9_][A-Za-z0-9._=,\[\]-]*)*")
 _LONGEST_FOLDER = 200
+# The SHA-256 that each imported file of the user's code had when this process first used it.
+_IMPORTED: "dict[Path | None, str | None]" = {}
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
@@ -129,16 +132,18 @@ class Plan:
             artifact_sha256: A function that returns the SHA-256 of a published file, given its name.
 
         Raises:
-            InputError: A user's file cannot be read.
+            InputError: A user's file cannot be read, or has changed since this process imported it.
         """
         found = dict(self.domain.sources(self.task, artifact_sha256))
-        found |= code_files(str(self.config.task["domain"]))
         found |= _find_files_of(self.config.evaluator.command or ())
+        found |= _find_imported(found) | code_files(str(self.config.task["domain"]))
         if self.model is not None:
             found["prompts"] = self.build_prompts().sha256
             served = KINDS[self.model.client].source(self.model, artifact_sha256)
             found |= {} if served is None else {"model": served}
-        return {role: read_source(role, source) for role, source in found.items()}
+        read = {role: read_source(role, source) for role, source in found.items()}
+        _check_imported(read)
+        return read
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
@@ -207,9 +212,45 @@ def _count_initial(domain: Domain, task: Any, n_pools: int) -> int:
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
-    """Return the files among the arguments of a command, by role; its first word, the program, is left out."""
+    """Return the files that are words of a command, by role.
+
+    The first word, the program, counts only if it is a script or has a relative path, so an interpreter does not count.
+    """
     files = [Path(word) for word in command[1:] if Path(word).is_file()]
-    return {f"evaluator/{place}": path for place, path in enumerate(files)}
+    found = {f"evaluator/{place}": path for place, path in enumerate(files)}
+    program = Path(command[0]) if command and os.sep in command[0] else None
+    if program is not None and program.is_file() and (not program.is_absolute() or _is_script(program)):
+        found["evaluator/program"] = program
+    return found
+
+
+def _is_script(program: Path) -> bool:
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
+    """Return the files of the user's own code that the Python files among some sources import, by role."""
+    return {
+        f"{CODE}{role}/{os.path.relpath(file, source.absolute().parent)}": file
+        for role, source in sources.items()
+        if isinstance(source, Path) and source.suffix == ".py" and source.is_file()
+        for file in find_imports(source)
+    }
+
+
+def _check_imported(sources: "Mapping[str, Source]") -> None:
+    """Refuse user's code that has changed since an earlier run of this process, which would still execute the old code.
+
+    Files of an evaluator do not count: they run in processes of their own, or are executed again when they change.
+
+    Raises:
+        InputError: A file has changed; the message names it.
+    """
+    for role, source in sources.items():
+        is_imported = source.is_code and not role.removeprefix(CODE).startswith("evaluator")
+        if is_imported and _IMPORTED.setdefault(source.path, source.sha256) != source.sha256:
+            raise InputError(f"{source.path} has changed since it was imported; restart the command or the notebook")
 
 
 def read_source(role: str, source: str | Path) -> "Source":

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.store.lock import locked
-from evodiverse.store.provenance import git_commit, package_versions
+from evodiverse.store.provenance import git_commit, own_versions, package_versions, tell_change
 from evodiverse.store.record import (
     Source,
     check_same_data,
@@ -131,4 +131,6 @@ def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | Non
     """Return the message that the run with this record is complete; None if it is not, or if ``record`` is None."""
     if record is None or record["status"] != "complete":
         return None
-    return f"{path} is complete (stopped by {record.get('stopped_by')}); use overwrite=true to run it again"
+    change = tell_change(record.get("versions", ()), own_versions())
+    made = "" if change is None else f", and was made with {change[0]}, now it is {change[1]}"
+    return f"{path} is complete (stopped by {record.get('stopped_by')}){made}; use overwrite=true to run it again"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from evodiverse.errors import Asked, InputError, ServiceError, describe
 from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, find_absent, find_damage, find_newer
 from evodiverse.store.files import read_json
+from evodiverse.store.provenance import tell_change
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
@@ -178,11 +179,9 @@ def continue_record(
         present = {role: source.sha256 for role, source in sources.items()}
         corrected = {"sources": present, "corrected": [*record.get("corrected", []), before]}
     known = record["versions"]
-    if not any(versions.items() <= session.items() for session in known):
-        differing = [name for name in versions if known[-1].get(name) != versions[name]]
-        then = ", ".join(f"{name} {known[-1].get(name)}" for name in differing)
-        now = ", ".join(f"{name} {versions[name]}" for name in differing)
-        _LOG.warning("%s was started with %s and continues with %s; the log may differ", path, then, now)
+    is_known = any(versions.items() <= session.items() for session in known)
+    if not is_known and (change := tell_change(known[-1:], versions)):
+        _LOG.warning("%s was started with %s and continues with %s; the log may differ", path, *change)
         known = [*known, dict(versions)]
     return {
         **record,
