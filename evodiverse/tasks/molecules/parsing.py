@@ -43,9 +43,11 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
             atom.SetAtomMapNum(0)  # a label, not part of the molecule
         # Labels may have made equivalent neighbors look different, and thus made their atom look like a stereocenter.
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
-        canonical = Chem.MolToSmiles(molecule)
+        canonical = canonical_form(Chem.MolToSmiles(molecule))
     else:
         canonical = canonical_form(text.strip())
+    if canonical is None:
+        return Rejection(Reason.UNPARSABLE, "RDKit cannot read the canonical SMILES that it writes")
     if "*" in canonical or "~" in canonical:
         return Rejection(Reason.UNPARSABLE, "placeholders for atoms or bonds")
     if "." in canonical and not allow_fragments:
@@ -102,9 +104,25 @@ def molecule_of(smiles: str) -> Chem.Mol:
 
 
 @lru_cache(maxsize=2048)
-def canonical_form(smiles: str) -> str:
-    """Return the canonical isomeric SMILES of the molecule that RDKit reads from a SMILES; the result is cached."""
-    return Chem.MolToSmiles(molecule_of(smiles))
+def canonical_form(smiles: str) -> str | None:
+    """Return the canonical isomeric SMILES of a molecule, which is the same however often it is canonicalized again.
+
+    RDKit's canonical SMILES of some symmetric molecules changes when it is read and written again. It is therefore
+    rewritten until it is stable. If it alternates between several forms, the alphabetically first is returned. A SMILES
+    that is canonical already is read and written only once.
+
+    Returns:
+        The SMILES, which is cached, or None if RDKit cannot read ``smiles``, or cannot read what it wrote.
+    """
+    forms = [smiles]
+    while True:
+        molecule: Chem.Mol | None = molecule_of(forms[-1])
+        if molecule is None:
+            return None
+        form = Chem.MolToSmiles(molecule)
+        if form in forms:
+            return min(forms[forms.index(form) :])
+        forms.append(form)
 
 
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from rdkit import Chem
 from rdkit.Chem import QED
 
+from evodiverse.tasks.molecules.parsing import canonical_form
 from evodiverse.tasks.molecules.properties import sa_score
 
 
@@ -34,11 +35,11 @@ def find_scaffold(smiles: str) -> str:
 
 
 def molecule_scaffold(molecule: Chem.Mol) -> str:
-    """Return the SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
+    """Return the canonical SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # here so that invalid settings are reported fast
 
     scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
-    return scaffold
+    return canonical_form(scaffold) or scaffold
 
 
 @lru_cache(maxsize=20_000)

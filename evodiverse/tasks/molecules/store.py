@@ -88,7 +88,7 @@ class MoleculeStore:
 
     def scaffold(self, smiles: str) -> str:
         """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
-        return str(self._find("scaffold", smiles, quality.molecule_scaffold, str, str))
+        return str(self._find("stable scaffold", smiles, quality.molecule_scaffold, str, str))
 
     def quality(self, smiles: str) -> Quality:
         """Return the QED and the SA score of a valid SMILES."""

@@ -38,3 +38,15 @@ _NAMED = {
 }
 
 DRUGS: Final = tuple(Chem.CanonSmiles(smiles) for smiles in _NAMED.values())
+
+ALTERNATING: Final = (
+    (
+        "O=C(C[C@]1(c2ccc(-c3ccc(F)cc3)cc2)C2CC3CC1CC(C2)[C@@H]3O)N1CC(O)C1",
+        "O=C(C[C@]1(c2ccc(-c3ccc(F)cc3)cc2)C2CC3CC1CC(C2)[C@H]3O)N1CC(O)C1",
+    ),
+    (
+        "O=C(c1ccccc1C(=O)N1C(=O)c2ccccc2C1=O)N1C(=O)c2ccccc2C1=O",
+        "O=C1c2ccccc2C(=O)N1C(=O)c1ccccc1C(=O)N1C(=O)c2ccccc2C1=O",
+    ),
+)
+"""Molecules with two SMILES, each of which RDKit canonicalizes to the other."""

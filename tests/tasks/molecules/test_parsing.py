@@ -8,11 +8,13 @@ from rdkit import Chem
 from rdkit.Chem import AllChem
 
 from evodiverse.data.cache import artifact_path
+from evodiverse.tasks.molecules import parsing
+from evodiverse.tasks.molecules.operators.chemistry_rules import canonical_smiles
 from evodiverse.tasks.molecules.oracle import ClassifierOracle
-from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, Reader, parse_smiles
+from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, Reader, canonical_form, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
-from tests.tasks.molecules.drugs import DRUGS
+from tests.tasks.molecules.drugs import ALTERNATING, DRUGS
 
 STEREOISOMERS = [
     pytest.param("C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O", id="mirror-images"),
@@ -36,6 +38,19 @@ def key(text: str) -> str:
     parsed = parse(text)
     assert isinstance(parsed, Hypothesis)
     return parsed.key
+
+
+def entry_key(entry: str) -> str:
+    parsed = Reader(80).read_entry(entry)
+    assert isinstance(parsed, Hypothesis)
+    return parsed.key
+
+
+def _mapped(smiles: str) -> Chem.Mol:
+    molecule = Chem.MolFromSmiles(smiles)
+    for atom in molecule.GetAtoms():
+        atom.SetAtomMapNum(atom.GetIdx() + 1)
+    return molecule
 
 
 def rejection(text: str, max_heavy_atoms: int = 80) -> Rejection:
@@ -76,12 +91,25 @@ def test_the_canonical_text_of_a_molecule_parses_to_itself() -> None:
     assert [key(smiles) for smiles in canonical] == canonical
 
 
+@pytest.mark.parametrize("texts", ALTERNATING)
+def test_a_molecule_whose_canonical_form_alternates_has_one_key(texts: tuple[str, str]) -> None:
+    assert [Chem.CanonSmiles(text) for text in texts] == [*reversed(texts)]  # otherwise it tests nothing
+    mapped = [Chem.MolToSmiles(_mapped(text)) for text in texts]
+    assert {key(text) for text in (*texts, *mapped, *map(key, texts))} == {min(texts)}
+    blocks = [Chem.MolToMolBlock(Chem.MolFromSmiles(text)) for text in texts if "@" not in text]  # it has no layout
+    assert {entry_key(block) for block in blocks} <= {min(texts)}
+    assert {canonical_smiles(Chem.MolFromSmiles(text)) for text in texts} == {min(texts)}
+
+
+def test_a_molecule_whose_canonical_form_rdkit_cannot_read_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    canonical_form.cache_clear()
+    monkeypatch.setattr(parsing, "molecule_of", {"C(O)C": Chem.MolFromSmiles("CCO")}.get)
+    assert "cannot read the canonical SMILES" in rejection("C(O)C").detail
+
+
 @pytest.mark.parametrize("smiles", DRUGS)
 def test_a_molecule_with_all_atoms_mapped_has_the_key_of_the_molecule(smiles: str) -> None:
-    molecule = Chem.MolFromSmiles(smiles)
-    for atom in molecule.GetAtoms():
-        atom.SetAtomMapNum(atom.GetIdx() + 1)
-    mapped = Chem.MolToSmiles(molecule)
+    mapped = Chem.MolToSmiles(_mapped(smiles))
     assert ":1]" in mapped
     assert key(mapped) == smiles
 

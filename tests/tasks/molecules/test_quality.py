@@ -4,7 +4,7 @@ from rdkit.Chem import QED
 from rdkit.Contrib.SA_Score import sascorer
 
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
-from tests.tasks.molecules.drugs import DRUGS
+from tests.tasks.molecules.drugs import ALTERNATING, DRUGS
 
 
 @pytest.mark.parametrize("smiles", DRUGS[:5])
@@ -27,3 +27,7 @@ def test_published_values_of_aspirin() -> None:
 )
 def test_a_scaffold_is_the_rings_and_what_links_them(smiles: str, scaffold: str) -> None:
     assert find_scaffold(smiles) == scaffold
+
+
+def test_a_scaffold_whose_canonical_form_alternates_is_one_scaffold() -> None:
+    assert len({find_scaffold(text) for text in ALTERNATING[1]}) == 1

@@ -24,6 +24,8 @@ from evodiverse.vocabulary import Rejection
 KEY: Final = "task.filters.novel"
 _READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 _HASH_BYTES: Final = 8
+# Part of the names of stored hashes; to be increased when files or molecules are read in another way.
+_READING: Final = 2
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -64,7 +66,8 @@ def read_known(path: Path) -> Known:
 
 @lru_cache(maxsize=2)  # needed by the check before a run and by the run itself
 def _read(path: Path, sha256: str) -> Known:
-    kept = cache_folder() / "known" / f"{sha256}{''.join(path.suffixes[-2:]).lower()}-rdkit-{rdkit.__version__}.npy"
+    suffix = "".join(path.suffixes[-2:]).lower()
+    kept = cache_folder() / "known" / f"{sha256}{suffix}-{_READING}-rdkit-{rdkit.__version__}.npy"
     try:
         return Known(path.name, np.load(kept, allow_pickle=False))
     except FileNotFoundError:

@@ -57,9 +57,7 @@ def canonical_smiles(mol: Chem.Mol) -> str | None:
     Reading it back also drops the stereo marks of atoms and double bonds that are no longer stereogenic after an edit.
     """
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
-    smiles = Chem.MolToSmiles(mol)
-    parsed: Chem.Mol | None = molecule_of(smiles)
-    return None if parsed is None else canonical_form(smiles)
+    return canonical_form(Chem.MolToSmiles(mol))
 
 
 def is_sanitizable(mol: Chem.Mol) -> bool:
