@@ -84,10 +84,11 @@ def test_scores_may_be_told_in_parts(asked: Path, tmp_path: Path) -> None:
 def test_the_last_score_told_in_a_round_counts(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     for table, said in (
-        ([f"{keys[0]},0.25", f"{keys[1]},0.5", f"{keys[2]},"], "received 2 of 16 scores"),
+        ([f"{keys[0]};0,25", f"{keys[1]};,5", f"{keys[2]};"], "received 2 of 16 scores"),
         ([f"{keys[0]},0.75", f"{keys[2]},0.5", f"{keys[2]},0.625"], "received 1 of 14 scores, and updated 1"),
     ):
-        (tmp_path / "part.csv").write_text("\n".join(["genotype,score", *table]))
+        delimiter = table[0][len(keys[0])]
+        (tmp_path / "part.csv").write_text("\n".join([f"Genotype{delimiter}score", *table]), "utf-16")
         assert tell(str(asked), "part.csv", cwd=tmp_path).stdout.splitlines()[0] == said
     fill_in(asked / "asked.csv", tmp_path / "rest.csv")
     assert tell(str(asked), "rest.csv", cwd=tmp_path).returncode == 0
@@ -136,7 +137,10 @@ def test_a_run_whose_folder_of_options_is_gone_says_so_in_one_line(tmp_path: Pat
     [
         ("key,score\nabc,0.5\n", "line 2: key 'abc' is not a candidate (unparsable: 3 characters)"),
         (f"key,score\n{'0' * 24},0.5\n", f"line 2: {'0' * 24} was not asked for; asked.csv lists the candidates"),
-        ("genotype,score\nFIRST,high\n", "line 2: score must be a number, or nan for a failed measurement, got 'high'"),
+        (
+            "genotype,score\nFIRST,high\n",
+            "line 2: score must be a number, got 'high'; write nan for a failed measurement",
+        ),
         ("genotype,score\nFIRST,7\n", "line 2: FIRST was scored 7; a score must lie in [0, 1]"),
         ("genotype,score\nFIRST,inf\n", "line 2: score must be finite, or nan for a failed measurement, got inf"),
         ("molecule,score\nFIRST,1\n", "must have the columns score and key or genotype or smiles, got molecule, score"),

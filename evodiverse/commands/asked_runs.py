@@ -1,15 +1,14 @@
 """Read the scores of candidates that are measured by hand, and resume the run that asked for them."""
 
-import csv
-import io
 import math
 from collections.abc import Container, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
+from evodiverse.errors import InputError
+from evodiverse.kit.inputs import TEXT_BYTES
+from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
 from evodiverse.ports import Measurable, Task
 from evodiverse.runlog.record import ASKED
 from evodiverse.runner import contracts
@@ -30,6 +29,20 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _NAMES: Final = ("key", "genotype", "smiles")
 """The columns that may identify the candidate of a line; the first of these that the file has is used."""
+
+
+class _Given(NamedTuple):
+    """A table of scores.
+
+    Attributes:
+        name: The column that identifies the candidates, one of `_NAMES`.
+        decimal_mark: The decimal mark of the scores.
+        lines: The number of each line, its cell in that column, and its score, which is empty if there is none yet.
+    """
+
+    name: str
+    decimal_mark: str
+    lines: list[tuple[int, str, str]]
 
 
 def resume(path: Path, scores: Path | None = None) -> None:
@@ -70,40 +83,34 @@ def _describe_complete(path: Path) -> str | None:
 def _read_asked(path: Path) -> Mapping[str, str]:
     """Return the genotypes of the candidates whose scores a run is waiting for, by the keys of the candidates."""
     try:
-        _, lines = _parse(read_text_input(path / ASKED, TEXT_BYTES, "utf-8"))
-        return {line["key"]: line["genotype"] for _, line in lines}
-    except (OSError, KeyError, ValueError, csv.Error) as error:
+        return {key: genotype for _, (key, genotype, *_) in TextFile(path / ASKED, at_most=TEXT_BYTES).table().rows}
+    except (InputError, ValueError) as error:
         raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {path}") from error
 
 
-def _read(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """Return the line number and the cells by column of each line in a CSV file of scores.
+def _read(path: Path) -> _Given:
+    """Return the lines of a table of scores.
 
     Raises:
         InputError: The file cannot be read, or a column is missing.
     """
+    table = TextFile(path, at_most=TEXT_BYTES).table()
     try:
-        columns, lines = _parse(read_text_input(path, TEXT_BYTES, "utf-8-sig"))
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
-    except (ValueError, csv.Error) as error:
-        raise InputError(f"{path} is not a CSV file ({error}); save it as comma-separated values") from error
-    if "score" not in columns or not any(name in columns for name in _NAMES):
+        score, *places = map(table.find_column, ("score", *_NAMES))
+    except ValueError as error:
+        raise InputError(f"{path} {error}") from error
+    place = next((place for place in places if place is not None), None)
+    if score is None or place is None:
         raise InputError(
-            f"{path} must have the columns score and {' or '.join(_NAMES)}, got {', '.join(columns) or '-'}"
+            f"{path} must have the columns score and {' or '.join(_NAMES)}, got {', '.join(table.names) or '-'}"
         )
-    return lines
+    name = _NAMES[places.index(place)]
+    rows = [(number, [*cells, *[""] * len(table.names)]) for number, cells in table.rows]
+    mark = find_decimal_mark([cells[score] for _, cells in rows], table.delimiter)
+    return _Given(name, mark, [(number, cells[place].strip(), cells[score].strip()) for number, cells in rows])
 
 
-def _parse(text: str) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Return the column names of a CSV text, and the line number and the cells by column of each line."""
-    reader = csv.DictReader(io.StringIO(text))
-    columns = list(reader.fieldnames or ())
-    lines = [(reader.line_num, {name: line.get(name) or "" for name in columns}) for line in reader]
-    return columns, lines
-
-
-def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[str, str]) -> None:
+def _tell(plan: Plan, given: _Given, asked: Mapping[str, str]) -> None:
     """Add the scores to the journal, where the run finds them. Lines with an empty score are skipped.
 
     Raises:
@@ -117,12 +124,13 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     records, violations = [], []
     with locked(plan.path):
         known = {str(record["key"]) for record in journal.read()}
-        for number, line in given:
-            if not line["score"].strip():
+        for number, text, score in given.lines:
+            if not score:
                 continue  # not measured yet
             try:
-                hypothesis = _find(task, line, asked, known)
-                records.append(journal_record(hypothesis, _rate(task, hypothesis, line["score"]), 0.0))
+                hypothesis = _find(task, given.name, text, asked, known)
+                evaluation = _rate(task, hypothesis, score, given.decimal_mark)
+                records.append(journal_record(hypothesis, evaluation, 0.0))
             except InputError as error:
                 violations += [f"line {number}: {violation}" for violation in error.violations]
         if violations:
@@ -133,12 +141,13 @@ def _tell(plan: Plan, given: list[tuple[int, dict[str, str]]], asked: Mapping[st
     say(f"received {len(keys - again):,} of {len(asked):,} scores{f', and updated {len(again):,}' if again else ''}")
 
 
-def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: Container[str]) -> Hypothesis:
+def _find(task: Task, name: str, text: str, asked: Mapping[str, str], known: Container[str]) -> Hypothesis:
     """Return the candidate that a line is about, even if the line writes it differently than the run did.
 
     Args:
         task: The task, which parses genotypes.
-        line: The cells of the line, by column.
+        name: The column that identifies the candidate, one of `_NAMES`.
+        text: The cell of the line in this column.
         asked: The genotypes of the candidates that the run is waiting for, by their keys.
         known: The keys of the candidates whose scores are in the journal. A line may name one of them again, to replace
             its score.
@@ -146,8 +155,6 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
     Raises:
         InputError: The line names no candidate, or one whose score the run did not ask for.
     """
-    name = next(name for name in _NAMES if name in line)
-    text = line[name].strip()
     if name == "key" and text in asked:
         return Hypothesis(asked[text], text)
     (parsed,) = contracts.parse(task, [text])
@@ -160,14 +167,13 @@ def _find(task: Task, line: Mapping[str, str], asked: Mapping[str, str], known: 
     raise InputError(f"{text} was not asked for; {ASKED} lists the candidates")
 
 
-def _rate(task: Measurable, hypothesis: Hypothesis, text: str) -> Evaluation:
+def _rate(task: Measurable, hypothesis: Hypothesis, text: str, decimal_mark: str) -> Evaluation:
     try:
-        score = float(text)
-    except ValueError:
-        raise InputError(f"score must be a number, or nan for a failed measurement, got {text!r}") from None
+        score = read_number(text, decimal_mark)
+    except ValueError as error:
+        raise InputError(f"score {error}; write nan for a failed measurement") from None
     if math.isnan(score):
-        error = str(Rejection(Reason.NON_FINITE, "the measurement failed"))
-        return Evaluation(None, None, valid=False, error=error)
+        return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the measurement failed")))
     if math.isinf(score):
         raise InputError(f"score must be finite, or nan for a failed measurement, got {text}")
     return contracts.rate(task, hypothesis, score)

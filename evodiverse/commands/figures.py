@@ -23,9 +23,7 @@ def main() -> int:
     )
     parser.add_argument("--to", type=Path, help="folder to write to (figures/ in the folder of runs, else in outputs)")
     parser.add_argument("--only", action="append", default=[], metavar="FIGURE", help="only this figure, such as mol")
-    parser.add_argument(
-        "--reference", type=Path, help="file of SMILES, one per line, to show as chemical space (ZINC-250K)"
-    )
+    parser.add_argument("--reference", type=Path, help="file of molecules to show as chemical space (ZINC-250K)")
     parser.add_argument(
         "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
     )

@@ -24,10 +24,11 @@ from evodiverse.figures.molecule_panels import MOLECULES, TARGETS, name_of
 from evodiverse.figures.reading import Context, FigureKind, Picture, Wanted, describe_runs, first_of, group_runs
 from evodiverse.figures.style import PAGE, PALE, new_figure
 from evodiverse.kit.files import write_file
-from evodiverse.kit.inputs import DATA_BYTES, expanded, read_text_input
+from evodiverse.kit.inputs import expanded
 from evodiverse.runlog.log import Log, read_log, union
-from evodiverse.tasks.molecules.diversity import molecule_fingerprint, unpack
-from evodiverse.tasks.molecules.parsing import read_molecule
+from evodiverse.tasks.molecules.diversity import fingerprint, unpack
+from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.tasks.molecules.records import Source
 from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
 from evodiverse.vocabulary import Rejection
 
@@ -36,6 +37,7 @@ _OURS: Final = "pt"
 _ZINC: Final = "zinc250k"
 _NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
+_READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 FloatArray = NDArray[np.float64]
 
 
@@ -115,30 +117,27 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
     """Return the fingerprints of a random sample of the reference molecules, the same sample in every call.
 
     Args:
-        file: A file with one SMILES per line, optionally followed by a name; None for ZINC-250K. Lines that start with
-            ``#``, and lines without a valid molecule, are skipped.
+        file: A file of molecules in one of the formats of `Source`; None for ZINC-250K. Records without a valid
+            molecule are skipped.
         most: How many molecules to return at most.
 
     Raises:
         InputError: The file cannot be read, or holds no molecule.
     """
     path = present_path(_ZINC) if file is None else expanded(file)
-    try:
-        text = read_text_input(path, DATA_BYTES, "utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: text that is not UTF-8
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise InputError(f"--reference: cannot read {path} ({why}); name a text file in UTF-8") from error
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    order = np.random.default_rng(0).permutation(len(lines))
+    source = Source(path, key="--reference", column_key=None)
+    records = list(source.records())
+    read = _READER.read_entry if source.is_sdf else _READER.read
+    order = np.random.default_rng(0).permutation(len(records))
     fingerprints: list[Bits] = []
     for place in order.tolist():
         if len(fingerprints) == most:
             break
-        molecule = read_molecule(lines[place].split()[0], MAX_HEAVY_ATOMS)
-        if not isinstance(molecule, Rejection):
-            fingerprints.append(molecule_fingerprint(molecule))
+        parsed = read(records[place].text)
+        if not isinstance(parsed, Rejection):
+            fingerprints.append(fingerprint(parsed.genotype))
     if not fingerprints:
-        raise InputError(f"--reference: {path} holds no molecules; expected one SMILES per line")
+        raise InputError(f"--reference: {path} holds no molecules; check the file")
     return fingerprints
 
 

@@ -15,9 +15,14 @@ _TAKEN: Final = {PARAMS, NAME, "np", "__debug__"}
 UNUSABLE: Final = f"cannot be a variable; rename it to a Python identifier other than {', '.join(sorted(_TAKEN))}"
 
 
+def as_identifier(name: str) -> str:
+    """Return a name in the form in which Python compares identifiers: it writes the ligature of f and i as ``fi``."""
+    return unicodedata.normalize("NFKC", name.strip())
+
+
 def is_usable(name: str) -> bool:
     """Return whether a column with this name can be a variable of an equation."""
-    is_normal = unicodedata.normalize("NFKC", name) == name  # Python compares identifiers in this form
+    is_normal = as_identifier(name) == name
     return name.isidentifier() and is_normal and not keyword.iskeyword(name) and name not in _TAKEN
 
 
@@ -30,8 +35,7 @@ def make_usable(names: Sequence[str]) -> list[str]:
 
 
 def _nearest_free(name: str, taken: set[str]) -> str:
-    normal = unicodedata.normalize("NFKC", name)
-    letters = "".join(letter if f"x{letter}".isidentifier() else "_" for letter in normal).strip("_")
+    letters = "".join(letter if f"x{letter}".isidentifier() else "_" for letter in as_identifier(name)).strip("_")
     free = letters if letters.isidentifier() else f"x{letters}"
     while not is_usable(free) or free in taken:
         free += "_"

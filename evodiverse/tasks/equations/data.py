@@ -19,6 +19,7 @@ from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.python import parse
 from evodiverse.tasks.equations import problems
+from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.problems import (
     PROBLEMS,
@@ -86,17 +87,19 @@ def _read_named(settings: EquationSettings) -> Dataset:
         found = PROBLEMS[settings.name]
         return Dataset(found.target, found.variables, builtin_splits(found), found)
     if settings.source == SRBENCH:
-        (target, *variables), splits = read_problem(settings.name, settings.data.root)
-        return Dataset(target, tuple(variables), splits, None)
+        (explained, *variables), splits = read_problem(settings.name, settings.data.root)
+        return Dataset(explained, tuple(variables), splits, None)
     data = settings.data
     train, test_id, test_ood = _files(data)
     if train is None or data.target is None:
         raise TypeError("task.data.train and task.data.target must have values")
-    names, splits = read_splits(train, test_id, test_ood, data.target)
-    unknown = sorted(set(data.descriptions) - {*names, data.target})
+    target = as_identifier(data.target)
+    names, splits = read_splits(train, test_id, test_ood, target)
+    descriptions = {as_identifier(name): text for name, text in data.descriptions.items()}
+    unknown = sorted(set(descriptions) - {*names, target})
     if unknown:
         raise InputError(f"task.data.descriptions describes columns that {train} does not have: {', '.join(unknown)}")
-    described = [Variable(name, data.descriptions.get(name, "")) for name in [data.target, *names]]
+    described = [Variable(name, descriptions.get(name, "")) for name in [target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
 
 

@@ -1,9 +1,7 @@
 """A user's table of labeled molecules, from which a forest is trained."""
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -11,8 +9,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import expanded, read_input
+from evodiverse.errors import InputError
+from evodiverse.kit.inputs import expanded
+from evodiverse.kit.tables import Table, TextFile, find_decimal_mark, read_number
 from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.initial import MAX_SHOWN
 from evodiverse.tasks.molecules.parsing import parse_smiles
@@ -65,36 +64,32 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         InputError: The file cannot be read, contains no molecules, lacks a required column, or has malformed lines.
             The message names the first few of these lines.
     """
+    table = TextFile(expanded(path), at_most=MAX_BYTES).table()
     try:
-        content = read_input(expanded(path), MAX_BYTES)
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path} line {line}: not valid UTF-8; save the file as UTF-8 CSV") from error
-    try:
-        return parse_labeled(text, is_binary=is_binary, skip_invalid=skip_invalid)
-    except InputError as error:
-        raise InputError(*(f"{path} {violation}" for violation in error.violations)) from error
+        return _read_table(table, is_binary=is_binary, skip_invalid=skip_invalid)
+    except _FaultyTableError as error:
+        raise InputError(*(f"{path} {violation}" for violation in error.args)) from error
 
 
-def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
-    """Return the molecules of a table, given its text; see `read_labeled`.
+class _FaultyTableError(ValueError):
+    """What is wrong with a table, one argument per fault."""
+
+
+def _read_table(table: Table, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
+    """Return the molecules of a table; see `read_labeled`.
 
     Raises:
-        InputError: The table is invalid. The caller must put the name of the file before each of the violations.
+        InputError: The file cannot be read to its end.
+        _FaultyTableError: The table is invalid.
     """
-    rows = _read_rows(text)
-    first = next(rows, None)
-    if first is None:
-        raise InputError("is empty; its first line must name the columns, for example: smiles,label")
-    columns = _find_columns(first[1])
+    if not table.names:
+        raise _FaultyTableError("is empty; its first line must name the columns, for example: smiles,label")
+    columns, rows = _find_columns(table), list(table.rows)
+    mark = find_decimal_mark([cells[columns.label] for _, cells in rows if columns.label < len(cells)], table.delimiter)
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
     for number, cells in rows:
         try:
-            label, is_test = _read_row(cells, columns, is_binary=is_binary)
+            label, is_test = _read_row(cells, columns, mark, is_binary=is_binary)
         except ValueError as error:
             malformed.append(f"line {number}: {error}")
             continue
@@ -111,52 +106,32 @@ def parse_labeled(text: str, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     if malformed:
         n_more = len(malformed) - MAX_SHOWN
         more = [f"has {count_of(n_more, 'more malformed line')}"] if n_more > 0 else []
-        raise InputError(*malformed[:MAX_SHOWN], *more)
+        raise _FaultyTableError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
-        raise InputError("contains no molecules; write one per line, below the names of the columns")
+        raise _FaultyTableError("contains no molecules; write one per line, below the names of the columns")
     is_test_column = None if columns.split is None else np.array(parts, np.bool_)
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
-def _read_rows(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and the cells of each record that is not blank.
+def _find_columns(table: Table) -> _Columns:
+    """Return the positions of the columns ``smiles``, ``label`` and ``split``.
 
     Raises:
-        InputError: Quotation marks do not match, or a cell exceeds the limit of the csv module.
+        _FaultyTableError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    while True:
-        number = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise InputError(f"line {number}: {error}; check the quotation marks from there on") from error
-        if cells is None:
-            return
-        if any(cell.strip() for cell in cells):
-            yield number, cells
+    try:
+        smiles, label, split = map(table.find_column, ("smiles", "label", "split"))
+    except ValueError as error:
+        raise _FaultyTableError(str(error)) from error
+    if smiles is not None and label is not None:
+        return _Columns(smiles, label, split, len(table.names))
+    missing, names = "smiles" if smiles is None else "label", table.names
+    remedy = f"rename a column to {missing}" if len(names) > 1 else "separate the names of the columns by commas"
+    shown = table.delimiter.join(names)[:_MAX_QUOTED]
+    raise _FaultyTableError(f"has no column {missing}; its header is {shown!r}; {remedy}")
 
 
-def _find_columns(header: Sequence[str]) -> _Columns:
-    """Return the positions of the columns ``smiles``, ``label`` and ``split``; the case of their names does not matter.
-
-    Raises:
-        InputError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
-    """
-    names = [cell.strip().lower() for cell in header]
-    for name in ("smiles", "label", "split"):
-        if names.count(name) > 1:
-            raise InputError(f"has {names.count(name)} columns named {name}; keep one of them")
-    for name in ("smiles", "label"):
-        if name not in names:
-            shown = ",".join(header)[:_MAX_QUOTED]
-            remedy = f"rename a column to {name}" if len(names) > 1 else "separate the names of the columns by commas"
-            raise InputError(f"has no column {name}; its header is {shown!r}; {remedy}")
-    split = names.index("split") if "split" in names else None
-    return _Columns(names.index("smiles"), names.index("label"), split, len(names))
-
-
-def _read_row(cells: Sequence[str], columns: _Columns, *, is_binary: bool) -> tuple[float, bool]:
+def _read_row(cells: Sequence[str], columns: _Columns, mark: str, *, is_binary: bool) -> tuple[float, bool]:
     """Return the label of a line and whether it belongs to the test part.
 
     Raises:
@@ -164,21 +139,21 @@ def _read_row(cells: Sequence[str], columns: _Columns, *, is_binary: bool) -> tu
     """
     if len(cells) != columns.n_cells:
         raise ValueError(
-            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote cells that contain a comma"
+            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote cells with delimiters"
         )
     part = "train" if columns.split is None else cells[columns.split].strip().lower()
     if part not in {"train", "test"}:
         raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; fix it or remove the column")
-    return _read_label(cells[columns.label].strip(), is_binary=is_binary), part == "test"
+    return _read_label(cells[columns.label].strip(), mark, is_binary=is_binary), part == "test"
 
 
-def _read_label(text: str, *, is_binary: bool) -> float:
+def _read_label(text: str, mark: str, *, is_binary: bool) -> float:
     try:
-        label = float(text) if "_" not in text else math.nan
-    except ValueError:
-        label = math.nan
+        label = read_number(text, mark)
+    except ValueError as error:
+        raise ValueError(f"label {error}; fix it or remove the line") from error
     if not math.isfinite(label):
-        raise ValueError(f"label must be a number, got {text[:_MAX_QUOTED]!r}; fix it or remove the line")
+        raise ValueError(f"label must be a finite number, got {text[:_MAX_QUOTED]}; fix it or remove the line")
     if is_binary and label not in {0, 1}:
         raise ValueError(
             f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count high labels as active"

@@ -26,18 +26,19 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
     """Return the molecule that a SMILES represents, as canonical isomeric SMILES, or why it is rejected.
 
     RDKit accepts the empty string as a molecule without atoms, and text after a space as a name; both are rejected
-    here. Stereoisomers are different molecules, although the published oracles score them alike, as their fingerprints
-    ignore stereochemistry.
+    here. The extension of a CXSMILES, as in ``CCO |$a;b;c$|``, is ignored. Stereoisomers are different molecules,
+    although the published oracles score them alike, as their fingerprints ignore stereochemistry.
 
     Args:
         text: The SMILES, possibly with white space around it.
         max_heavy_atoms: The maximum number of heavy atoms.
         allow_fragments: Whether to accept molecules of several fragments, such as salts.
     """
-    molecule = read_molecule(text, max_heavy_atoms)
+    smiles = strip_extension(text)
+    molecule = read_molecule(smiles, max_heavy_atoms)
     if isinstance(molecule, Rejection):
         return molecule
-    if ":" in text:
+    if ":" in smiles:
         molecule = Chem.Mol(molecule)
         for atom in molecule.GetAtoms():
             atom.SetAtomMapNum(0)  # a label, not part of the molecule
@@ -45,7 +46,7 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
         canonical = canonical_form(Chem.MolToSmiles(molecule))
     else:
-        canonical = canonical_form(text.strip())
+        canonical = canonical_form(smiles)
     if canonical is None:
         return Rejection(Reason.UNPARSABLE, "RDKit cannot read the canonical SMILES that it writes")
     if "*" in canonical or "~" in canonical:
@@ -125,13 +126,20 @@ def canonical_form(smiles: str) -> str | None:
         forms.append(form)
 
 
+def strip_extension(text: str) -> str:
+    """Return a SMILES without white space around it, and without the extension of a CXSMILES, such as its labels."""
+    smiles = text.strip()
+    before, bar, _ = smiles.removesuffix("|").rpartition("|") if smiles.endswith("|") else ("", "", "")
+    return before.rstrip() if bar and before[-1:].isspace() else smiles
+
+
 def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
     """Return the molecule that RDKit reads from a SMILES, or why it is rejected.
 
     Unlike `parse_smiles`, this function accepts several fragments, and placeholders such as ``*`` for any atom or ``~``
     for any bond. The molecule is shared, so copy it before editing.
     """
-    smiles = text.strip()
+    smiles = strip_extension(text)
     if not smiles:
         return Rejection(Reason.EMPTY)
     if len(smiles) > MAX_CHARACTERS:

@@ -45,7 +45,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,t\n1,2\n3,4\n", "task.data.target=y is not a column"),
         ("y\n1\n2\n", "no column other than the target"),
         ("x,y\n1,2\n", "too few rows: expected at least 2, got 1"),
-        ("x,y\n1,2\nred,3\n", "the column 'x' of .* must hold numbers, got string"),
+        ("x,y\n1,2\nred,3\n", "row 2 of the column 'x' must be a number, got 'red'"),
         ("x,y\n1,2\nnan,3\n", "the column 'x' of .* has no finite number in row 2"),
         ("x,y\n1,2\n,3\n", "the column 'x' of .* has no finite number in row 2"),
         ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in row 1"),
@@ -54,19 +54,40 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
         ("x,x,y\n1,2,3\n2,3,4\n", "has several columns named 'x'; rename all but one"),
         ("a b,y\n1,2\n2,3\n", "the column 'a b' cannot be a variable"),
-        ("\u00b5,y\n1,2\n2,3\n", "cannot be a variable"),
+        (
+            "\u00b5,\u03bc,y\n1,2,3\n2,3,4\n",
+            "columns named '\u00b5', '\u03bc', which are the same identifier in Python",
+        ),
+        ("x,y\n1,2\n2,<LOD\n3,4\n", "train.csv: row 2 of the column 'y' must be a number, got '<LOD'; correct"),
+        ("x,y\n<1,2\n2,3\n<3,4\n", "row 1 of the column 'x' must be a number, got '<1', like 1 other row; correct"),
+        ("x,y\n2020-01-02,3\n2020-01-03,3\n", "row 1 of the column 'x' must be a number, got '2020-01-02'"),
+        ('x,y\n"1,5",2\n2,3\n', "row 1 of the column 'x' must be a number, with a decimal point, got '1,5'"),
+        ("x;y\n1,5;2\n2.5;3\n", "row 1 of the column 'x' must be a number, with a decimal point, got '1,5'"),
         ("__debug__,y\n1,2\n2,3\n", "cannot be a variable"),
-        ("x;y\n1;2\n2;3\n", "its columns are x;y; columns must be separated by commas"),
+        ("x y\n1 2\n2 3\n", "its columns are x y; columns must be separated by commas, semicolons or tabs"),
         ("params,y\n1,2\n2,3\n", "the column 'params' cannot be a variable"),
         ("lambda,y\n1,2\n2,3\n", "the column 'lambda' cannot be a variable"),
         ("x,y\n1,2\n2,3,4\n", "cannot read"),
-        ("x,y\n1,2\ntrue,3\n", "must hold numbers, got bool"),
+        ("x,y\n1,2\ntrue,3\n", "row 2 of the column 'x' must be a number, got 'true'"),
     ],
 )
 def test_bad_data_are_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint) as caught:
         read_splits(written(tmp_path, text), None, None, "y")
     assert all("\n" not in violation for violation in caught.value.violations)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_data_as_spreadsheets_write_them_are_read(tmp_path: Path, delimiter: str, encoding: str) -> None:
+    text = "\u00b5,\ufb01,y \r\n1,2,-0.5\r\n2,3,5.5e0\r\n"
+    if delimiter != ",":
+        text = text.replace(",", delimiter).replace(".", ",")
+    (tmp_path / "train.csv").write_bytes(text.encode(encoding))
+    names, splits = read_splits(tmp_path / "train.csv", None, None, "y")
+    assert names == ["\u03bc", "fi"]
+    assert splits.train.inputs.tolist() == [[1, 2], [2, 3]]
+    assert splits.train.target.tolist() == [-0.5, 5.5]
 
 
 def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:

@@ -10,8 +10,9 @@ import pytest
 from rdkit import Chem
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules import records
-from evodiverse.tasks.molecules.records import MAX_RECORD_BYTES, Record, Source
+from evodiverse.kit import tables
+from evodiverse.kit.tables import MAX_LINE
+from evodiverse.tasks.molecules.records import Record, Source
 from tests.tasks.molecules.drugs import DRUGS
 
 Write = Callable[..., Source]
@@ -98,13 +99,14 @@ def test_a_row_that_is_too_short_has_an_empty_smiles(write: Write) -> None:
         ("SMILES,canonical_smiles", "A"),
         ("a,Canonical_SMILES", "B"),
         ("Smiles,b", "A"),
+        ("Smiles,smiles", "B"),
     ],
 )
 def test_a_column_of_smiles_is_found_by_its_usual_names(write: Write, header: str, found: str) -> None:
     assert texts(write("own.csv", f"{header}\nA,B\n")) == [found]
 
 
-@pytest.mark.parametrize(("column", "found"), [("mol", "A"), ("Mol", "B"), ("MOL", "A"), ("smiles", "C")])
+@pytest.mark.parametrize(("column", "found"), [("mol", "A"), ("Mol", "B"), ("SMILES", "C")])
 def test_a_column_is_found_by_its_name_as_it_is_written_or_in_another_case(
     write: Write, column: str, found: str
 ) -> None:
@@ -132,15 +134,16 @@ def test_the_last_entry_of_an_sdf_needs_no_end(write: Write, end: str) -> None:
 
 @pytest.mark.parametrize("name", ["own.smi", "own.csv", "own.tsv", "own.sdf", "own.smi.gz"])
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_records_are_the_same_however_small_the_blocks_are(
-    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, ending: str
+    write: Write, monkeypatch: pytest.MonkeyPatch, name: str, ending: str, encoding: str
 ) -> None:
     lines = ["smiles", *("CCO x" if n % 3 else "$$$$" for n in range(40)), ""]
-    source = write(name, "\ufeff" + ending.join(lines))
+    source = write(name, ("\ufeff" + ending.join(lines)).encode(encoding))
     whole = list(source.records())
     assert len(whole) > 10
     for size in (3, 4, 7, 64):
-        monkeypatch.setattr(records, "_BLOCK_BYTES", size)
+        monkeypatch.setattr(tables, "BLOCK_BYTES", size)
         assert list(source.records()) == whole
 
 
@@ -187,6 +190,11 @@ def test_a_column_that_a_table_has_not_is_refused_with_those_it_has(write: Write
     assert refusal(write("own.tsv", "id\tsmiles\n1\tC\n", "mol")) == expected
 
 
+def test_a_column_whose_name_several_have_is_refused(write: Write) -> None:
+    expected = "task.initial.path: own.csv has several columns named MOL (mol and Mol); rename all but one"
+    assert refusal(write("own.csv", "mol,Mol\nC,N\n", "MOL")) == expected
+
+
 def test_a_table_of_many_columns_is_refused_in_a_line_of_bounded_length(write: Write) -> None:
     names = ",".join(f"c{n}" for n in range(1000))
     assert refusal(write("own.csv", f"{names}\n")).endswith("one of c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, …")
@@ -216,25 +224,25 @@ def test_a_line_that_is_no_utf_8_is_named(write: Write, name: str) -> None:
 @pytest.mark.parametrize("name", ["own.smi", "own.csv", "own.sdf"])
 def test_a_null_byte_is_named_with_its_line(write: Write, name: str) -> None:
     assert refusal(write(name, b"smiles\nCCO\nC\0C\n")) == (
-        f"task.initial.path: cannot read {name}: line 3 has a null byte, so it is not text; check the file"
+        f"task.initial.path: cannot read {name}: line 3 has a null byte, so it is not text in UTF-8; check the file"
     )
 
 
 @pytest.mark.parametrize("name", ["own.smi", "own.csv", "own.tsv", "own.smi.gz"])
 def test_a_line_without_end_is_refused_before_it_fills_the_memory(write: Write, name: str) -> None:
-    told = refusal(write(name, b"smiles\nC\n" + b"C" * (4 * MAX_RECORD_BYTES)))
-    assert told == f"task.initial.path: cannot read {name}: it has a line of more than 1,000,000 bytes"
+    told = refusal(write(name, b"smiles\nC\n" + b"C" * (4 * MAX_LINE)))
+    assert told == f"task.initial.path: cannot read {name}: it has a line of more than 1,000,000 characters"
 
 
 def test_an_entry_without_end_is_refused_before_it_fills_the_memory(write: Write) -> None:
-    told = refusal(write("own.sdf", b"a\n$$$$\n" + b"b\n" * MAX_RECORD_BYTES))
+    told = refusal(write("own.sdf", b"a\n$$$$\n" + b"b\n" * MAX_LINE))
     assert told == "task.initial.path: cannot read own.sdf: the entry at line 3 has more than 1,000,000 characters"
 
 
 def test_a_quotation_that_never_ends_is_refused(write: Write) -> None:
     told = refusal(write("own.csv", 'smiles\n"' + "C\n" * 200_000))
     assert re.fullmatch(
-        r"task\.initial\.path: .*line \d+ \(field larger .*\); check for an unclosed quotation mark", told
+        r"task\.initial\.path: .*line \d+ \(field larger .*\); check the quotation marks from there on", told
     )
 
 
@@ -261,6 +269,6 @@ def test_a_packed_file_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) 
 
 
 def test_a_packed_file_that_grows_beyond_all_bounds_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "_UNPACKED_BYTES", 3_000_000)
+    monkeypatch.setattr(tables, "_UNPACKED_BYTES", 3_000_000)
     told = refusal(write("own.smi.gz", b"\n" * 5_000_000))
     assert told == "task.initial.path: cannot read own.smi.gz: it decompresses to more than 3,000,000 bytes"
