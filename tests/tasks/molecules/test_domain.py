@@ -153,7 +153,7 @@ def test_sound_settings_have_no_violations() -> None:
         ),
         (
             MoleculeSettings(JNK3, Initial(path="/dev/zero")),
-            "task.initial.path: cannot read /dev/zero: it is a device or a pipe, expected a file",
+            "task.initial.path: cannot read /dev/zero: it is a device or a pipe, expected a file; check the path",
         ),
     ],
 )
