@@ -1,3 +1,6 @@
+from collections.abc import Callable
+
+import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -33,6 +36,46 @@ def test_a_linear_skeleton_is_solved_as_least_squares_solves_it() -> None:
     expected, *_ = np.linalg.lstsq(columns, target)
     params, _ = fit("params[0] + params[1] * x + params[2] * x**2", target)
     assert params == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("first", [1e5, 1.7e9, 1.7e12])
+@pytest.mark.parametrize(
+    ("expression", "powers"),
+    [
+        ("params[0] + params[1] * x", [0, 1]),
+        ("params[0] + params[1] * x**2", [0, 2]),
+        ("params[0] * x + params[1] * x * x", [1, 2]),
+        ("params[0] * x**0.5 + params[1] / x", [0.5, -1]),
+    ],
+)
+def test_parameters_of_columns_that_hardly_vary_are_those_of_exact_least_squares(
+    expression: str, powers: list[float], first: float
+) -> None:
+    x = first * (1 + 1e-7 * np.linspace(-1, 1, 60))
+    target = 3 + np.linspace(-1, 1, 60) + 0.1 * RNG.normal(size=60)
+    columns = np.stack([x**power for power in powers], axis=1)
+    with mpmath.workdps(60):
+        expected = mpmath.lu_solve(mpmath.matrix(columns.tolist()), mpmath.matrix(target.tolist()))
+    params, _ = fit(expression, target, inputs=x[:, None])
+    assert params == pytest.approx([float(value) for value in expected], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("expression", "law"),
+    [
+        ("params[0] * np.exp(-(((x - params[1]) / params[2]) ** 2))", lambda u: 5 * np.exp(-(((u - 0.4) / 0.15) ** 2))),
+        ("params[0] * np.sin(params[1] * x) + params[2] * np.cos(params[1] * x)", lambda u: np.sin(12 * u + 1)),
+        ("params[0] * np.tanh(params[1] * (x - params[2])) + params[3]", lambda u: 3 * np.tanh(5 * (u - 0.6)) + 0.5),
+        ("params[0] * np.log(x - params[1]) + params[2]", lambda u: 2 * np.log(u + 0.2) + 1),
+    ],
+)
+def test_a_law_in_milliseconds_since_1970_is_found(
+    expression: str, law: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> None:
+    time = 1.7e12 + 1000 * np.arange(200.0)
+    target = law((time - time[0]) / np.ptp(time))
+    _, predicted = fit(expression, target, inputs=time[:, None])
+    assert predicted == pytest.approx(target, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -86,6 +86,16 @@ def test_with_the_weakest_term_goes_what_is_of_no_use() -> None:
     assert guide(noisy).find_needed([X, V**2, np.sin(X), np.exp(-V)])[:2] == [0, 1]
 
 
+def test_a_column_that_hardly_varies_is_no_constant() -> None:
+    dates = 1.7e12 + 1000 * np.arange(200.0)
+    ones, noise = np.ones(200), np.sin(dates)
+    knowing = Guide(("t",), dates[:, None], 0.002 * dates - 3.4e9, GRAMMAR.guard)
+    assert knowing.find_needed([noise, ones, dates]) == [1, 2]
+    suggestion = knowing.suggest([ones], None, np.random.default_rng(0))
+    assert suggestion is not None
+    assert np.corrcoef(suggestion[1], dates)[0, 1] == pytest.approx(1)
+
+
 def test_one_term_always_stays() -> None:
     assert guide(np.zeros(len(X))).find_needed([X, V]) in ([0], [1])
 

@@ -8,12 +8,12 @@ import pytest
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.starts import Range, Unit, find_ranges, find_units
 
-NAMES = ("x", "t")
-RANGES = {"x": Range(0.0, 4.0, 2.0), "t": Range(100.0, 140.0, 120.0)}
+NAMES = ("x", "t", "date")
+RANGES = {"x": Range(0.0, 4.0, 2.0), "t": Range(100.0, 140.0, 120.0), "date": Range(990.0, 1010.0, 1000.0)}
 
 
 def units(expression: str) -> list[Unit]:
-    skeleton = read_skeleton(f"def equation(x, t, params):\n    return {expression}\n", NAMES)
+    skeleton = read_skeleton(f"def equation(x, t, date, params):\n    return {expression}\n", NAMES)
     return find_units(skeleton.source, skeleton.n_params, RANGES)
 
 
@@ -30,6 +30,8 @@ def units(expression: str) -> list[Unit]:
         ("x ** params[0]", [(1,)]),
         ("1 / (1 + params[0] * (t - params[1]) ** 2)", [(1 / 400,), (120, 100, 140)]),
         ("params[0] + x * t", [(240,)]),
+        ("np.sin(params[0] * date) + params[1] * date", [(0.1,), (0.1,)]),
+        ("np.tanh(date - params[0])", [(10, 990, 1010)]),
     ],
 )
 def test_a_parameter_is_as_large_as_what_it_meets(expression: str, expected: list[tuple[float, ...]]) -> None:
@@ -43,7 +45,7 @@ def test_a_unit_is_a_number_whatever_a_parameter_meets(expression: str) -> None:
 
 def test_a_skeleton_too_large_for_a_tree_has_units_of_one() -> None:
     body = "    y = x\n    for i in range(20):\n        y = y * y + params[0]\n    return y\n"
-    huge = read_skeleton(f"def equation(x, t, params):\n{body}", NAMES)
+    huge = read_skeleton(f"def equation(x, t, date, params):\n{body}", NAMES)
     assert find_units(huge.source, huge.n_params, RANGES) == [(1.0,)] * huge.n_params
 
 

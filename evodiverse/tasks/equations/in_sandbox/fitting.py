@@ -385,12 +385,11 @@ class _Projected:
 
 
 def _orthogonalize(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return an orthonormal basis of the columns of each start, and the ``(starts, k, k)`` matrices that make it.
+    """Return an orthonormal basis of each start's columns, and the ``(starts, k, k)`` matrices that make it of them.
 
-    The basis is the matrix times the ``(starts, k, n)`` columns, which must have norm 1 or 0. Columns that are nearly
-    the same up to scale, such as 1 and a date, lose digits in one step of Cholesky's method; a second one restores
-    them (shifted CholeskyQR; Fukaya et al. 2020). A direction whose size is far below `_RIDGE` counts as rounding, and
-    is left out of the basis.
+    The ``(starts, k, n)`` columns must have norm 1 or 0. If some nearly are sums of others, one step of Cholesky's
+    method loses digits, and a second one restores them (shifted CholeskyQR; Fukaya et al. 2020). A direction whose
+    size is far below `_RIDGE` counts as rounding and is left out.
     """
     factor = np.linalg.cholesky(_square(columns))
     inverse = np.linalg.inv(factor)
@@ -405,9 +404,9 @@ def _square(columns: FloatArray) -> FloatArray:
     return columns @ columns.transpose(0, 2, 1) + _RIDGE * np.eye(columns.shape[1])
 
 
-def _find_alike(factor: FloatArray, distance: float) -> NDArray[np.bool_]:
+def _find_alike(factor: NDArray[np.floating[Any]], distance: float) -> NDArray[np.bool_]:
     """Return for each start, given the Cholesky factors, whether a column is that close to the span of earlier ones."""
-    return np.einsum("skk->sk", factor).min(axis=1) < distance
+    return np.asarray(np.einsum("skk->sk", factor).min(axis=1) < distance)
 
 
 def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: float) -> tuple[FloatArray, FloatArray]:
