@@ -3,6 +3,7 @@
 import math
 from collections.abc import Container, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import Final, NamedTuple
 
 from evodiverse.data.cache import artifact_path
@@ -85,7 +86,7 @@ def _read_asked(path: Path) -> Mapping[str, str]:
     try:
         return {key: genotype for _, (key, genotype, *_) in TextFile(path / ASKED, at_most=TEXT_BYTES).table().rows}
     except (InputError, ValueError) as error:
-        raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {path}") from error
+        raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {quote(str(path))}") from error
 
 
 def _read(path: Path) -> _Given:

@@ -2,12 +2,14 @@
 
 import difflib
 import re
+import shlex
 from collections.abc import Sequence
 from itertools import takewhile
 
 from yaml import MarkedYAMLError
 
 MAX_CHOICES = 3
+_PLAIN = re.compile(r"[\w./+-]*\.[a-z]+", re.ASCII)  # a path that both Hydra and a shell take as it is
 _MERGE_FAILURE = "Cannot merge DictConfig with ListConfig"  # either of them may be the given value
 _EXPECTED = {
     "could not be converted to Integer": "an integer",
@@ -55,6 +57,19 @@ def _with_words_of(name: str, keys: Sequence[str]) -> list[str]:
     words = set(name.lower().split("_"))
     found = [key for key in keys if words <= set(key.rpartition(".")[2].lower().split("_"))]
     return found if len(found) <= MAX_CHOICES else []
+
+
+def write_override(key: str, text: str) -> str:
+    """Return a command-line override that sets a key to a text, quoted for Hydra and for the shell where needed."""
+    if _PLAIN.fullmatch(text):
+        return f"{key}={text}"
+    return shlex.quote(f"{key}={quote_value(text)}")
+
+
+def quote_value(text: str) -> str:
+    """Return a text in quotes, which Hydra reads as exactly this text."""
+    escaped = re.sub(r'(\\+)(?="|\Z)', r"\1\1", text).replace('"', '\\"')  # backslashes count only before a quote
+    return f'"{escaped}"'
 
 
 def wrong_value(key: str, value: object, error: BaseException) -> str:

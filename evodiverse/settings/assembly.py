@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from evodiverse.data.artifacts import find_artifact
@@ -78,7 +79,7 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         result = _run(plan, this, task, method, columns, display, say, save_hydra)
     except Asked as asked:
         say(f"waiting for the scores of {count_of(asked.n, 'candidate')}: {asked.path}")
-        say(f"to continue: evodiverse-tell {plan.path} SCORES.csv")
+        say(f"to continue: evodiverse-tell {quote(str(plan.path))} SCORES.csv")
         return read_standing(plan.path).best
     if result is None:
         return read_standing(plan.path).best

@@ -20,7 +20,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.documented import join_or, nearest
-from evodiverse.kit.hints import first_line, nearest_key, wrong_value
+from evodiverse.kit.hints import first_line, nearest_key, quote_value, write_override, wrong_value
+from evodiverse.kit.inputs import expanded
 from evodiverse.kit.typed import find_leaves
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
@@ -147,23 +148,29 @@ def _own_file(path: str) -> str:
 
 def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) -> Iterator[str]:
     values: list[list[str]] = []
-    for pieces in _joined(overrides):
+    joined = _joined(overrides)
+    for pieces in joined:
         override = pieces[0]
         if len(pieces) > 1:
-            yield f"{' '.join(pieces)} contains a space; write {''.join(pieces)}, or quote it"
+            written = " ".join(pieces)
+            is_file = _names_file(written)
+            right = write_override(*_split(written)) if is_file else f"{''.join(pieces)}, or quote it"
+            yield f"{written} contains a space; write {right}"
             continue
         if "=" not in override and not override.startswith("~"):
             options = [f"{group}={override}" for group in sorted(_groups()) if override in _options(group)]
             yield f"{override} is not an option; {nearest(override, options) if options else 'write key=value'}"
             continue
         try:
-            expanded = _expand(override)
-            if len(expanded) > 1 and not is_sweep:
-                yield f"{override} has {len(expanded)} values; start a sweep with evodiverse -m …, or quote the value"
+            singles = _expand(override)
+            if len(singles) > 1 and not is_sweep:
+                remedy = _quoted(override, joined) or "quote the value"
+                yield f"{override} has {len(singles)} values; start a sweep with evodiverse -m …, or {remedy}"
                 continue
-            values.append(expanded)
+            values.append(singles)
         except (HydraException, ValueError) as error:
-            yield f"{override} cannot be read ({first_line(error)}); write key=value, in quotes if it contains brackets"
+            remedy = _quoted(override, joined) or "write key=value, in quotes if it contains brackets"
+            yield f"{override} cannot be read ({first_line(error)}); {remedy}"
     groups = _groups()
     is_choice = {single: single.lstrip("+").partition("=")[0] in groups for singles in values for single in singles}
     good: set[str] = set()
@@ -191,10 +198,18 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
 def _joined(overrides: Sequence[str]) -> list[list[str]]:
     """Group the arguments that belong to the same override, since the shell splits an override at spaces.
 
-    Each override is returned as the list of its pieces, for example ``["seed=1,", "2"]`` for ``seed=1, 2``.
+    Each override is returned as the list of its pieces, for example ``["seed=1,", "2"]`` for ``seed=1, 2``. The pieces
+    of a path belong together if a file or folder has this path.
     """
     joined: list[list[str]] = []
-    for override in overrides:
+    n_taken = 0
+    for place, override in enumerate(overrides):
+        if place < n_taken:
+            joined[-1].append(override)
+            continue
+        if _KEY.match(override):
+            ends = range(len(overrides), place + 1, -1)
+            n_taken = next((end for end in ends if _names_file(" ".join(overrides[place:end]))), place)
         before = "".join(joined[-1]) if joined else ""
         is_open = before.endswith((",", "=")) or sum(map(before.count, "[{(")) > sum(map(before.count, "]})"))
         if joined and not _KEY.match(override) and (is_open or override.startswith((",", "="))):
@@ -202,6 +217,39 @@ def _joined(overrides: Sequence[str]) -> list[list[str]]:
         else:
             joined.append([override])
     return joined
+
+
+def _names_file(override: str) -> bool:
+    """Return whether the value of an override is the path of a file or folder."""
+    _, value = _split(override)
+    try:
+        return bool(value) and expanded(value).exists()
+    except (OSError, ValueError):  # a name that is too long, a null byte
+        return False
+
+
+def _split(override: str) -> tuple[str, str]:
+    key, _, value = override.partition("=")
+    return key, value
+
+
+def _quoted(override: str, others: Sequence[Sequence[str]]) -> str | None:
+    """Return a hint on how to quote the value of an override, such as a path with brackets, if it can be meant as text.
+
+    Args:
+        override: The override, which Hydra misreads.
+        others: All overrides, as `_joined` returns them; some choose options.
+    """
+    key, value = _split(override)
+    if value.startswith(("[", "{", "'", '"')) and not _names_file(override):
+        return None
+    groups = _groups()
+    choices = [pieces[0] for pieces in others if len(pieces) == 1 and _split(pieces[0])[0].lstrip("+") in groups]
+    try:
+        _compose((*choices, f"{key}={quote_value(value)}"))
+    except COMPOSITION_ERRORS:
+        return None
+    return f"write {write_override(key, value)}"
 
 
 def _expand(override: str) -> list[str]:

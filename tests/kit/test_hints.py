@@ -1,13 +1,15 @@
-"""Messages about values that OmegaConf refuses."""
+"""Messages about values that OmegaConf refuses, and overrides as they must be written."""
 
+import subprocess
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from evodiverse.kit.hints import wrong_value
+from evodiverse.kit.hints import write_override, wrong_value
 
 
 @dataclass
@@ -42,3 +44,26 @@ def message(key: str, text: str) -> str:
 )
 def test_a_refused_value_is_told_with_what_the_key_must_hold(key: str, text: str, expected: str) -> None:
     assert message(key, text) == expected
+
+
+def test_a_plain_path_needs_no_quotes() -> None:
+    assert write_override("task.oracle.path", "runs/my-forest_2.npz") == "task.oracle.path=runs/my-forest_2.npz"
+
+
+def test_any_text_reaches_the_run_through_bash_and_hydra() -> None:
+    texts = [
+        *(
+            "my forest's.npz",
+            "a,b=c(d)[e]{f}.npz",
+            "null",
+            "1e5",
+            "x$y`z`.npz",
+            'q"z.npz',
+            "\u00e4.npz",
+            "a!b#c;d&e|f<g>h.npz",
+        ),
+        *("~/my forest.npz", " a  b ", "a\\", 'a\\"b', "a\\\\", "a\\b", '"', "'", "*?.npz", "a\nb"),
+    ]
+    command = " ".join(["printf '%s\\0'", *(write_override("task.oracle.path", text) for text in texts)])
+    words = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout.split("\0")[:-1]
+    assert [OverridesParser.create().parse_override(word).value() for word in words] == texts

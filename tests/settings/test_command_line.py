@@ -1,6 +1,7 @@
 """An invalid command line gives one line for each problem."""
 
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -111,6 +112,27 @@ def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
 )
 def test_an_option_that_a_space_has_split_is_put_together(arguments: list[str], written: str, right: str) -> None:
     assert refuse(*arguments) == (f"{written} contains a space; write {right}, or quote it",)
+
+
+def test_a_text_that_hydra_misreads_is_shown_as_it_must_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("my molecules (1).smi", "[1].smi"):
+        (tmp_path / name).touch()
+    texts = {
+        "task.initial.path": "my molecules (1).smi",
+        "task.prompts.dir": "[1].smi",
+        "task.prompts.target": "\u00d6l",
+        "task.prompts.meaning": "a,b",
+        "task.oracle.path": "~/x.npz",
+    }
+    written = [f"{key}={text}" for key, text in texts.items()]
+    lines = refuse(*written[0].split(), *written[1:], "task.highlight=[c1", "task.initial.column='it's'", "seed=1;")
+    assert [line.rpartition(" write ")[2] for line in lines] == [
+        *(shlex.quote(f'{key}="{text}"') for key, text in texts.items()),
+        *["key=value, in quotes if it contains brackets"] * 3,
+    ]
 
 
 def test_all_mistakes_are_reported_at_once() -> None:

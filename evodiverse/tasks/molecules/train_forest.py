@@ -1,8 +1,6 @@
 """The command ``evodiverse-data train-forest``, which trains a forest on a user's CSV file."""
 
 import os
-import re
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +10,7 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
+from evodiverse.kit.hints import write_override
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
@@ -24,8 +23,6 @@ from evodiverse.tasks.molecules.training import (
     require_sklearn,
     train,
 )
-
-_PLAIN_NAME = re.compile(r"[\w./+-]*\.npz", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +77,6 @@ def train_forest(order: Order) -> Iterator[str]:
         raise InputError(f"--output: cannot write {order.output} ({reason(error)}); choose another place") from error
     yield f"wrote {order.output}: {N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
     yield f"next: evodiverse task=jnk3 {write_override('task.oracle.path', str(order.output))}"
-
-
-def write_override(key: str, path: str) -> str:
-    """Return a command-line override that sets a key to a path, quoted for Hydra and for the shell."""
-    if _PLAIN_NAME.fullmatch(path):
-        return f"{key}={path}"
-    quoted = path.replace("'", "\\'")
-    return shlex.quote(f"{key}='{quoted}'")
 
 
 def _check_output(order: Order, output: Path) -> None:

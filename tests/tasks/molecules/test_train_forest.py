@@ -2,18 +2,16 @@
 
 import dataclasses
 import os
-import shlex
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.oracle import ClassifierOracle
-from evodiverse.tasks.molecules.train_forest import Order, train_forest, write_override
+from evodiverse.tasks.molecules.train_forest import Order, train_forest
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
 ACTIVE = [f"c1ccncc1{group}" for group in GROUPS]
@@ -202,15 +200,3 @@ def test_a_full_disk_leaves_nothing_behind(order, monkeypatch) -> None:
 def test_a_missing_scikit_learn_is_told_with_the_extra(order, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert refusal(order) == "training a forest needs scikit-learn; run pip install 'evodiverse[screen]'"
-
-
-def test_a_plain_name_needs_no_quotes() -> None:
-    assert write_override("task.oracle.path", "runs/my-forest_2.npz") == "task.oracle.path=runs/my-forest_2.npz"
-
-
-@pytest.mark.parametrize(
-    "name", ["my forest's.npz", "a,b=c(d)[e]{f}.npz", "null", "1e5", "x$y.npz", 'q"z.npz', "ä.npz"]
-)
-def test_any_name_reaches_the_search_through_shell_and_hydra(name: str) -> None:
-    (word,) = shlex.split(write_override("task.oracle.path", name))
-    assert OverridesParser.create().parse_override(word).value() == name
