@@ -64,7 +64,7 @@ def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
                 api_base=address,
                 api_key="none",
                 max_retries=0,
-                **sent_parameters(SAMPLER.decoding),
+                **sent_parameters(SAMPLER.decoding, "max_tokens"),
             )
 
     async def main() -> float:

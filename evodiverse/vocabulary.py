@@ -9,7 +9,7 @@ model that chooses which proposals to evaluate predicts negative energies.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
@@ -246,6 +246,10 @@ class Decoding:
     max_tokens: int
     seed: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+LENGTH_PARAMETERS: Final = ("max_tokens", "max_completion_tokens")
+"""The names under which a request may send `Decoding.max_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)

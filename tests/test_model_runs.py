@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import sqlite3
 import time
 import zlib
@@ -16,6 +17,7 @@ import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
+from evodiverse.llm.open import opened
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
 from tests.starts import start
@@ -383,7 +385,7 @@ def test_a_reply_that_is_too_long_is_requested_again(toy: ModelServer, whole: Pa
     [
         (401, "check the key"),
         (404, r"check llm\.model and llm\.api_base"),
-        (400, "set the refused parameter to null under llm.pools"),
+        (400, r"check llm\.model, llm\.pools and llm\.extra"),
     ],
 )
 def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Path, status: int, remedy: str) -> None:
@@ -394,6 +396,65 @@ def test_a_model_that_refuses_fails_at_the_start(toy: ModelServer, tmp_path: Pat
     assert len(str(refused.value).splitlines()) == 1
     assert len(toy.requests) <= 2
     assert not list(tmp_path.rglob("run.json"))
+
+
+def ask_like_a_reasoning_model(body: Body, number: int) -> Answer:
+    """Answer only requests without the parameters that OpenAI's reasoning models refuse, with OpenAI's messages."""
+    if "max_tokens" in body:
+        return error(400, "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.")
+    if body.get("temperature", 1) != 1:
+        return error(400, "Unsupported value: 'temperature' does not support 0.7 with this model.")
+    return error(400, "Unsupported parameter: 'top_p'") if "top_p" in body else answer_bits(body, number)
+
+
+def test_the_advice_about_refused_parameters_leads_to_a_run(toy: ModelServer, tmp_path: Path) -> None:
+    toy.script = ask_like_a_reasoning_model
+    settings: dict[str, Any] = {}
+    for refused in ("max_tokens", "temperature", "top_p"):
+        with pytest.raises(InputError, match=refused) as refusal:
+            open_model(toy, tmp_path, settings)
+        advised = re.findall(r"(llm[.]\S+)=(\w+)", str(refusal.value))
+        settings |= {key: None if value == "null" else value for key, value in advised}
+    open_model(toy, tmp_path, settings)
+    assert not {"max_tokens", "temperature", "top_p"} & toy.requests[-1].keys()
+    assert {body["max_completion_tokens"] for body in toy.requests[-2:]} == {50, 60}  # those of the run itself
+
+
+def open_model(server: ModelServer, folder: Path, settings: dict[str, Any]) -> None:
+    model = plan("task=bits", *using(server, folder / "cache"), instead=settings).model
+    assert model is not None
+    with opened(model):
+        pass
+
+
+def ask_like_claude(body: Body, number: int) -> Answer:
+    """Answer in the format of Anthropic's API, and refuse what it refuses of Claude 4.5."""
+    if body.get("temperature", 1) > 1 or {"temperature", "top_p"} <= body.keys():
+        return error(400, "`temperature` and `top_p` cannot both be specified for this model.")
+    prompt = {"messages": [{"content": body["messages"][0]["content"][0]["text"]}]}
+    reply = {
+        "id": "scripted",
+        "type": "message",
+        "role": "assistant",
+        "model": "scripted",
+        "content": [{"type": "text", "text": answer_bits(prompt, number).content}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 100, "output_tokens": 20},
+    }
+    return Answer(body=json.dumps(reply).encode())
+
+
+def test_a_model_of_claude_starts_with_the_defaults_of_the_task_and_the_run_says_what_was_adapted(
+    toy: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    toy.script = ask_like_claude
+    claude = ["llm=litellm", "llm.model=anthropic/claude-sonnet-4-5", f"llm.cache={tmp_path / 'cache'}"]
+    run = run_toy(tmp_path, *claude, f"llm.api_base={toy.url}", "budget.oracle_calls=30")
+    assert {(body["temperature"], body.get("top_p")) for body in toy.requests} == {(0.7, None), (1.0, None)}
+    assert record(run)["settings"]["llm.pools.hot.top_p"] is None
+    assert record(run)["overrides"].keys() > {"llm.pools.cold.top_p", "llm.pools.hot.top_p"}
+    assert "claude-sonnet-4-5 takes only one of temperature and top_p: llm.pools.cold.top_p=null" in caplog.text
 
 
 def test_a_run_is_not_overwritten_before_the_model_has_answered(toy: ModelServer, tmp_path: Path) -> None:

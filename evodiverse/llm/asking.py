@@ -134,8 +134,8 @@ class Asking:
             ModelUnavailableError: The refusal is not about the prompt, so other queries would be refused too.
         """
         if self._is_probe or error.status not in SPENT_STATUS:
-            remedy = REMEDIES.get(error.status, "set the refused parameter to null under llm.pools, or check llm.model")
-            raise ModelUnavailableError(f"{query.model} refused: {error}; {remedy}", status=error.status) from error
+            remedy = f"; {REMEDIES[error.status]}" if error.status in REMEDIES else ""
+            raise ModelUnavailableError(f"{query.model} refused: {error}{remedy}", status=error.status) from error
         return Reply("", Finish.ERROR, str(error), retries=failures)
 
     def _wait(self, query: Query, failures: int, error: TransientError) -> float:

@@ -13,7 +13,7 @@ from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.prices import Price, find_price
 from evodiverse.llm.transfer import Transfer, watched
-from evodiverse.vocabulary import Decoding, Finish, Query, Reply
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
 # The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
 # statuses in this range are refusals.
@@ -49,6 +49,7 @@ class LiteLlmClient:
         api_key: The key, or None to let litellm read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.
         prices: Prices by the models' names in queries. They replace those of litellm.
+        length_parameter: The name in requests of the largest number of tokens of a reply.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class LiteLlmClient:
         api_key: str | None,
         timeout_s: float,
         prices: Mapping[str, Price] | None = None,
+        length_parameter: str = LENGTH_PARAMETERS[0],
     ) -> None:
         self._litellm: Any = load_litellm()
         self._names = names
@@ -65,6 +67,7 @@ class LiteLlmClient:
         self._api_key = api_key
         self._timeout_s = timeout_s
         self._prices = prices or {}
+        self._length_parameter = length_parameter
         self._known: dict[str, Price | None] = {}
 
     async def ask(self, query: Query) -> Reply:
@@ -87,7 +90,7 @@ class LiteLlmClient:
                     api_key=self._api_key,
                     timeout=self._timeout_s,
                     max_retries=0,
-                    **sent_parameters(query.decoding),
+                    **sent_parameters(query.decoding, self._length_parameter),
                 )
         except TimeoutError as error:
             raise TransientError(f"no reply within {self._timeout_s:g} s") from error
@@ -174,12 +177,15 @@ def _count(number: object, *, is_zero_unknown: bool) -> int | None:
     return None if number == 0 and is_zero_unknown else number
 
 
-def sent_parameters(decoding: Decoding) -> dict[str, Any]:
-    """Return the sampling parameters that a request contains, by name: all that are not None."""
+def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:
+    """Return the sampling parameters that a request contains, by name: all that are not None.
+
+    ``length_parameter`` is the name under which ``max_tokens`` is sent.
+    """
     named = {
         "temperature": decoding.temperature,
         "top_p": decoding.top_p,
-        "max_tokens": decoding.max_tokens,
+        length_parameter: decoding.max_tokens,
         "seed": decoding.seed,
     }
     return {key: value for key, value in {**named, **decoding.extra}.items() if value is not None}

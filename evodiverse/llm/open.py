@@ -1,19 +1,21 @@
 """Opening a language model from its settings."""
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
 from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.llm.cache import ReplyCache
+from evodiverse.llm.client import sent_parameters
 from evodiverse.llm.clients import KINDS
+from evodiverse.llm.failures import REMEDIES
 from evodiverse.llm.model import CachedModel
 from evodiverse.llm.settings import ModelSettings
-from evodiverse.vocabulary import Message, Query, Stream
+from evodiverse.vocabulary import Decoding, Message, Query, Stream
 
 # Sent once with each set of parameters, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
-_PROBE_TOKENS = 16
 
 
 @contextmanager
@@ -43,13 +45,29 @@ def _probe(model: CachedModel, settings: ModelSettings) -> None:
         InputError: A model refuses, for instance because of the key or a parameter.
         ModelUnavailableError: A model does not answer.
     """
-    queries = [
-        Query(used.model, _PROBE, replace(used.decoding, max_tokens=_PROBE_TOKENS), Stream(0, 0))
-        for used in settings.samplers.values()
-    ]
-    try:
-        model.probe(list({repr(query): query for query in queries}.values()))
-    except ModelUnavailableError as error:
-        if error.status is None:
-            raise
-        raise InputError(str(error)) from error
+    for name in settings.models:
+        samplers = {key: used.decoding for key, used in settings.samplers.items() if used.model == name}
+        queries = [Query(name, _PROBE, decoding, Stream(0, 0)) for decoding in samplers.values()]
+        try:
+            model.probe(list({repr(query): query for query in queries}.values()))
+        except ModelUnavailableError as error:
+            if error.status is None:
+                raise
+            remedy = "" if error.status in REMEDIES else f"; {_find_remedy(str(error), samplers, settings)}"
+            raise InputError(f"{error}{remedy}") from error
+
+
+def _find_remedy(refusal: str, samplers: Mapping[str, Decoding], settings: ModelSettings) -> str:
+    """Return what to do about a refusal: what removes the parameter that it names, if it names one.
+
+    A temperature counts only if no other parameter is named, since models that take only one of two should keep it.
+    """
+    sent: dict[str, list[str]] = defaultdict(list)
+    for name, decoding in samplers.items():
+        for key in sent_parameters(decoding, settings.length_parameter):
+            sent[key].append(name)
+    for key in sorted(sent, key="temperature".__eq__):
+        if re.search(rf"(?<!\w){re.escape(key)}(?!\w)", refusal):
+            shorter = ", or lower llm.pools.*.max_tokens" if key == settings.length_parameter else ""
+            return settings.remedy(key, sent[key]) + shorter
+    return "check llm.model, llm.pools and llm.extra"

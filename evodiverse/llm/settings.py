@@ -1,10 +1,10 @@
 """The settings of a run's language models, which cannot change during the run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evodiverse.vocabulary import Sampler
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Sampler
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class ModelSettings:
         timeout_s: The longest that a reply may take, in seconds.
         cache: The file that stores all replies.
         gguf: The model file that ``llm=local`` serves, or None for the published one (`clients.local.ARTIFACT`).
+        length_parameter: The name in requests of the largest number of tokens of a reply, one of `LENGTH_PARAMETERS`.
     """
 
     client: str
@@ -35,6 +36,7 @@ class ModelSettings:
     timeout_s: float
     cache: Path
     gguf: Path | None = None
+    length_parameter: str = LENGTH_PARAMETERS[0]
 
     @property
     def is_compatible_server(self) -> bool:
@@ -49,3 +51,16 @@ class ModelSettings:
     def models(self) -> list[str]:
         """The names of the models, each once."""
         return list(dict.fromkeys(sampler.model for sampler in self.samplers.values()))
+
+    def place(self, parameter: str, sampler: str) -> str:
+        """Return the key of the configuration that sets a parameter of the requests with a sampler."""
+        if parameter in self.samplers[sampler].decoding.extra:
+            return f"llm.extra.{parameter}"
+        return f"llm.pools.{sampler}.{'max_tokens' if parameter in LENGTH_PARAMETERS else parameter}"
+
+    def remedy(self, parameter: str, samplers: Iterable[str]) -> str:
+        """Return what to set so that the requests with some samplers no longer have a parameter that they have now."""
+        if parameter in LENGTH_PARAMETERS:
+            (other,) = {*LENGTH_PARAMETERS} - {parameter}
+            return f"set llm.length_parameter={other}"
+        return f"set {' and '.join(dict.fromkeys(f'{self.place(parameter, name)}=null' for name in samplers))}"

@@ -180,6 +180,8 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     """
     if plan.model is None:
         return None
+    if plan.adapted:
+        _LOG.warning("%s", plan.adapted)
     kind = KINDS[plan.model.client]
     settings = kind.complete(plan.model, artifact_path)
     model = stack.enter_context(opened(settings))

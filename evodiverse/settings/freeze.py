@@ -85,6 +85,7 @@ def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
         timeout_s=llm.timeout,
         cache=cache_folder / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser(),
         gguf=None if llm.local.gguf is None else expanded(llm.local.gguf),
+        length_parameter=llm.length_parameter,
     )
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.conf import HydraConf
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
@@ -20,6 +21,7 @@ from evodiverse.kit.own_imports import find_imports
 from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
+from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
@@ -27,7 +29,7 @@ from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.freeze import freeze_model, freeze_screen
-from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys
+from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
@@ -55,6 +57,8 @@ class Plan:
         path: The run directory.
         shelf: The folder of the runs with this task, method and llm that have no ``name``.
         model: The settings of the language model, or None for a run without one.
+        adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
+            empty if nothing was.
     """
 
     config: schema.Config
@@ -65,6 +69,7 @@ class Plan:
     path: Path
     shelf: Path
     model: ModelSettings | None
+    adapted: str = ""
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -93,7 +98,7 @@ class Plan:
         """The output of a dry run."""
         n_calls = self.config.budget.oracle_calls
         calls = f"with {count_of(n_calls, 'oracle call')}, {self.n_initial:,} of them for the initial candidates"
-        lines = [f"would run in {self.path}", calls]
+        lines = [f"would run in {self.path}", calls, *([self.adapted] if self.adapted else [])]
         if self.model is not None:
             fewest = self.proposals * (n_calls - self.n_initial)
             most = fewest * (self.config.search.attempts if self.proposals == 1 else 1)
@@ -150,7 +155,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     """Check a composed configuration and return the plan of its run. The schema must be registered with Hydra.
 
     Args:
-        composed: The run's configuration.
+        composed: The run's configuration. A default of the task that the model does not take is replaced in it.
         hydra: Hydra's own part of the configuration.
 
     Raises:
@@ -158,6 +163,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
             that the first failing group of checks finds.
     """
     config = read(composed)
+    adapted = _adapt_to_model(composed, config.llm)
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
@@ -180,7 +186,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, None)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, None, adapted)
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
@@ -203,6 +209,29 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:
         raise InputError(*violations)
     return plan
+
+
+def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
+    """Replace the task's sampling parameters that the model does not take, and return a line about it, or "".
+
+    The replaced values identify the run like any other, so its record and its folder show them. A value of the user is
+    left as it is, for `Kind.find_violations` to refuse.
+
+    Args:
+        composed: The run's configuration, which is changed. In it, a default of the task is still a reference.
+        llm: The keys of ``llm`` that were read from it, which are changed too.
+    """
+    changes: dict[str, list[str]] = defaultdict(list)
+    for name in schema.SAMPLERS if choices.takes_model(llm.client) else ():
+        pool = getattr(llm.pools, name)
+        model = pool.model or llm.model or ""
+        for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
+            if OmegaConf.is_interpolation(composed.llm.pools[name], key):
+                place = f"llm.pools.{name}.{key}"
+                changes[f"{model} {rule}"].append(f"{place}={show(remedy)} instead of {getattr(pool, key)}")
+                OmegaConf.update(composed, place, remedy)
+                setattr(pool, key, remedy)
+    return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
 
 
 def _count_initial(domain: Domain, task: Any, n_pools: int) -> int:

@@ -13,7 +13,7 @@ from omegaconf import MISSING
 
 from evodiverse.kit.documented import documented, documented_mapping
 from evodiverse.settings import choices
-from evodiverse.vocabulary import Prompt
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Prompt
 
 SAMPLERS: Final = ("cold", "hot")
 PROMPTS: Final = tuple(prompt.value for prompt in Prompt)
@@ -272,6 +272,12 @@ class Llm:
     )
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
+    length_parameter: str = documented(
+        "name under which a request sends max_tokens; litellm corrects it for models whose names it knows",
+        default=LENGTH_PARAMETERS[0],
+        changes_log=False,
+        choices=LENGTH_PARAMETERS,
+    )
     fallback: str = documented(
         "operator that fills the slots that the model left empty; classical: the operator that llm=off uses",
         default="none",

@@ -7,6 +7,7 @@ from math import inf
 from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.choices import takes_model
 from evodiverse.settings.schema import Config, Evaluator, Llm, Method
+from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 SWAPPING = ("metropolis", "random")
 # With a larger exponent, the power of a score of 0.1 is less than 1e-10, which the paper's code adds to each power.
@@ -77,7 +78,9 @@ def _llm(llm: Llm) -> Iterator[str]:
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     for key in sorted(RESERVED & {str(key) for key in llm.extra}):
-        yield f"llm.extra.{key} is reserved for EvoDiverse; remove it"
+        own = f"set the number with llm.pools.*.max_tokens, and its name with llm.length_parameter={key}"
+        remedy = own if key in LENGTH_PARAMETERS else "remove it"
+        yield f"llm.extra.{key} is reserved for EvoDiverse; {remedy}"
 
 
 def _evaluator(evaluator: Evaluator) -> Iterator[str]:

@@ -11,10 +11,12 @@ from evodiverse.errors import InputError
 from evodiverse.settings.plan import Plan
 from tests.runs import FROM_ROOT, plan
 
+CLAUDE = ("llm=litellm", "llm.model=anthropic/claude-sonnet-4-5")
+
 
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    keys = {"OPENAI_API_KEY": "sk-1", "DEEPSEEK_API_KEY": "sk-2", "ANTHROPIC_API_KEY": "sk-3"}
+    keys = {"OPENAI_API_KEY": "sk-1", "ZAI_API_KEY": "sk-5", "DEEPSEEK_API_KEY": "sk-2", "ANTHROPIC_API_KEY": "sk-3"}
     others = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     monkeypatch.setattr(os, "environ", {**others, **keys})
     monkeypatch.chdir(tmp_path)
@@ -36,12 +38,7 @@ def accepted(*overrides: str) -> Plan:
         ["llm=deepseek", "method=pt_same_prompt", "task=jnk3"],
         ["llm=deepseek", "budget.usd=5"],
         ["llm=gpt5", "budget.usd=5"],
-        [
-            "llm=litellm",
-            "llm.model=anthropic/claude-sonnet-4-5",
-            "llm.pools.cold.top_p=null",
-            "llm.pools.hot.top_p=null",
-        ],
+        ["llm=litellm", "llm.model=openai/o3"],
         ["llm=openai_compatible", "llm.model=a/b:c", "llm.api_base=http://localhost:8000/v1"],
         ["llm=litellm", "llm.model=ollama/llama3"],
         ["llm=gpt5", "llm.pools.hot.model=deepseek/deepseek-flash", "llm.pools.hot.temperature=1.3"],
@@ -63,6 +60,22 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
         (
             ["llm=litellm", "llm.model=anthropic/claude-3-haiku-20240307", "llm.pools.hot.seed=3"],
             "llm.pools.hot.seed=3: anthropic/claude-3-haiku-20240307 does not accept it; set llm.pools.hot.seed=null",
+        ),
+        (
+            [*CLAUDE, "llm.pools.hot.temperature=1.2"],
+            "llm.pools.hot.temperature=1.2: anthropic/claude-sonnet-4-5 takes a temperature of at most 1; set",
+        ),
+        (
+            [*CLAUDE, "llm.pools.cold.top_p=0.5"],
+            "llm.pools.cold.top_p=0.5: anthropic/claude-sonnet-4-5 takes only one of temperature and top_p; set",
+        ),
+        (
+            ["llm=gpt5", "+llm.extra.max_completion_tokens=50"],
+            "llm.extra.max_completion_tokens is reserved for EvoDiverse; set the number with llm.pools.*.max_tokens",
+        ),
+        (
+            ["llm=gpt5", "llm.pools.cold.model=zai/m", "llm.length_parameter=max_completion_tokens"],
+            "llm.pools.cold.max_tokens=8192: zai/m does not accept it; set llm.length_parameter=max_tokens",
         ),
         (
             ["llm=gpt5", "+llm.extra.top_p=0.5"],
@@ -152,6 +165,28 @@ def test_invalid_settings_are_refused(overrides: list[str], expected: str) -> No
     first, *others = set(refusals(*overrides))
     assert first.startswith(expected)
     assert others == []
+
+
+@pytest.mark.parametrize(
+    ("task", "sampled", "rule"),
+    [
+        ("jnk3", {"cold": (1.0, None), "hot": (1.0, None)}, "takes a temperature of at most 1"),
+        ("equation", {"cold": (0.7, None), "hot": (1.0, None)}, "takes only one of temperature and top_p"),
+        ("circle_packing", {"cold": (0.7, None), "hot": (1.0, None)}, "takes only one of temperature and top_p"),
+    ],
+)
+def test_a_default_that_the_model_does_not_take_is_adapted_and_identifies_the_run(
+    tmp_path: Path, task: str, sampled: dict[str, tuple[float, float | None]], rule: str
+) -> None:
+    planned = plan(f"task={task}", *CLAUDE)
+    keys = {f"llm.pools.{name}": values for name, values in sampled.items()}
+    assert {key: (planned.settings[f"{key}.temperature"], planned.settings[f"{key}.top_p"]) for key in keys} == keys
+    assert planned.overrides.keys() > {"llm.model"}
+    assert planned.adapted.startswith(f"anthropic/claude-sonnet-4-5 {rule}: llm.pools.cold.")
+    assert planned.adapted in planned.summary.splitlines()
+    (tmp_path / "cache").touch()
+    replayed = {"llm.client": "replay", "llm.cache": str(tmp_path / "cache")}
+    assert plan(f"task={task}", *CLAUDE, instead=replayed).adapted == planned.adapted
 
 
 def test_all_violations_are_reported_at_once() -> None:

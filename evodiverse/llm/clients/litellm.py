@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.prices import Price, find_price
@@ -60,7 +61,9 @@ def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (t
     from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
     names = {model: settings.litellm_name(model) for model in settings.models}
-    yield LiteLlmClient(names, settings.api_base, _find_key(settings), settings.timeout_s)
+    yield LiteLlmClient(
+        names, settings.api_base, _find_key(settings), settings.timeout_s, length_parameter=settings.length_parameter
+    )
 
 
 def _find_key(settings: ModelSettings) -> str | None:
@@ -101,12 +104,19 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
     yield from _find_missing_key(used.model, provider, settings)
     from evodiverse.llm.client import sent_parameters
 
-    for key, value in sent_parameters(used.decoding).items():
-        place = f"llm.extra.{key}" if key in used.decoding.extra else f"llm.pools.{sampler}.{key}"
+    misfits = {
+        misfit.key: misfit for misfit in find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
+    }
+    for key, value in sent_parameters(used.decoding, settings.length_parameter).items():
+        place = settings.place(key, sampler)
         try:
             litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
         except litellm.UnsupportedParamsError:
-            yield f"{place}={value}: {used.model} does not accept it; set {place}=null"
+            yield f"{place}={value}: {used.model} does not accept it; {settings.remedy(key, [sampler])}"
+        else:
+            if key in misfits:
+                remedy = "null" if misfits[key].remedy is None else misfits[key].remedy
+                yield f"{place}={value}: {used.model} {misfits[key].rule}; set {place}={remedy}"
 
 
 def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
