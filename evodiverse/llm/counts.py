@@ -1,6 +1,5 @@
 """Counts of tokens as providers report them, which may be any JSON value."""
 
-import json
 import re
 from typing import Any
 
@@ -8,7 +7,7 @@ from typing import Any
 MAX_TOKENS = 10_000_000
 _COUNT_NAME = re.compile(r".+tokens|.*token_?count|(prompt_)?eval_count", re.IGNORECASE)
 _USAGE_NAMES = ("usage", "usageMetadata")
-# Longer integers are read as floats, since Python refuses to parse very long ones.
+# Longer integers are read as floats.
 _MAX_DIGITS = 20
 
 
@@ -17,23 +16,13 @@ def is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
 
 
-def drop_impossible_counts(body: bytes) -> bytes:
-    """Return the JSON of a reply without its impossible counts of tokens.
+def drop_impossible_counts(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON object of a reply without its impossible counts of tokens.
 
     A single such count would make litellm reject the whole reply. Without it, the count is unknown, as if the provider
     had not reported it. A count is impossible if it is fractional, negative, not finite, above `MAX_TOKENS`, a boolean,
-    a string, a list or an object; 7.0 counts as 7. A body that is not JSON, or is nested too deeply, is returned as it
-    is.
+    a string, a list or an object; 7.0 counts as 7.
     """
-    try:
-        content = json.loads(body, object_hook=_drop_from, parse_int=_parse_int)
-        return json.dumps(content).encode()
-    except (ValueError, RecursionError):
-        return body
-
-
-def _drop_from(entries: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object without its impossible token counts, as `drop_impossible_counts` defines them."""
     kept: dict[str, Any] = {}
     for name, value in entries.items():
         if name in _USAGE_NAMES and value is not None:
@@ -69,5 +58,6 @@ def _usable_part(part: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parse_int(digits: str) -> float:
+def parse_int(digits: str) -> float:
+    """Return the number that an integer in JSON stands for, as a float if it is long: Python refuses very long ones."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)

@@ -2,15 +2,16 @@
 
 import asyncio
 import gzip
+import json
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 
 from evodiverse.llm.failures import RefusedError, TransientError
-from evodiverse.llm.transfer import MAX_BODY_BYTES, watched
+from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer, watched
 from tests.llm.servers import Answer, FloodServer, ModelServer, reply_body, serving
 from tests.llm.test_client import KEY, ask
 
@@ -135,6 +136,51 @@ def test_an_answer_with_more_structure_than_a_reply_is_not_parsed(server: ModelS
     body = reply_body()[:-1] + b', "x": ' + filling + b"}"
     with pytest.raises(TransientError, match="more than 100,000 bytes besides its texts"):
         ask(server, Answer(body=body))
+
+
+HIDING = reply_body().decode()[:-1] + ', "\u2200": [' + "{}," * 100_000 + "{}]}"  # the letter has the byte of a quote
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(HIDING.encode(encoding) for encoding in ("utf-16", "utf-16-le", "utf-16-be", "utf-32")),
+        reply_body().decode().encode("utf-16-le"),  # without any byte that UTF-8 has not
+        reply_body().replace(b"hello", b"\xe9t\xe9"),
+    ],
+    ids=["utf-16", "utf-16-le", "utf-16-be", "utf-32", "ASCII in utf-16", "latin-1"],
+)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_answer_in_another_encoding_than_utf_8_is_not_parsed(
+    server: ModelServer, body: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    headers = {"Content-Type": "application/json; charset=utf-16"}
+    if pack is gzip.compress:
+        headers["Content-Encoding"] = "gzip"
+    with pytest.raises(TransientError, match="the answer is not UTF-8, expected a reply"):
+        ask(server, Answer(body=pack(body), headers=headers))
+
+
+def test_a_reply_in_utf_8_is_read_whatever_the_headers_say(server: ModelServer) -> None:
+    body = b"\xef\xbb\xbf" + reply_body().replace(b"hello", "β".encode())
+    assert ask(server, Answer(body=body, headers={"Content-Type": "application/json; charset=utf-7"})).text == "β"
+
+
+def test_only_the_fields_that_are_read_are_left_of_a_reply() -> None:
+    many = [{}] * 1000
+    message = {"role": "assistant", "content": "hello", "tool_calls": [{"id": "a"}, {"id": "b"}], "annotations": many}
+    choice = {"index": 0, "finish_reason": "stop", "message": message, "logprobs": {"content": many}}
+    reply = {
+        "id": "x",
+        "service_tier": "on_demand",
+        "x": many,
+        "usage": {"prompt_tokens": 7},
+        "choices": [choice, *many],
+    }
+    reduced = json.loads(Transfer().reduce(json.dumps(reply).encode()))
+    message = {"role": "assistant", "content": "hello", "tool_calls": [{"id": "a"}]}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    assert reduced == {"id": "x", "service_tier": "on_demand", "usage": {"prompt_tokens": 7}, "choices": [choice]}
 
 
 def test_a_reply_may_be_made_of_brackets_and_quotes(server: ModelServer) -> None:
