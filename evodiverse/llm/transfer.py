@@ -164,7 +164,8 @@ def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
 def _reduce_reply(content: Any) -> Any:
     """Return a reply in OpenAI's format without the lists and objects that are not read; return others unchanged.
 
-    OpenAI's client validates each entry of each list, which takes up to 2 ms per entry.
+    OpenAI's client validates each entry of each list, which takes up to 2 ms per entry. If the content of the message
+    is a list of parts, it is replaced by the text of these parts, since litellm accepts only text.
     """
     match content:
         case {"choices": [{"message": dict(message)} as choice, *_]}:
@@ -180,6 +181,8 @@ def _reduce_reply(content: Any) -> Any:
 
 def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "tool_calls", "function_call")
+    if isinstance(message.get("content"), list):
+        reduced["content"] = "".join(map(_text_of, message["content"]))
     if isinstance(message.get("tool_calls"), list):
         reduced["tool_calls"] = message["tool_calls"][:1]
     return reduced
@@ -188,6 +191,13 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
 def _select(entries: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the entries of an object that are no lists or objects, and those with these names."""
     return {name: value for name, value in entries.items() if name in names or not isinstance(value, list | dict)}
+
+
+def _text_of(part: Any) -> str:
+    """Return the text of one part of a message; empty for reasoning, pictures and other parts."""
+    if isinstance(part, dict) and part.get("type", "text") in {"text", "output_text"}:
+        part = part.get("text")
+    return part if isinstance(part, str) else ""
 
 
 class _UnpackedStream(httpx.AsyncByteStream):

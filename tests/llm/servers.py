@@ -15,12 +15,12 @@ Body = dict[str, Any]
 class Answer:
     """The server's response to one request.
 
-    ``content`` is the model's text; ``body``, if given, is sent in place of a well-formed reply. The connection is cut
-    after ``cut`` bytes of the body, where that is given; a negative one cuts it before the status line. The answer is
-    sent after ``delay`` seconds, and not before ``is_due``.
+    ``content`` is the model's text, or a list of its parts; ``body``, if given, is sent in place of a well-formed
+    reply. The connection is cut after ``cut`` bytes of the body, where that is given; a negative one cuts it before the
+    status line. The answer is sent after ``delay`` seconds, and not before ``is_due``.
     """
 
-    content: str | None = "hello"
+    content: str | list[Any] | None = "hello"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | None = None
@@ -117,7 +117,7 @@ class FloodServer(ModelServer):
 
 
 def reply_body(
-    content: str | None = "hello", finish_reason: str = "stop", usage: tuple[int, int] | None = None
+    content: str | list[Any] | None = "hello", finish_reason: str = "stop", usage: tuple[int, int] | None = None
 ) -> bytes:
     """Return a reply in the format of OpenAI's API."""
     reply: Body = {

@@ -240,6 +240,27 @@ def test_an_empty_answer_is_a_reply(server: ModelServer) -> None:
     assert (reply.text, reply.finish) == ("", Finish.STOP)
 
 
+PARTS = {
+    "one": [{"type": "text", "text": "hello"}],
+    "several": [{"type": "text", "text": "hel"}, {"type": "output_text", "text": "lo"}],
+    "without types": [{"text": "hel"}, "lo"],
+    "with reasoning": [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "reasoning", "text": "hm", "summary": [{"type": "summary_text", "text": "hm"}]},
+        {"type": "text", "text": "hello"},
+        {"type": "text", "text": None},
+        {"type": "image_url", "image_url": {"url": "data:,"}},
+        None,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ["openai/toy", "deepseek/toy", "mistral/toy"])
+@pytest.mark.parametrize("kind", PARTS)
+def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, name: str) -> None:
+    assert ask(server, Answer(PARTS[kind]), name=name).text == "hello"
+
+
 def test_a_flood_is_cut(server: ModelServer) -> None:
     reply = ask(server, Answer("C" * (2 * MAX_CHARACTERS)))
     assert (len(reply.text), reply.finish) == (MAX_CHARACTERS, Finish.LENGTH)
