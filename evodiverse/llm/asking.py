@@ -42,6 +42,9 @@ class Asking:
         retries: How many times a failed query is sent again, at most.
         is_probe: Whether every refusal ends the batch. If not, a query that is refused because of its prompt gets an
             empty reply, and the others are still sent.
+
+    Attributes:
+        failures: The errors that ended the batch, empty if none did.
     """
 
     def __init__(
@@ -57,24 +60,29 @@ class Asking:
         self._n_asked = 0
         self._all_replied = asyncio.Event()
         self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
-        self._failures: list[BaseException] = []
+        self.failures: list[BaseException] = []
         self._rng = np.random.default_rng()  # unseeded: it decides the time of retries and nothing that is logged
         self._complained = -_COMPLAINT_SECONDS
 
     async def run(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
-        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains ``report``."""
+        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains ``report``.
+
+        After an error, replies are missing, and ``failures`` has the error. It is for the caller to raise: an event
+        loop in which a `KeyboardInterrupt` is raised ends.
+        """
         tasks = [asyncio.ensure_future(self._obtain(query, report)) for query in queries]
         ended = asyncio.gather(*tasks, return_exceptions=True)
-        while not ended.done() and not self._stop.is_set():
-            await asyncio.wait([ended], timeout=_HEARTBEAT_SECONDS)
-            self._call(report, 0)
-        await asyncio.wait([ended], timeout=GRACE_SECONDS)
-        for task in tasks:
-            task.cancel()  # no effect on finished tasks
+        try:
+            while not ended.done() and not self._stop.is_set():
+                await asyncio.wait([ended], timeout=_HEARTBEAT_SECONDS)
+                self._call(report, 0)
+            await asyncio.wait([ended], timeout=GRACE_SECONDS)
+        finally:
+            for task in tasks:
+                task.cancel()  # no effect on finished tasks
         await ended
-        if self._failures:
-            raise self._failures[0]
-        return [reply for reply in (task.result() for task in tasks) if reply is not None]
+        replies = (task.result() for task in tasks if not task.cancelled())
+        return [reply for reply in replies if reply is not None]
 
     def _call(self, report: Callable[[int], object], n: int) -> None:
         try:
@@ -83,7 +91,7 @@ class Asking:
             self._fail(error)
 
     def _fail(self, error: BaseException) -> None:
-        self._failures.append(error)
+        self.failures.append(error)
         self._stop.set()
 
     async def _obtain(self, query: Query, report: Callable[[int], object]) -> Reply | None:

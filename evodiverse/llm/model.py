@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextvars import copy_context
+from threading import Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -37,22 +36,37 @@ class CachedModel:
         self._client = client
         self._concurrency = concurrency
         self._retries = retries
-        self._thread = ThreadPoolExecutor(1, "language model")
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._loop = self._runner.get_loop()
+        self._thread = Thread(target=self._serve, name="language model", daemon=True)
 
     def __enter__(self) -> Self:
-        """Return this model."""
+        """Start the event loop."""
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close all connections."""
-        if self._client is not None:
-            self._run(self._client.close())
-        self._thread.submit(self._runner.close).result()
-        self._thread.shutdown()
+        try:
+            if self._client is not None:
+                self._run(self._client.close())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
+    def _serve(self) -> None:
+        with self._runner:  # which at last cancels what still runs
+            self._loop.run_forever()
+
+    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Do work in the event loop and wait for it. If a signal interrupts the wait, the work is canceled."""
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        finally:
+            running.cancel()  # no effect on finished work
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.
@@ -116,22 +130,9 @@ class CachedModel:
         if missing and self._client is not None:
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
             fresh = iter(self._run(asking.run(missing, report)))
+            if asking.failures:
+                raise asking.failures[0]
         return [next(fresh) if bought is None else bought.reply for bought in found]
-
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do work in the event loop. If a signal interrupts the wait for its end, the work is canceled."""
-        running = self._thread.submit(self._runner.run, work, context=copy_context())
-        try:
-            return running.result()
-        except BaseException:
-            if not running.done():
-                self._loop.call_soon_threadsafe(self._cancel_all)
-                wait([running])
-            raise
-
-    def _cancel_all(self) -> None:
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
 
     def _price(self, model: str) -> Price | None:
         return None if self._client is None else self._client.price(model)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -266,6 +267,20 @@ def test_a_signal_that_raises_in_the_main_thread_ends_the_wait(cache: ReplyCache
     with CachedModel(cache, client, concurrency=2, retries=0) as model, pytest.raises(KeyboardInterrupt):
         model.complete([query(number) for number in range(4)])
     assert (sorted(client.sent), client.is_closed) == ([0, 1], True)
+
+
+def test_a_signal_before_the_wait_leaves_no_thread(cache: ReplyCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: Any) -> None:
+        schedule(*arguments)
+        monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", schedule)
+        raise KeyboardInterrupt
+
+    before = threading.enumerate()
+    schedule = asyncio.run_coroutine_threadsafe
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", interrupt)
+    with CachedModel(cache, SilentClient(), concurrency=2, retries=0) as model, pytest.raises(KeyboardInterrupt):
+        model.complete([query(0)])
+    assert threading.enumerate() == before
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
