@@ -390,11 +390,12 @@ class Store(Protocol):
                 are dropped once the iteration is written.
         """
 
-    def write(self, journalled: Sequence[Row] | None = None) -> None:
+    def write(self, journalled: Sequence[Row] | None = None, seconds: Mapping[str, float] | None = None) -> None:
         """Write the iterations that are committed but not written yet, then drop records from the journal.
 
         Args:
             journalled: The records of the journal to keep; None keeps all.
+            seconds: The times of the run, which replace those of the last commit in the checkpoint; None keeps those.
         """
 
     def checkpoint(self) -> Mapping[str, Any] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 
 from evodiverse.kit.own_columns import OwnColumn
-from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECAST_COLUMNS, Column, Dataset
+from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECAST_COLUMNS, TIMES, Column, Dataset
 from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
 from evodiverse.tasks.molecules import task as molecules
@@ -51,6 +51,7 @@ TYPES: Mapping[pa.DataType, str] = {
     pa.float64(): "float64",
     pa.string(): "string",
     pa.bool_(): "bool",
+    TIMES: "struct",
 }
 OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", str: "string"}
 

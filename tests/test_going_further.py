@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path, method: st
     begun = read_record(longer)["begun_from"]
     assert begun["path"] == str(shorter)
     assert begun["oracle_calls"] <= n_before
+
+
+def test_a_longer_run_adds_its_time_to_that_of_the_part_taken_over(tmp_path: Path) -> None:
+    shorter = rows(run_toy(tmp_path, "budget.oracle_calls=42"), "populations")
+    path = run_toy(tmp_path, "budget.oracle_calls=60")
+    times = [row["seconds"] for row in rows(path, "populations")]
+    n_taken = 2 * 3  # iterations 0 to 2 of two pools; the budget of the shorter run cut the next one
+    assert times[:n_taken] == [row["seconds"] for row in shorter[:n_taken]]
+    assert all(earlier[part] <= later[part] for earlier, later in pairwise(times) for part in later)
+    assert times[n_taken]["oracle"] >= shorter[-1]["seconds"]["oracle"] > times[n_taken - 1]["oracle"]
+    ended = read_record(path)["seconds"]
+    assert ended["wall"] >= ended["operator"] + ended["oracle"] > times[-1]["oracle"] > 0
 
 
 def test_a_run_that_stopped_before_its_budget_is_taken_over_completely(tmp_path: Path) -> None:
@@ -142,6 +155,4 @@ def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
         until = {name: [row for row in found[name] if row["iteration"] <= iteration] for name in names}
         again = rewind(iteration, **until, method=frozen, search=search)
         assert again is not None
-        assert {key: again[key] for key in again if key != "seconds"} == {
-            key: expected[key] for key in again if key != "seconds"
-        }
+        assert again == {key: expected[key] for key in again}

@@ -168,7 +168,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
         None if run.overrides is None else [f"{key}={write_setting(value)}" for key, value in run.overrides.items()]
     )
     overrides = read_overrides(run.path)
-    seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in record.get("seconds", {}).items())
+    seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in run.seconds.items())
     if status == "running":
         seconds = f"{seconds} (before it was resumed)" if seconds else "recorded when it ends"
     commit, dash, dirty = str(record.get("git_commit") or "unknown").partition("-")

@@ -224,7 +224,7 @@ def _log(
     state, info = start(attempts, archive, method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
-    directory.commit(0, log_rows(info, method.ladder, each), {**checkpoint(state, archive, seconds), **ended})
+    directory.commit(0, log_rows(info, method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended})
 
 
 def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:

@@ -84,7 +84,7 @@ def _list_settings(settings: Mapping[str, Any]) -> Markup:
 
 def _tell_ending(history: History) -> list[Content]:
     record, log = history.run.record, history.log
-    seconds = ", ".join(f"{name} {value:,.1f}" for name, value in record.get("seconds", {}).items())
+    seconds = ", ".join(f"{name} {value:,.1f}" for name, value in history.run.seconds.items())
     versions = [", ".join(f"{name} {version}" for name, version in one.items()) for one in record.get("versions", [])]
     budget = history.run.settings["budget.oracle_calls"]
     iterations = max(log.attempts["iteration"], default=None)

@@ -13,6 +13,9 @@ import pyarrow as pa
 CALLS: Final = pa.list_(pa.int64())
 """The Arrow type of a list of numbers of oracle calls."""
 
+TIMES: Final = pa.struct([(part, pa.float64()) for part in ("wall", "operator", "oracle")])
+"""The Arrow type of the times of a run, in seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -142,6 +145,13 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "pool": _POOL,
             "beta": _number("the inverse temperature β of the pool; `inf` for a pool that keeps the best candidates"),
             "members": Column(CALLS, "the calls of the members, in ascending order"),
+            "seconds": Column(
+                TIMES,
+                "the times of the run up to the end of the iteration, like `seconds` in [run.json](#runjson); the same "
+                "for all pools",
+                "s",
+                "an older version wrote the row",
+            ),
         },
     ),
     "swaps": Dataset(

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from evodiverse.errors import describe
 from evodiverse.kit.files import check_regular
-from evodiverse.runlog.columns import CALLS, COLUMNS, make_schema
+from evodiverse.runlog.columns import CALLS, COLUMNS, TIMES, make_schema
 
 # The most that a run can log, over all parts of a dataset. More is refused: even a small file can claim to hold any
 # number of rows.
@@ -38,6 +38,9 @@ NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
 }
 """The columns of each dataset that readers expect to have a value in every row."""
 
+LATER: Final[Mapping[str, frozenset[str]]] = {"populations": frozenset({"seconds"})}
+"""The columns that parts of older versions lack, by dataset; they are read as nulls."""
+
 FINITE: Final = frozenset({"score", "xi"})
 """The columns whose numbers must be finite, in every dataset that has them."""
 
@@ -46,6 +49,7 @@ _FITS: Final = {
     pa.float64(): lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
     pa.string(): lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
     pa.bool_(): pa.types.is_boolean,
+    TIMES: TIMES.equals,
     CALLS: lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type),
 }
 

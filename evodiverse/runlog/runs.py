@@ -64,6 +64,18 @@ class Run:
         return str(self.record.get("started"))
 
     @property
+    def seconds(self) -> Mapping[str, float]:
+        """The times of the run, as in its record; empty if they are unknown.
+
+        They are unknown for a run that an older version started from a shorter run, since it did not know the time of
+        the part that it took over.
+        """
+        first, *_ = self.record.get("versions") or [{}]
+        is_known = "begun_from" not in self.record or "code" in first
+        times: Mapping[str, float] = self.record.get("seconds", {}) if is_known else {}
+        return times
+
+    @property
     def task(self) -> str:
         """The name of the task."""
         return str(self.settings["task.name"])

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Clock:
-    """The wall time of a run: that of this process, and that of each earlier process up to its last commit.
+    """The wall time of a run: that of this process, and that of each earlier process.
+
+    If an earlier process was killed, its time after its last commit is unknown and does not count.
 
     Attributes:
         began: The value of `time.perf_counter` when this process began the run.

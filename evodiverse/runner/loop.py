@@ -130,7 +130,7 @@ class Loop:
         try:
             ended = self._run()
         except BaseException:
-            self._setup.store.write()
+            self._setup.store.write(seconds=None if self._state is None else self.clock.seconds)
             raise
         self._setup.store.write(journalled=())
         return ended
@@ -350,9 +350,10 @@ class Loop:
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger = self._setup.ledger
-        rows = log_rows(info, self._setup.method.ladder, self._seconds) | {"llm_calls": ledger.take_rows()}
+        times = self.clock.seconds
+        rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
         self._seconds.clear()
-        saved = checkpoint(state, self._archive, self.clock.seconds)
+        saved = checkpoint(state, self._archive, times)
         n_fitted = 0 if self._surrogate is None else self._surrogate.n_fitted
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_fitted": n_fitted}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))

@@ -49,16 +49,16 @@ def rewind(
     llm_calls: Rows,
     method: Method,
     search: Search,
-) -> dict[str, object] | None:
+) -> dict[str, Any] | None:
     """Return the checkpoint of an iteration, from which a run with a larger budget can continue.
 
-    If the log does not say what was spent on a model up to this iteration, the result is None. Each dataset must be
-    given with all rows up to this iteration, and without later rows.
+    If the log does not say what was spent on a model up to this iteration, or how long the run took, the result is
+    None. Each dataset must be given with all rows up to this iteration, and without later rows.
 
     Args:
         iteration: The iteration to return to.
-        evaluations: Rows with `EVALUATION_COLUMNS` and ``seconds``.
-        populations: Rows with ``iteration``, ``pool`` and ``members``.
+        evaluations: Rows with `EVALUATION_COLUMNS`.
+        populations: Rows with ``iteration``, ``pool``, ``members`` and ``seconds``.
         adaptation: Rows with ``iteration`` and ``rate``.
         llm_calls: Rows with ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.
         method: The method of the run.
@@ -83,14 +83,12 @@ def rewind(
     rates = {row["iteration"]: row["rate"] for row in adaptation}  # each row of an event repeats its rate
     for event in sorted(rates):
         thermostat, _ = adapt_xi(thermostat, rates[event], method.swap)
-    members = {row["pool"]: row["members"] for row in populations if row["iteration"] == iteration}
-    pools = tuple(np.array(members[pool], dtype=np.int64) for pool in range(method.n_pools))
-    ledger = _count_spent(llm_calls, method.n_pools)
-    if ledger is None:
+    last = {row["pool"]: row for row in populations if row["iteration"] == iteration}
+    pools = tuple(np.array(last[pool]["members"], dtype=np.int64) for pool in range(method.n_pools))
+    ledger, times = _count_spent(llm_calls, method.n_pools), last[0]["seconds"]
+    if ledger is None or times is None:
         return None
-    state = State(iteration, pools, thermostat, progress)
-    seconds = sum(row["seconds"] or 0.0 for row in evaluations)
-    saved = checkpoint(state, archive, {"wall": seconds, "operator": 0.0, "oracle": seconds})
+    saved = checkpoint(State(iteration, pools, thermostat, progress), archive, times)
     return saved | {"ledger": ledger, "cap": None, "n_fitted": n_fitted}
 
 

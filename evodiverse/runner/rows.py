@@ -15,17 +15,22 @@ from evodiverse.search.state import Adaptation, Attempt, IterationInfo, Progress
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
 
-def log_rows(info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float]) -> dict[str, list[Row]]:
+def log_rows(
+    info: IterationInfo, ladder: Sequence[float], seconds: Mapping[int, float], times: Mapping[str, float]
+) -> dict[str, list[Row]]:
     """Return the rows of one iteration, by dataset.
 
-    ``ladder`` holds the inverse temperature of each pool. ``seconds`` maps the number of each oracle call to its
-    duration in seconds.
+    Args:
+        info: The record of the iteration.
+        ladder: The inverse temperature of each pool.
+        seconds: The duration of each oracle call in seconds, by the number of the call.
+        times: The value of `Clock.seconds` after the iteration.
     """
     iteration = {"iteration": info.iteration}
     return {
         "evaluations": [_attempt_row(attempt, seconds) for attempt in info.attempts],
         "populations": [
-            iteration | {"pool": pool, "beta": beta, "members": members.tolist()}
+            iteration | {"pool": pool, "beta": beta, "members": members.tolist(), "seconds": times}
             for pool, (beta, members) in enumerate(zip(ladder, info.pools, strict=True))
         ],
         "swaps": [_row(trial, info.iteration) for trial in info.trials],

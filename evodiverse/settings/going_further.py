@@ -22,7 +22,7 @@ _LOG = logging.getLogger("evodiverse.settings")
 _BUDGET: Final = "budget.oracle_calls"
 _OVER: Final = ("complete", "interrupted", "failed", "killed")
 _ROWS: Final = {
-    "populations": ("iteration", "pool", "members"),
+    "populations": ("iteration", "pool", "members", "seconds"),
     "adaptation": ("iteration", "rate"),
     "llm_calls": ("iteration", "pool", "prompt_tokens", "completion_tokens", "cost_usd"),
 }
@@ -141,15 +141,17 @@ def _take_over(
     last = int(saved["iteration"])
     uncut = find_uncut(rows, last, method.offspring * method.n_pools, beginning.budget)
     kept = [row for row in rows if row["iteration"] <= uncut]
-    others = {
-        name: [row for row in source.rows(name, columns) if row["iteration"] <= uncut]
-        for name, columns in _ROWS.items()
-    }
+    found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
+    others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}
     again = rewind(uncut, kept, **others, method=method, search=search)
     aside = [row for row in rows if row["call"] is not None and (again is None or row["iteration"] > uncut)]
     directory.journal.append([_as_record(row, details) for row in aside])
     if again is None:
         return 0, len(aside)
+    # The evaluations set aside will not be made again, so their time counts already here.
+    times = again["seconds"]
+    aside_seconds = found["populations"][-1]["seconds"]["oracle"] - times["oracle"]
+    again["seconds"] = times | {part: times[part] + aside_seconds for part in ("wall", "oracle")}
     directory.take_over(source, uncut, again)
     return sum(row["call"] is not None for row in kept), len(aside)
 

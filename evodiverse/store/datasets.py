@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from evodiverse.errors import InputError
 from evodiverse.ports import Row
 from evodiverse.runlog.columns import CALLS
-from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, FORECAST, NEVER_NULL, DatasetReader
+from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, FORECAST, LATER, NEVER_NULL, DatasetReader
 
 _ARROW_TYPES = {float: pa.float64(), int: pa.int64(), str: pa.string()}
 
@@ -91,7 +91,8 @@ def check_part(name: str, schema: pa.Schema, part: Path, iterations: range) -> N
 
 
 def _open(name: str, schema: pa.Schema, columns: Sequence[str]) -> DatasetReader:
-    return DatasetReader({column: schema.field(column).type for column in columns}, NEVER_NULL[name])
+    kinds = {column: schema.field(column).type for column in columns}
+    return DatasetReader(kinds, NEVER_NULL[name], LATER.get(name, frozenset()))
 
 
 @contextmanager

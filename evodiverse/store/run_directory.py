@@ -180,17 +180,22 @@ class RunDirectory:
         if iteration == 0 or time.monotonic() >= self._due:
             self.write(journalled)
 
-    def write(self, journalled: Sequence[Row] | None = None) -> None:
+    def write(self, journalled: Sequence[Row] | None = None, seconds: Mapping[str, float] | None = None) -> None:
         """Write the iterations that are committed but not written yet, then drop records from the journal.
 
         Args:
             journalled: The records of the journal to keep; None keeps all, as some may not be committed yet.
+            seconds: The times of the run, which replace those of the last commit in the checkpoint; None keeps those.
 
         Raises:
             ServiceError: The disk is full or no longer available.
         """
         if self._next is not None:
             self._write(*self._next)
+        if seconds is not None and (saved := self.checkpoint()) is not None:
+            saved |= {"seconds": dict(seconds)}
+            with writing_to(self.path):
+                write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
         if journalled is not None:
             with writing_to(self.path):
                 self.journal.replace(journalled)

@@ -121,6 +121,14 @@ def test_a_cap_makes_another_run_only_where_it_ended_one(tmp_path: Path) -> None
     assert [run.path.name for run in survey_runs(tmp_path).complete] == ["a", "c"]
 
 
+@pytest.mark.parametrize(("version", "wall"), [({}, None), ({"code": "0" * 16}, 6.1)])
+def test_the_time_of_a_run_that_an_older_version_continued_is_unknown(
+    version: dict[str, str], wall: float | None
+) -> None:
+    record = make_record() | {"seconds": {"wall": 6.1}, "begun_from": {"path": "run"}, "versions": [version]}
+    assert Run(Path("run"), record).seconds.get("wall") == wall
+
+
 def test_a_run_on_other_data_is_not_a_copy(tmp_path: Path) -> None:
     for name, sha256 in (("a", "1"), ("b", "2")):
         (tmp_path / name).mkdir()

@@ -16,7 +16,7 @@ from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.settings.assembly import run as start
 from evodiverse.store.record import kept
 from evodiverse.store.run_directory import RunDirectory
-from tests.runs import Silent, log, plan, run_toy, stop_after, write_at_once
+from tests.runs import Silent, log, plan, rows, run_toy, stop_after, write_at_once
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
 
@@ -99,6 +99,10 @@ def test_seconds_add_up_over_sessions(interrupted: Path, tmp_path: Path) -> None
     before, after = read(interrupted)["seconds"], read(run_toy(tmp_path))["seconds"]
     assert set(before) == {"wall", "operator", "oracle"}
     assert all(after[part] > before[part] > 0 for part in before)
+
+
+def test_the_time_between_the_last_commit_and_a_stop_counts(interrupted: Path) -> None:
+    assert read(interrupted)["seconds"]["wall"] > rows(interrupted, "populations")[-1]["seconds"]["wall"] > 0
 
 
 def test_settings_that_cannot_change_the_log_may_change_on_resume(interrupted: Path, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@ from typing import Any
 
 import duckdb
 import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.store.datasets import schemas
+from evodiverse.store.datasets import check_part, read_rows, schemas
 from evodiverse.store.run_directory import RunDirectory
 from tests.runs import DATASETS, ROOT, Silent, run_toy
 
@@ -163,3 +165,12 @@ def test_a_file_of_best_without_content_is_removed(directory: RunDirectory) -> N
     directory.write_best({"a.png": b"old", "b.txt": b"kept"})
     directory.write_best({"a.png": None, "never_there.svg": None})
     assert [path.name for path in (directory.path / "best").iterdir()] == ["b.txt"]
+
+
+def test_a_part_from_before_a_column_was_added_has_nulls_there(tmp_path: Path) -> None:
+    schema = schemas({})["populations"]
+    table = pa.Table.from_pylist([{"iteration": 0, "pool": 0, "beta": 1.0, "members": [1]}], schema=schema)
+    pq.write_table(table.drop_columns(["seconds"]), tmp_path / "part-000000.parquet")
+    part = tmp_path / "part-000000.parquet"
+    check_part("populations", schema, part, range(1))
+    assert read_rows("populations", schema, ["pool", "seconds"], [part]) == [{"pool": 0, "seconds": None}]

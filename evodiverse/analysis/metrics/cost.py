@@ -16,7 +16,7 @@ def measure_cost(log: Log) -> Measurement:
 
     A metric is None if the log lacks the values for it, or if there is nothing to measure.
     """
-    wall = log.run.record.get("seconds", {}).get("wall")
+    wall = log.run.seconds.get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]
     return {
