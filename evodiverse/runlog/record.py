@@ -159,7 +159,8 @@ MEANINGS: Final[Mapping[str, str]] = {
     "outside a checkout",
     "started": "when the run was started, in UTC",
     "seconds": "`wall` time in seconds over all starts of the run, and how much of it the `operator` and the "
-    "`oracle` took",
+    "`oracle` took; what was taken over from a shorter run brings the time that it took there. After a kill, the time "
+    "since the last commit is missing",
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
     "the same four numbers for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` "
