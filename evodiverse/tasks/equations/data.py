@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, describe, reason
@@ -21,6 +22,7 @@ from evodiverse.kit.python import parse
 from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
+from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.problems import (
     PROBLEMS,
     Problem,
@@ -34,12 +36,17 @@ from evodiverse.tasks.equations.problems import (
     problem,
     sampling,
 )
+from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
 from evodiverse.tasks.equations.srbench_data import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
-"""If there are fewer training rows than this, none are held back."""
+"""If there are fewer different training rows than this, none are held back."""
+FEW_ROWS: Final = 50
+"""If there are fewer training rows than this, a warning says that the choice of an equation rests on few of them."""
+WILD: Final = 100.0
+"""See `find_wild`."""
 
 _SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
@@ -120,17 +127,69 @@ def anonymize(dataset: Dataset) -> Dataset:
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
     """Return the rows to fit, in their original order, and the rows that no fit sees.
 
-    The choice depends only on the number of rows and the share. If there are fewer than `FEWEST_ROWS`, all are fitted.
+    Equal rows stay together. Without them, the choice depends only on the number of rows and the share. If there are
+    fewer than `FEWEST_ROWS` different rows, all are fitted.
 
     Args:
         rows: The training data.
         share: The share of the rows to hold back, 0 to 1.
     """
-    n = len(rows.target)
+    if not share:
+        return rows, Rows(rows.inputs[:0], rows.target[:0])
+    _, first, group = np.unique(np.column_stack(rows), axis=0, return_index=True, return_inverse=True)
+    n = len(first)
     n_held = round(share * n) if n >= FEWEST_ROWS else 0
-    is_held = np.zeros(n, dtype=bool)
-    is_held[np.random.default_rng(0).permutation(n)[:n_held]] = True
+    is_held = np.isin(group, np.argsort(first)[np.random.default_rng(0).permutation(n)[:n_held]])
     return Rows(rows.inputs[~is_held], rows.target[~is_held]), Rows(rows.inputs[is_held], rows.target[is_held])
+
+
+def find_wild(target: FloatArray) -> NDArray[np.bool_]:
+    """Return for each value of a target whether it lies so far outside of nearly all others that it may be an error.
+
+    Its distance from the median is more than `WILD` times the range that holds nine tenths of the values. Of fewer than
+    `FEWEST_ROWS` values, none can be told from the others.
+    """
+    if len(target) < FEWEST_ROWS:
+        return np.zeros(len(target), np.bool_)
+    low = np.quantile(target, 0.05, method="higher")
+    high = np.quantile(target, 0.95, method="lower")
+    return np.asarray((high > low) & (np.abs(target - np.median(target)) > WILD * (high - low)))
+
+
+def warn_of_rows(rows: Rows, share: float) -> None:
+    """Log a warning if target values are wild, and one if the choice of the final equation rests on few rows.
+
+    Args:
+        rows: The training data.
+        share: The share of the rows to hold back.
+    """
+    wild = np.flatnonzero(find_wild(rows.target))
+    if len(wild):
+        _LOG.warning(
+            "training row %d, without the header, has the target %g, far outside of the others (%s): a fit follows "
+            "such a row before all others; if it is an error, correct or remove it",
+            *(wild[0] + 1, rows.target[wild[0]]),
+            "the only such row" if len(wild) == 1 else f"{len(wild)} rows do",
+        )
+    n, n_held = len(rows.target), len(hold_back(rows, share)[1].target)
+    if n < FEW_ROWS:
+        how = f"{n_held} rows that are held back" if n_held else "its error, its length and its number of parameters"
+        _LOG.warning(
+            "there are only %d training rows: the final equation is chosen by %s, so test it on others", n, how
+        )
+
+
+def measure_rounding(rows: Rows) -> float:
+    """Return the error that the rounding of the data to floats makes, in units of the target's variance.
+
+    It matters only for columns such as dates in milliseconds, whose size is far larger than their spread. For all
+    others it is 0.
+    """
+    columns = np.column_stack(rows)
+    sizes = np.abs(columns).max(axis=0)
+    spreads = np.std(columns, axis=0)
+    rounded = (np.finfo(float).eps * sizes / np.where(spreads > 0, spreads, np.inf)) ** 2
+    return float(rounded.max()) if rounded.max() > EXACT else 0.0
 
 
 def find_sources(settings: EquationSettings) -> dict[str, str | Path]:

@@ -7,7 +7,7 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import prompts
-from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset
+from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset, warn_of_rows
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
@@ -93,7 +93,9 @@ def build_task(
         sandbox: A function that opens a sandbox, given the names of the modules that the sandbox loads.
     """
     opened = sandbox(fitting.__name__, matching.__name__)
-    return EquationTask(read_dataset(settings), opened, settings, _initial(settings))
+    dataset = read_dataset(settings)
+    warn_of_rows(dataset.splits.train, settings.held_back)
+    return EquationTask(dataset, opened, settings, _initial(settings))
 
 
 def build_operator(settings: EquationSettings) -> EquationOperator:

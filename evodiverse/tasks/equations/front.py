@@ -2,12 +2,13 @@
 
 Whether an equation is on the front depends on its error on the rows that it was fitted to. The choice depends on rows
 that no fit has seen: the chosen equation is the simplest one whose error on these rows is within one standard error of
-the lowest (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3).
+the lowest (Breiman et al. 1984, "Classification and Regression Trees", section 3.4.3). If there are no such rows, the
+chosen equation is the one with which the data have the shortest description.
 """
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from math import inf
+from math import inf, log
 from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.simplification import simplify
@@ -16,6 +17,9 @@ from evodiverse.vocabulary import Detail
 
 EXACT: Final = 1e-20
 """Error, in units of the target's variance, up to which an equation counts as exact, since floats have 16 digits."""
+
+SYMBOLS: Final = 10
+"""Each part of an equation costs as much to describe as a choice among so many symbols."""
 
 
 class Member(NamedTuple):
@@ -27,6 +31,8 @@ class Member(NamedTuple):
         error: The error on the rows that were fitted.
         held_out: The error on the rows that were held back, infinite if there were none or it is not known.
         deviation: The standard error of ``held_out``.
+        description: The length, in nats, of a description of the target by the equation: of its structure, its
+            parameters and its residuals. Infinite if it is not known because rows were held back.
     """
 
     call: int
@@ -34,9 +40,10 @@ class Member(NamedTuple):
     error: float
     held_out: float
     deviation: float
+    description: float = inf
 
 
-def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail) -> Member:
+def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail, bic: Detail) -> Member:
     """Return the complexity and the errors of an equation, from its row in the log.
 
     Args:
@@ -45,9 +52,12 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
         error: The value of ``nmse_train``; here and below, None counts as infinite.
         held_out: The value of ``nmse_held``.
         deviation: The value of ``nmse_held_se``.
+        bic: The value of ``bic``.
     """
+    complexity = measure_complexity(source)
     errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
-    return Member(call, measure_complexity(source), *errors)
+    description = inf if bic is None else float(bic) / 2 + complexity * log(SYMBOLS)
+    return Member(call, complexity, *errors)._replace(description=description)
 
 
 @lru_cache(maxsize=20_000)
@@ -81,13 +91,14 @@ def find_front(members: Iterable[Member]) -> list[Member]:
 def choose(front: Sequence[Member]) -> Member:
     """Return the simplest equation whose error on the rows held back is within one standard error of the lowest.
 
-    If no such error is finite, for example because no rows were held back, the equation that fits best is returned.
+    If no such error is finite, the equation with the shortest description of the data is returned, or the one that
+    fits best if no description is known.
 
     Args:
         front: The front as `find_front` returns it, with at least one equation.
     """
     best = min(front, key=lambda member: member.held_out)
     if best.held_out == inf:
-        return front[-1]
+        return min(reversed(front), key=lambda member: member.description)
     limit = max(best.held_out + best.deviation, EXACT)
     return next(member for member in front if member.held_out <= limit)

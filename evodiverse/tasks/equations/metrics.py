@@ -6,7 +6,7 @@ that were held out, from the same domain (``id``) and from outside it (``ood``).
 
 import json
 from collections.abc import Mapping, Sequence
-from math import inf
+from math import inf, log
 from textwrap import dedent
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,7 +19,7 @@ from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
-from evodiverse.tasks.equations.front import choose, find_front, weigh
+from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
@@ -37,6 +37,15 @@ LENIENT: Final = 0.95
 GOOD_NMSE: Final = 1e-3
 """NMSE on the fitted data below which `count_structures` counts the structure of an equation."""
 
+USUAL: Final = 0.9
+"""Share of the rows held back in which an equation's squared error is usual, in `measure_held_back`."""
+
+WILD: Final = 25.0
+"""Multiple of the largest usual squared error above which a measurement may count as wild, in `measure_held_back`."""
+
+LEAST_WILD: Final = 1e-2
+"""NMSE of a single row up to which its measurement never counts as wild."""
+
 TARGETS: Final = (-1e-1, -1e-2, -1e-3, -1e-4, -1e-6, -1e-8)
 """The metrics include the number of calls that a run needs to reach each of these scores.
 
@@ -49,7 +58,7 @@ OWN_FIT: Final = "own"
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
 
-WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se")
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "bic")
 """The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
@@ -256,22 +265,43 @@ def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | Non
     return error if np.isfinite(error) else None
 
 
-def measure_held_back(predicted: FloatArray | None, target: FloatArray, variance: float) -> dict[str, Detail]:
+def measure_held_back(
+    predicted: FloatArray | None, target: FloatArray, fitted: FloatArray, variance: float, rounding: float
+) -> dict[str, Detail]:
     """Return two columns of an equation's row in the log: the NMSE on the rows held back, and its standard error.
 
-    The result is empty if no rows are held back, or if one of the two values is not finite.
+    Wild measurements, such as typing errors, are left out. A measurement counts as wild for an equation that predicts
+    nearly all others far better, if the prediction is a plausible value; a wild prediction is the equation's fault and
+    counts. The result is empty if no rows are held back, or if one of the two values is not finite.
 
     Args:
         predicted: ``(n,)`` predictions, or None if one of them is not finite.
         target: ``(n,)`` measurements, possibly empty.
-        variance: The variance of the whole training target.
+        fitted: The measurements to which the equation is fitted. A value is plausible if it lies in their range, or
+            beyond it by at most its width.
+        variance: The variance of the training target.
+        rounding: The least standard error; see `data.measure_rounding`.
     """
     if predicted is None or not len(target):
         return {}
+    low, high = fitted.min(), fitted.max()
     with np.errstate(over="ignore", invalid="ignore"):
         squares = (predicted - target) ** 2 / variance
-        error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(target) ** 0.5
-    return {"nmse_held": error, "nmse_held_se": deviation} if np.isfinite([error, deviation]).all() else {}
+        least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
+        is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
+        squares = squares[(squares <= least_wild) | ~is_plausible]
+        error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(squares) ** 0.5
+    if not np.isfinite([error, deviation]).all():
+        return {}
+    return {"nmse_held": error, "nmse_held_se": max(deviation, rounding)}
+
+
+def measure_bic(error: float, n_params: int, n: int) -> float:
+    """Return the Bayesian information criterion of an equation with an NMSE on n rows, up to a constant.
+
+    An error that is no more than rounding counts as `EXACT`.
+    """
+    return n * log(max(error, EXACT)) + n_params * log(n)
 
 
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:

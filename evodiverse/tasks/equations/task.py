@@ -11,10 +11,16 @@ from numpy.typing import NDArray
 from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset, hold_back
+from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity, weigh
-from evodiverse.tasks.equations.metrics import WEIGHED, mean_squared_error, measure_held_back, measure_split
+from evodiverse.tasks.equations.metrics import (
+    WEIGHED,
+    mean_squared_error,
+    measure_bic,
+    measure_held_back,
+    measure_split,
+)
 from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
@@ -47,12 +53,18 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "nmse_held": OwnColumn(
         float,
         "mean squared error on the training rows that are held back (`task.data.hold_back`), to which the equation is "
-        "not fitted",
+        "not fitted, without wild measurements",
         "variance of the training target",
         "no rows are held back, or a prediction is not a finite number",
     ),
     "nmse_held_se": OwnColumn(
         float, "standard error of `nmse_held`", "variance of the training target", "`nmse_held` is null"
+    ),
+    "bic": OwnColumn(
+        float,
+        "Bayesian information criterion of the equation, up to a constant: n ln(`nmse_train`) + k ln(n) for n rows and "
+        "k parameters",
+        null="rows are held back",
     ),
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
@@ -118,7 +130,8 @@ class EquationTask:
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
         self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
-        self._variance = float(np.var(dataset.splits.train.target))
+        self._variance = float(np.var(train.target[~find_wild(train.target)]))
+        self._rounding = measure_rounding(train)
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
 
     def __getstate__(self) -> dict[str, object]:
@@ -220,8 +233,10 @@ class EquationTask:
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **measure_held_back(checked, held_back.target, self._variance),
+            **measure_held_back(checked, held_back.target, fitted_rows.target, self._variance, self._rounding),
         }
+        if not len(held_back.target):
+            details["bic"] = measure_bic(mse / self._variance, len(fitted.params), len(fitted_rows.target))
         for name, rows, values in zip(_HELD_OUT, held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error

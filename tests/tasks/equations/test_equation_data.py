@@ -8,7 +8,15 @@ from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.plan import read_source
 from evodiverse.store.record import Source
 from evodiverse.tasks.equations import data as module
-from evodiverse.tasks.equations.data import anonymize, builtin_splits, find_sources, hold_back, read_dataset
+from evodiverse.tasks.equations.data import (
+    anonymize,
+    builtin_splits,
+    find_sources,
+    find_wild,
+    hold_back,
+    read_dataset,
+    warn_of_rows,
+)
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows
 from evodiverse.tasks.equations.settings import (
     DataSettings,
@@ -182,8 +190,35 @@ def test_a_share_of_the_rows_is_held_back_from_all_over_the_data() -> None:
 
 @pytest.mark.parametrize(("n", "share"), [(19, 0.5), (200, 0.0)])
 def test_few_rows_are_all_fitted(n: int, share: float) -> None:
-    fitted, held = hold_back(Rows(np.ones((n, 1)), np.ones(n)), share)
+    fitted, held = hold_back(Rows(np.arange(n)[:, None], np.ones(n)), share)
     assert (len(fitted.target), len(held.target)) == (n, 0)
+
+
+def test_no_row_that_is_held_back_is_fitted_elsewhere() -> None:
+    values = np.repeat(np.random.default_rng(0).normal(size=50), 3)
+    fitted, held = hold_back(Rows(values[:, None], values), 0.2)
+    assert (len(held.target), set(fitted.target) & set(held.target)) == (30, set())
+    assert len(hold_back(Rows(values[:57, None], values[:57]), 0.2)[1].target) == 0
+
+
+@pytest.mark.parametrize(
+    ("n", "wild", "share", "warnings"),
+    [
+        (200, {}, 0.2, []),
+        (200, {6: 1e6}, 0.2, ["training row 7, without the header, has the target 1e+06"]),
+        (40, {39: -1e4}, 0.2, ["training row 40", "by 8 rows that are held back"]),
+        (12, {}, 0.2, ["only 12 training rows: the final equation is chosen by its error, its length"]),
+    ],
+)
+def test_wild_rows_and_few_rows_are_said(
+    caplog: pytest.LogCaptureFixture, n: int, wild: dict[int, float], share: float, warnings: list[str]
+) -> None:
+    target = np.exp(np.linspace(0, 5, n))
+    target[list(wild)] = list(wild.values())
+    assert np.flatnonzero(find_wild(target)).tolist() == list(wild)
+    warn_of_rows(Rows(np.arange(n)[:, None], target), share)
+    assert len(caplog.messages) == len(warnings)
+    assert all(part in message for part, message in zip(warnings, caplog.messages, strict=True))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

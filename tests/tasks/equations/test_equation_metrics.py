@@ -3,11 +3,13 @@
 import json
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from evodiverse.diversity.distances import Vectors
 from evodiverse.runlog.log import Log
@@ -20,6 +22,7 @@ from evodiverse.tasks.equations.metrics import (
     find_science,
     measure_accuracy,
     measure_equations,
+    measure_held_back,
     read_body,
 )
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -84,6 +87,31 @@ def test_only_the_best_ten_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(equations, "N_TOP", 2)
     found = measure_equations(log_of(), {})
     assert (found["top10_nmse"], found["top10_acc"], found["top10_acc_95"]) == (pytest.approx(0.16), 0.5, 1.0)
+
+
+def held(residuals: NDArray[np.float64], predicted: float = 0.5) -> tuple[Any, Any]:
+    """The error on rows held back and its standard error, if these are what predictions of fitted rows' size miss."""
+    fitted = np.linspace(0, 1, 10)
+    found = measure_held_back(np.full(len(residuals), predicted), predicted + residuals, fitted, 1.0, 0.0)
+    return found.get("nmse_held"), found.get("nmse_held_se")
+
+
+@pytest.mark.parametrize("n_wild", [1, 4])
+@pytest.mark.parametrize("size", [0.0, 0.1])
+def test_wild_measurements_among_the_rows_held_back_do_not_count(n_wild: int, size: float) -> None:
+    residuals = size * np.random.default_rng(0).normal(size=40)
+    wild = np.concatenate([residuals[n_wild:], [-20.0, 3.0, 1e6, 7.0][:n_wild]])
+    assert held(wild) == held(residuals[n_wild:])
+
+
+def test_wild_predictions_and_errors_in_many_rows_count() -> None:
+    residuals = np.zeros(40)
+    residuals[0] = 20
+    assert held(residuals, 30.0) == (10.0, pytest.approx(9.87, abs=0.01))
+    residuals[:8] = 20
+    assert held(residuals)[0] == 80.0
+    normal = np.random.default_rng(1).normal(size=200)
+    assert held(normal)[0] == np.mean(normal**2)
 
 
 # The one equation that is chosen

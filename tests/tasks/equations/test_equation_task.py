@@ -4,10 +4,12 @@ import json
 import math
 import pickle
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
@@ -22,6 +24,8 @@ from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Job, Rejection, Stream
 
 X = np.linspace(0.5, 3, 60)
+POLES = "params[2] / (x - params[3]) + params[4] / (x - params[5])"
+EXACT_DATES = "params[0] * (x - params[1]) * (x - params[2]) * x + params[3]"
 SPLITS = Splits(*(Rows(x[:, None], 3 * x + 2) for x in (X, X[:20] + 0.01, X[:10] + 5)))
 DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
 
@@ -178,6 +182,42 @@ def test_the_module_that_is_written_holds_no_code_of_anybody_else(sandbox: Proce
     scope: dict[str, Any] = {}
     exec(task.show_best([found])["equation.py"], scope)  # noqa: S102
     assert scope["equation"](2.0) == 6.0
+
+
+NOISE = 0.01 * np.random.default_rng(0).normal(size=60)
+DATES = 1.7e12 + 1000 * np.arange(60.0)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "wild", "law", "others"),
+    [
+        (X, np.exp(X) + NOISE, 1e6, "params[0] * np.exp(x)", ["params[0] * x + params[1]", "params[0] * x ** 2"]),
+        (X, np.exp(X) + NOISE, 0.0, "params[0] * np.exp(x)", ["params[0] * x + params[1]", "params[0] * x ** 2"]),
+        (X[::5], 2 * X[::5] + NOISE[::5], None, "params[0] * x", [f"params[0] * x + params[1] * x ** 2 + {POLES}"]),
+        (DATES, 0.002 * DATES - 3.4e9, None, "params[0] * x + params[1]", ["params[0] * x", EXACT_DATES]),
+    ],
+)
+def test_the_law_is_chosen(
+    sandbox: ProcessSandbox,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    wild: float | None,
+    law: str,
+    others: list[str],
+) -> None:
+    rows = Rows(x[:, None], y.copy())
+    held = hold_back(rows, 0.2)[1].inputs
+    if wild is not None:
+        rows.target[x == held[-3, 0]] = wild
+    task = make_task(sandbox, replace(DATASET, splits=Splits(rows, *SPLITS[1:])), hold_back=0.2)
+    genotypes = [f"def equation(x, params):\n    return {expression}\n" for expression in [*others, law]]
+    parsed = [one for one in task.parse(genotypes) if isinstance(one, Hypothesis)]
+    found = [
+        Discovery(Candidate(call, one.genotype, one.key, result.score, result.energy, details=result.details), 0, None)
+        for call, (one, result) in enumerate(zip(parsed, task.evaluate(parsed), strict=True), start=1)
+    ]
+    assert task.headline(found) == task.headline(found[-1:])
+    assert all(float(str(found[-1].details.get(name, 0.0))) < 0.01 for name in ("nmse_train", "nmse_held"))
 
 
 def test_a_text_that_is_no_skeleton_is_rejected_with_its_line(sandbox: ProcessSandbox) -> None:

@@ -1,12 +1,13 @@
 """The front of error against complexity, and the one equation that is chosen from it."""
 
-from math import inf
+from math import inf, log
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.front import EXACT, Member, choose, find_front, measure_complexity, weigh
+from evodiverse.tasks.equations.front import EXACT, SYMBOLS, Member, choose, find_front, measure_complexity, weigh
+from evodiverse.tasks.equations.metrics import measure_bic
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 MEMBERS = st.lists(
@@ -57,9 +58,22 @@ def test_without_rows_held_back_the_smallest_error_is_chosen() -> None:
     assert choose(front).call == 2
 
 
+def test_without_rows_held_back_the_shortest_description_counts() -> None:
+    noise = [(3, 0.009, 1), (16, 2e-3, 3), (46, 8e-7, 10)]
+    exact = [*noise, (20, 1e-25, 4)]
+    source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
+    assert weigh(1, source, 0.009, None, None, 4.0).description == pytest.approx(2 + 3 * log(SYMBOLS))
+    for found, call in ((noise, 0), (exact, 3)):
+        front = [
+            Member(at, size, error, inf, inf, measure_bic(error, k, 12) / 2 + size * log(SYMBOLS))
+            for at, (size, error, k) in enumerate(found)
+        ]
+        assert choose(front).call == call
+
+
 def test_what_was_not_logged_is_infinite() -> None:
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    assert weigh(7, source, None, 0.5, None) == Member(7, 3, inf, 0.5, inf)
+    assert weigh(7, source, None, 0.5, None, None) == Member(7, 3, inf, 0.5, inf, inf)
 
 
 @pytest.mark.parametrize(
