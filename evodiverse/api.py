@@ -1,8 +1,10 @@
 """EvoDiverse from Python, for notebooks and scripts: `run` performs a run, `load` reads one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,6 +21,8 @@ from evodiverse.vocabulary import Outcome
 if TYPE_CHECKING:
     import pandas as pd
 
+# Held by `run`, since Hydra, litellm and multiprocessing keep their state in one place for all threads of a process.
+_TURN = Lock()
 DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls", "screened")
 """The tables of a run. Their columns are listed in docs/columns.md."""
 
@@ -149,10 +153,24 @@ class Run:
         return calls, scores.astype(np.float64), charged["genotype"].to_pylist()
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    if not _TURN.acquire(blocking=False):
+        raise InputError(
+            "evodiverse.run is already running in this process; wait until it has ended, or use another process"
+        )
+    try:
+        yield
+    finally:
+        _TURN.release()
+
+
+@_alone()
 def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, display: str = "none") -> Run:
     """Start or resume a run, as ``evodiverse OVERRIDES`` does, and wait until it ends or asks a person for scores.
 
-    A run that is already complete is only loaded, unless ``overwrite=true`` is given.
+    A run that is already complete is only loaded, unless ``overwrite=true`` is given. A process carries out one run at
+    a time.
 
     Args:
         overrides: The arguments of the command line, such as ``["task=jnk3", "method=pt", "seed=1"]``.
@@ -160,7 +178,8 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
         display: How to show progress: none, plain, rich or auto.
 
     Raises:
-        InputError: The configuration is invalid; the message names everything that is wrong with it.
+        InputError: The configuration is invalid; the message names everything that is wrong with it. Or this process
+            already carries out a run, or runs a script without a `__main__` guard.
         EvoDiverseError: The run failed. The same call resumes it.
     """
     # Imported here so that `load` does not have to wait for these modules.

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ import pytest
 import evodiverse
 from evodiverse.api import Run
 from evodiverse.errors import InputError
+from tests import starts
+from tests.docs.pages import read_page
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import FROM_ROOT, ROOT, TOY_CONF, log
+from tests.runs import FROM_ROOT, ROOT, TOY_CONF, Silent, log
 from tests.runs import evodiverse as command
 from tests.toys.bits.model import answer_bits
 
@@ -145,3 +148,46 @@ def test_a_cell_of_a_notebook_runs_a_model_and_resumes_after_an_interruption(tmp
     assert [(end["status"], end.get("ename")) for end in ends] == [("error", "KeyboardInterrupt"), ("ok", None)]
     (made,) = (tmp_path / "outputs").rglob("run.json")
     assert evodiverse.load(made.parent).status == "complete"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """The example of the page, with a small run."""
+    (block,) = (block.text for block in read_page("python.md") if block.language == "python")
+    small = block.replace('["task=jnk3", "method=pt", "seed=1"]', f"{[*TOY, 'seed=1']}, config_dir={str(TOY_CONF)!r}")
+    path = tmp_path / "example.py"
+    path.write_text(small.replace("jnk3/pt/off/default", "bits/pt/off/budget.oracle_calls=60"))
+    return path
+
+
+def test_the_example_of_the_page_is_a_script(script: Path, tmp_path: Path) -> None:
+    done = starts.run(str(script), cwd=tmp_path, env=FROM_ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("complete outputs/bits/pt/off/budget.oracle_calls=60/seed1\nBest(score=")
+
+
+def test_a_script_without_a_main_guard_is_refused_before_it_starts_workers(script: Path, tmp_path: Path) -> None:
+    text = script.read_text().replace("evaluator.workers=1", "evaluator.workers=2")
+    script.write_text(text.replace('if __name__ == "__main__":\n', "").replace("    ", ""))
+    done = starts.run(str(script), cwd=tmp_path, env=FROM_ROOT)
+    assert done.stderr.splitlines()[-1] == (
+        f"evodiverse.errors.InputError: {script}, line 3: each worker process imports this script, and would start "
+        'the run again; put the call below `if __name__ == "__main__":`, or set evaluator.workers=1'
+    )
+    assert list(tmp_path.iterdir()) == [script]
+
+
+def test_a_second_run_in_the_same_process_is_refused_and_leaves_the_first_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = []
+
+    def run_too(commits: int) -> None:
+        with ThreadPoolExecutor() as threads:
+            refused.append(threads.submit(evodiverse.run, [*TOY, f"outputs={tmp_path}/other"]).exception())
+
+    monkeypatch.setattr("evodiverse.runner.display.choose_display", lambda *_: Silent(run_too))
+    run = evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
+    assert (run.status, run.curve().calls.size) == ("complete", 60)
+    assert {str(error).partition(";")[0] for error in refused} == {"evodiverse.run is already running in this process"}
+    assert not (tmp_path / "other").exists()

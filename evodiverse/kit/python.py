@@ -1,7 +1,10 @@
 """Parsing Python source code that others wrote."""
 
 import ast
+import inspect
+import sys
 import threading
+import traceback
 import warnings
 from functools import cache
 from itertools import groupby
@@ -47,6 +50,27 @@ def parse_quietly(source: str) -> ast.Module:
     with _TURN, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as the one about "\\d", which does not concern the user
         return ast.parse(source)
+
+
+def find_unguarded() -> str | None:
+    """Return the place in the main script from which this function is called, if importing the script gets there too.
+
+    A new process of `multiprocessing` imports the script. What only the script itself is to do stands below
+    ``if __name__ == "__main__":``. The result is None if the call does, or if there is no script.
+    """
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    if spec is not None and spec.name.endswith("__main__"):  # as of `python -m evodiverse`, which is not imported
+        return None
+    frames = [frame for frame, _ in traceback.walk_stack(inspect.currentframe()) if frame.f_globals is vars(main)]
+    lines = [frame.f_lineno for frame in frames if frame.f_code.co_name == "<module>"]
+    try:
+        script = parse(Path(main.__file__ or "").read_bytes())
+    except (AttributeError, OSError, *NOT_PYTHON):  # a notebook, or a program that was compiled
+        return None
+    guards = [node for node in ast.walk(script) if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)]
+    is_guarded = any(guard.lineno <= line <= (guard.end_lineno or 0) for guard in guards for line in lines)
+    return None if is_guarded or not lines else f"{main.__file__}, line {lines[-1]}"
 
 
 def is_docstring(statement: ast.stmt) -> bool:

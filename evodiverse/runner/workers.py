@@ -19,8 +19,9 @@ from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from evodiverse.errors import ContractError, ServiceError, describe
+from evodiverse.errors import ContractError, InputError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
+from evodiverse.kit.python import find_unguarded
 from evodiverse.kit.threads import cap_threads
 from evodiverse.ports import Batching, Featured, Journal, Operator, Task, ThreadedTask
 from evodiverse.runner import contracts
@@ -142,12 +143,21 @@ class Workers:
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
-        """Start the workers, which load their modules in the background."""
+        """Start the workers, which load their modules in the background.
+
+        Raises:
+            InputError: The main script has no `__main__` guard, and worker processes would run it.
+        """
         if self._outsourced is not None:
             self._threads = ThreadPoolExecutor(self._n, "evaluator")
             for _ in range(self._n):  # errors are ignored here; the first evaluation reports them
                 self._threads.submit(self._outsourced.prepare)
         if self._has_processes:
+            if place := find_unguarded():
+                raise InputError(
+                    f"{place}: each worker process imports this script, and would start the run again; put the call "
+                    'below `if __name__ == "__main__":`, or set evaluator.workers=1'
+                )
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             cap_threads()
             method = "forkserver" if sys.platform == "linux" else "spawn"

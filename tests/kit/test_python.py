@@ -2,9 +2,11 @@
 
 import ast
 import gc
+import runpy
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,33 @@ from evodiverse.kit.python import MAX_MARKS, parse, parse_quietly
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 ABOVE, BELOW = "\N{COMBINING ACUTE ACCENT}", "\N{COMBINING CEDILLA}"
+
+
+CALLS = {
+    "of a script": ("found = find_unguarded()", 2),
+    "in a function": ("def work():\n    return find_unguarded()\n\nfound = work()", 5),
+    "in a loop": ("for _ in range(1):\n    found = find_unguarded()", 3),
+    "under another condition": ("if True:\n    found = find_unguarded()", 3),
+    "below a guard": ("if __name__ == '__main__':\n    found = find_unguarded()", None),
+    "below a guard within": (
+        "try:\n    if '__main__' == __name__:\n        found = find_unguarded()\nfinally: pass",
+        None,
+    ),
+    "of a function below a guard": (
+        "def work():\n    return find_unguarded()\nif __name__ == '__main__': found = work()",
+        None,
+    ),
+    "in a thread": ("from threading import Thread\nfound = None\nThread(target=find_unguarded).start()", None),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_call_that_an_import_of_the_script_repeats_is_found(kind: str, tmp_path: Path) -> None:
+    text, line = CALLS[kind]
+    script = tmp_path / "script.py"
+    script.write_text(f"from evodiverse.kit.python import find_unguarded\n{text}\n")
+    found = runpy.run_path(str(script), run_name="__main__")["found"]
+    assert found == (None if line is None else f"{script}, line {line}")
 
 
 def test_a_name_may_have_marks() -> None:
