@@ -1,6 +1,7 @@
 """Files are written whole or not at all, and not through links."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,16 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     assert read_file(tmp_path / "file", 5) == b"12345"
     with pytest.raises(ValueError, match="it has more than 4 bytes"):
         read_file(tmp_path / "file", 4)
+
+
+def test_reading_a_small_file_reserves_little_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read_file(tmp_path / "file", 1 << 28) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 1 << 22
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_pipe_or_a_link_is_not_read(tmp_path: Path) -> None:
