@@ -463,6 +463,8 @@ class Snapshot:
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
         awaited: The number of replies that have arrived for the current batch of queries to a language model, and the
             number of queries in the batch; None if no reply is outstanding.
+        silent: The time for which candidates have been in evaluation without a result, in seconds; None if no candidate
+            is, or only for a short time.
         stopped_by: Why the run ended; None while it is running.
     """
 
@@ -485,6 +487,7 @@ class Snapshot:
     seconds: Mapping[str, float]
     llm: Usage | None = None
     awaited: tuple[int, int] | None = None
+    silent: float | None = None
     stopped_by: str | None = None
 
 

@@ -192,6 +192,8 @@ def format_snapshot(snapshot: Snapshot) -> str:
     if snapshot.llm is not None:
         parts.append(f"llm {format_usage(snapshot.llm)}{_awaited(snapshot)}")
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
+    if snapshot.silent is not None:
+        parts.append(_silence(snapshot.silent))
     if snapshot.seconds_left is not None:
         parts.append(f"{format_duration(snapshot.seconds_left)} left")
     if snapshot.headline is not None:
@@ -246,9 +248,10 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
     headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
     llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_usage(snapshot.llm)}{_awaited(snapshot)}"]
+    silence = [] if snapshot.silent is None else [_silence(snapshot.silent)]
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
-        Group(head, facts, *headline, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, attempts),
+        Group(head, facts, *headline, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, *silence, attempts),
         title=Text(title),
         title_align="left",
         box=box.ROUNDED,
@@ -279,6 +282,10 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
 
 def _pool_line(pool: PoolView) -> str:
     return f"β = {pool.beta:g}: best {format_number(pool.best)}, median {format_number(pool.median)}, size {pool.size}"
+
+
+def _silence(seconds: float) -> str:
+    return f"no evaluation has ended for {format_duration(seconds)}"
 
 
 def _awaited(snapshot: Snapshot) -> str:

@@ -219,8 +219,10 @@ class Loop:
         """
         fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
         began = time.perf_counter()
+        self._view.note_evaluating()
         evaluated = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
         self.clock.oracle += time.perf_counter() - began
+        self._view.note_evaluating(is_evaluating=False)
         self._view.n_evaluated += len(charged) - len(fresh)
         answers = iter(evaluated)
         timed = [
@@ -244,8 +246,10 @@ class Loop:
         self._setup.check()
 
     def _note_finished(self, n: int) -> None:
-        """Count ``n`` more evaluations."""
+        """Count ``n`` more evaluations, if any."""
         self._view.n_evaluated += n
+        if n:
+            self._view.note_evaluating()
         self._update_display()
         self._setup.check()
 

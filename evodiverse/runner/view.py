@@ -23,6 +23,8 @@ from evodiverse.vocabulary import Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
+# The seconds without a result after which evaluations count as silent.
+LONG = 10.0
 
 
 class View:
@@ -60,6 +62,7 @@ class View:
         self._best_of_grade: dict[int, int] = {}
         self._n_graded = 0
         self._headline: tuple[int, str] | None = None
+        self._silent_from: float | None = None
         self.n_evaluated = 0
         self.n_replies = 0
         self.n_awaited = 0
@@ -98,6 +101,7 @@ class View:
         rate = (self.n_evaluated - self._n_before) / max(self._clock.here, 1e-9)
         n_attempts = max(self._outcomes.total(), 1)
         name, summary = self._summarize(state)
+        silent = 0.0 if self._silent_from is None else self._clock.here - self._silent_from
         return Snapshot(
             iteration=state.iteration if state else 0,
             oracle_calls=self.n_evaluated,
@@ -118,8 +122,13 @@ class View:
             seconds=self._clock.seconds,
             llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
             awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
+            silent=silent if silent >= LONG else None,
             stopped_by=stopped_by,
         )
+
+    def note_evaluating(self, *, is_evaluating: bool = True) -> None:
+        """Note that candidates are in evaluation and that a result has just arrived, or that no candidate is."""
+        self._silent_from = self._clock.here if is_evaluating else None
 
     def best_discoveries(self) -> list[Discovery]:
         """Return the `N_BEST` best candidates of the run and, for a `Choosing` task, the best of each grade.

@@ -45,6 +45,8 @@ BATCHES_PER_WORKER = 4
 RETRIES = 2
 # The time that a batch of evaluations should take. A kill loses the batches in progress, so they are short.
 BATCH_SECONDS = 0.02
+# How often a slow evaluation is reported as still in progress.
+REPORT_SECONDS = 1.0
 
 
 def available_cores() -> int:
@@ -228,8 +230,9 @@ class Workers:
         Args:
             hypotheses: The hypotheses to evaluate. The process that evaluates a batch also appends the results to the
                 journal, a file on disk, so that a killed run need not repeat them.
-            report: A function that is called after each batch with the size of the batch. If this function or a batch
-                raises, no new batch is started, those in progress finish, and the first error is raised.
+            report: A function that is called after each batch with the size of the batch, and with 0 while no batch
+                ends for long. If this function or a batch raises, no new batch is started, those in progress finish,
+                and the first error is raised.
         """
         answers: dict[int, list[TimedEvaluation]] = {}
         running: dict[Future[list[TimedEvaluation]], _Batch] = {}
@@ -248,7 +251,13 @@ class Workers:
                 batch = again.pop() if again else _Batch(begun, self._fixed_batch or min(self._batch, share))
                 begun = max(begun, batch.at + batch.size)
                 running[self._submit_batch(hypotheses, batch)] = batch
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            done = wait(running, REPORT_SECONDS, FIRST_COMPLETED).done
+            if not done and failure is None:
+                try:
+                    report(0)
+                except BaseException as error:  # noqa: BLE001 (raised below)
+                    failure = error
+            for future in done:
                 batch = running.pop(future)
                 try:
                     answers[batch.at] = future.result()

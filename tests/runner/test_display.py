@@ -92,6 +92,12 @@ def test_the_candidate_chosen_by_a_task_is_shown_everywhere() -> None:
     assert format_snapshot(long).endswith("x …")
 
 
+def test_evaluations_that_take_long_are_shown() -> None:
+    slow = replace(LONE, silent=71.0)
+    assert format_snapshot(slow).endswith("312 calls/s | no evaluation has ended for 0:01:11")
+    assert "no evaluation has ended for 0:01:11" in drawn(slow)
+
+
 def test_a_line_leaves_out_what_a_method_does_not_have() -> None:
     assert format_snapshot(LONE) == "iteration 12 | 1,680/10,000 calls | best - | 312 calls/s"
 

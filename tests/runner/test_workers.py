@@ -5,12 +5,14 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from evodiverse.errors import ContractError, Interrupted, ServiceError
 from evodiverse.kit.threads import THREADS
+from evodiverse.runner import workers as workers_module
 from evodiverse.runner.rows import read_record
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.streams import Purpose, Streams
@@ -252,6 +254,31 @@ def test_every_batch_is_reported_when_it_is_finished(n: int) -> None:
         workers.evaluate(HYPOTHESES, finished.append)
     assert sum(finished) == len(HYPOTHESES)
     assert len(finished) > 1
+
+
+class WaitingTask(BitTask):
+    """A task whose evaluations, in threads, end when somebody allows it."""
+
+    def __init__(self) -> None:
+        super().__init__(6, 1)
+        self.allowed = Event()
+
+    def prepare(self) -> None:
+        """Do nothing."""
+
+    def abandon(self) -> None:
+        """Do nothing."""
+
+    def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+        self.allowed.wait()
+        return super().evaluate(hypotheses)
+
+
+def test_evaluations_that_take_long_are_reported_as_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "REPORT_SECONDS", 0.01)
+    task = WaitingTask()
+    with workers_of(task, BitCrossover(), 1) as workers:
+        workers.evaluate(HYPOTHESES[:1], lambda n_finished: None if n_finished else task.allowed.set())
 
 
 def test_each_evaluation_is_journalled_with_its_seconds() -> None:

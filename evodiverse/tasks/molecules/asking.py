@@ -2,32 +2,84 @@
 
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.errors import ContractError, EvoDiverseError, Interrupted, ServiceError, describe
-from evodiverse.tasks.molecules.oracle import OracleFunction
+from evodiverse.kit.apart import Apart, TooLongError
+from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle
+from evodiverse.vocabulary import Reason, Rejection
 
 
-def ask(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[np.float64]:
+class Answers(NamedTuple):
+    """What a scoring function answered for ``n`` molecules.
+
+    Attributes:
+        numbers: ``(n,)`` float64; NaN for a molecule for which the function has no value.
+        rejections: Why molecules got no value, by their places, where the function rejected them or took too long.
+    """
+
+    numbers: NDArray[np.float64]
+    rejections: dict[int, Rejection]
+
+
+def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart | None = None) -> Answers:
     """Call a scoring function and return its numbers, without checking their range.
+
+    A user's function rejects molecules by an `AssertionError`. If it raises one for several molecules, or takes too
+    long, it is called again for each of them.
 
     Args:
         function: A function that maps SMILES to numbers, in order.
         smiles: ``n`` SMILES.
         name: The name of the function in error messages, such as "the oracle".
-
-    Returns:
-        ``(n,)`` float64; NaN for a molecule for which the function has no value.
+        apart: The process in which a user's function is called; None for this process, and any time.
 
     Raises:
-        ServiceError: The function raised an exception. EvoDiverse's own exceptions are passed on instead.
+        ServiceError: The function raised another exception. EvoDiverse's own exceptions are passed on instead.
         ContractError: The function did not return one number for each molecule.
     """
+    if not isinstance(function, TargetOracle):
+        return Answers(_call(function, smiles, name), {})
+    answer = _ask_own(function, list(smiles), name, apart)
+    if not isinstance(answer, Rejection):
+        return Answers(answer, {})
+    if len(smiles) == 1:
+        return Answers(np.array([np.nan]), {0: answer})
+    each = [ask(function, [text], name, apart) for text in smiles]
+    rejections = {place: one.rejections[0] for place, one in enumerate(each) if one.rejections}
+    return Answers(np.concatenate([one.numbers for one in each]), rejections)
+
+
+def _ask_own(
+    oracle: TargetOracle, smiles: list[str], name: str, apart: Apart | None
+) -> NDArray[np.float64] | Rejection:
+    if apart is None:
+        return _call_own(oracle, smiles, name)
+    try:
+        return apart.call(_call_own, oracle, smiles, name)
+    except TooLongError:
+        return Rejection(Reason.TIMED_OUT, f"no score after {apart.timeout:g} s")
+
+
+def _call_own(oracle: TargetOracle, smiles: list[str], name: str) -> NDArray[np.float64] | Rejection:
+    try:
+        return _call(oracle, smiles, name)
+    except AssertionError as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        said = " ".join(str(error).split())
+        return Rejection(
+            Reason.INVALID, said or f"{place.line or 'assert'} ({Path(place.filename).name}, line {place.lineno})"
+        )
+
+
+def _call(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray[np.float64]:
     try:
         answer = function(list(smiles))
-    except (EvoDiverseError, Interrupted):
+    except (EvoDiverseError, Interrupted, AssertionError):
         raise
     except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
         place = traceback.extract_tb(error.__traceback__)[-1]

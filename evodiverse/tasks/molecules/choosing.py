@@ -90,7 +90,7 @@ class ChooseBest:
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return up to ``size`` molecules, best first."""
         drawn = _draw(library, self.among, rng)
-        scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score")
+        scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
         if self.transform is not None:
             with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                 scores = self.transform(scores)

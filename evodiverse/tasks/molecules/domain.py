@@ -17,11 +17,12 @@ from evodiverse.tasks.molecules.objective.objective import Objective, find_raw_c
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.opening import OWN_PREFIX, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
+from evodiverse.tasks.molecules.oracle import TargetOracle
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.patterns import find_smarts_violation
 from evodiverse.tasks.molecules.portrait import portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
-from evodiverse.tasks.molecules.task import MoleculeTask
+from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
 if TYPE_CHECKING:
     from evodiverse.tasks.molecules.metrics import MoleculeMetrics
@@ -160,9 +161,12 @@ def build_task(
     initial = settings.initial
     choose = choosing.build(initial, artifact)
     library, highlight = _open_library(settings, artifact), _choose_highlight(settings)
-    return MoleculeTask(
-        oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
-    )
+    arguments = oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
+    functions = oracle.measures if isinstance(oracle, Objective) else (oracle,)
+    targets = [function.target for function in functions if isinstance(function, TargetOracle)]
+    if settings.score_timeout is None or not targets or any(target.startswith("__main__.") for target in targets):
+        return MoleculeTask(*arguments)  # other processes cannot import from __main__
+    return OwnScoreTask(settings.score_timeout, *arguments)
 
 
 def _choose_highlight(settings: MoleculeSettings) -> list[str]:

@@ -264,6 +264,12 @@ class TargetOracle:
         return _located(self.target)(smiles)
 
 
+def import_targets(oracles: Sequence[TargetOracle]) -> None:
+    """Import users' functions, so that their first calls need not; see `TargetOracle.check`."""
+    for oracle in oracles:
+        oracle.check()
+
+
 @dataclass(frozen=True, slots=True)
 class ElsewhereOracle:
     """A placeholder for ``task.oracle.elsewhere=true``: the evaluator obtains the scores from outside this process."""

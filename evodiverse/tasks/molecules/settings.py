@@ -109,6 +109,15 @@ class MoleculeSettings:
         "keys (docs/filters.md)",
         default=None,
     )
+    score_timeout: float | None = documented(
+        "time that a call of your own function may take; then its process is killed, and the molecule's evaluation "
+        "fails (after a batch of several, each is scored alone); null: no limit",
+        default=600.0,
+        unit="s",
+        above=0,
+        most=1e6,
+        changes_log=False,
+    )
     max_heavy_atoms: int = documented(
         "maximum size of a molecule; larger ones are rejected", default=80, unit="heavy atoms", least=1
     )

@@ -1,13 +1,17 @@
 """The molecule task: its candidates are molecules that an oracle or an objective scores between 0 and 1."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isnan
+from threading import get_ident
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import DataStructs
 
 from evodiverse.errors import ContractError, InputError
+from evodiverse.kit.apart import Apart
 from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
@@ -17,8 +21,8 @@ from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.filters.start import FilteredLibrary
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
-from evodiverse.tasks.molecules.objective.objective import Objective
-from evodiverse.tasks.molecules.oracle import OracleFunction
+from evodiverse.tasks.molecules.objective.objective import Measured, Objective
+from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
 from evodiverse.tasks.molecules.report import lay_out
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
@@ -101,13 +105,17 @@ class MoleculeTask:
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         if isinstance(self._oracle, Objective):
-            return _composed_evaluations(self._oracle, smiles)
-        scores = ask(self._oracle, smiles, "the oracle")
+            return _composed_evaluations(self._oracle.measure(smiles, self._apart()), tuple(self._oracle.columns))
+        scores, rejections = ask(self._oracle, smiles, "the oracle", self._apart())
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} as {scores[first]}; a score must lie in [0, 1]")
-        return [_evaluation(score) for score in scores.tolist()]
+        return [_evaluation(score, rejections.get(place)) for place, score in enumerate(scores.tolist())]
+
+    def _apart(self) -> Apart | None:
+        """Return the process in which this thread calls users' functions; None to call them in this process."""
+        return None
 
     def rate(self, hypothesis: Hypothesis, score: float) -> Evaluation:
         """Return the evaluation of a molecule that another program or a laboratory has scored.
@@ -145,27 +153,73 @@ class MoleculeTask:
         return {**lay_out(discoveries, columns), "top10.png": draw_top(discoveries, columns, self._highlight)}
 
 
+class OwnScoreTask(MoleculeTask):
+    """A molecule task whose score, or a component of it, is a user's function, which is called in processes of its own.
+
+    Each thread that evaluates has one process. If the function takes too long, the process is killed and replaced. A
+    copy of the task in another process, such as on a cluster, calls the function there, without a limit.
+
+    Args:
+        timeout: The seconds that a call of the function may take.
+        arguments: The arguments of `MoleculeTask`.
+    """
+
+    def __init__(self, timeout: float, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._timeout: float | None = timeout
+        self._aparts: dict[int, Apart] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return the state without the processes."""
+        return super().__getstate__() | {"_timeout": None, "_aparts": {}}
+
+    def prepare(self) -> None:
+        """Start the process of this thread, and import the function there."""
+        apart = self._apart()
+        if apart is not None:
+            apart.prepare()
+
+    def abandon(self) -> None:
+        """Kill all of the processes."""
+        for apart in list(self._aparts.values()):
+            apart.close()
+
+    def _apart(self) -> Apart | None:
+        if self._timeout is None:
+            return None
+        functions = self._oracle.measures if isinstance(self._oracle, Objective) else (self._oracle,)
+        own = [function for function in functions if isinstance(function, TargetOracle)]
+        return self._aparts.setdefault(get_ident(), Apart(self._timeout, partial(import_targets, own)))
+
+
 def energy(score: float) -> float:
     """Return ``log(1 - score)``, with ``1 - score`` floored at 1e-6; lower is better (paper, molecular task)."""
     return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
 
 
-def _evaluation(score: float) -> Evaluation:
+_NO_SCORE: Final = Rejection(Reason.NON_FINITE, "the oracle returned NaN")
+
+
+def _evaluation(score: float, rejection: Rejection | None = None) -> Evaluation:
     if np.isnan(score):
-        return Evaluation(None, None, valid=False, error=str(Rejection(Reason.NON_FINITE, "the oracle returned NaN")))
+        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE))
     return Evaluation(score, energy(score))
 
 
-def _composed_evaluations(objective: Objective, smiles: Sequence[str]) -> list[Evaluation]:
-    """Return the evaluations by an objective, with the raw values and scores of its components as details."""
-    measured, names = objective.measure(smiles), tuple(objective.columns)
-    numbers = np.stack([measured.raw, measured.values], axis=2).reshape(len(smiles), -1)
+def _composed_evaluations(measured: Measured, names: Sequence[str]) -> list[Evaluation]:
+    """Return the evaluations by an objective, with the raw values and scores of its components as details.
+
+    Args:
+        measured: What the objective measured.
+        names: The names of the columns, two for each component: raw value and score.
+    """
+    numbers = np.stack([measured.raw, measured.values], axis=2).reshape(len(measured.scores), -1)
     evaluations = []
-    for score, row in zip(measured.scores.tolist(), numbers.tolist(), strict=True):
+    for place, (score, row) in enumerate(zip(measured.scores.tolist(), numbers.tolist(), strict=True)):
         details = {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
         if isnan(score):
             missing = next(name for name, number in details.items() if number is None)
-            error = str(Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
+            error = str(measured.rejections.get(place) or Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
             evaluations.append(Evaluation(None, None, valid=False, error=error, details=details))
         else:
             evaluations.append(Evaluation(score, energy(score), details=details))

@@ -144,7 +144,7 @@ def _build_evaluator(settings: ProgramSettings) -> Evaluator:
     limits = Limits(settings.timeout, settings.memory)
     builtin = BUILTINS.get(settings.evaluator)
     if builtin is None:
-        return UserEvaluator(_evaluator_path(settings), limits)
+        return UserEvaluator(_evaluator_path(settings), limits, settings.score_timeout)
     return builtin.build_evaluator(settings, limits)
 
 

@@ -48,6 +48,14 @@ class Evaluator(Protocol):
 
 
 @runtime_checkable
+class Stoppable(Protocol):
+    """An evaluator that scores results in a process of its own."""
+
+    def abandon(self) -> None:
+        """Stop the call of `Evaluator.score` that is running; it raises a `ServiceError`."""
+
+
+@runtime_checkable
 class Illustrated(Protocol):
     """An evaluator that can show the results of programs as files.
 

@@ -76,6 +76,15 @@ class ProgramSettings:
         above=0,
         below=1e6,
     )
+    score_timeout: float | None = documented(
+        "time that the function score of your own evaluator may take; then its process is killed, and the program "
+        "counts as failed; null: no limit",
+        default=600.0,
+        unit="s",
+        above=0,
+        most=1e6,
+        changes_log=False,
+    )
     memory: int = documented(
         "limit on a program's address space, libraries included",
         default=2048,

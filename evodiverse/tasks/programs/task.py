@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evodiverse.diversity.bags import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.programs.evaluator import Evaluator
+from evodiverse.tasks.programs.evaluator import Evaluator, Stoppable
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.tasks.programs.report import lay_out_best, lay_out_record
 from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
@@ -70,8 +70,10 @@ class ProgramTask:
         self._sandbox.prepare()
 
     def abandon(self) -> None:
-        """Stop all running programs, in all threads."""
+        """Stop all running programs, in all threads, and the scoring of their results."""
         self._sandbox.close()
+        if isinstance(self._evaluator, Stoppable):
+            self._evaluator.abandon()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Run programs and score their results.

@@ -9,13 +9,14 @@ import numbers
 import sys
 import traceback
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
+from evodiverse.kit.apart import Apart, TooLongError
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
@@ -37,7 +38,8 @@ class UserEvaluator:
 
     * ``ENTRY_POINT``: the name of the function that a program must define;
     * ``score(result)``: returns a finite number of at least 0, or a pair of that number and a dictionary with the
-      values of the columns in ``COLUMNS``; raises ``ValueError`` with the reason if the result is invalid.
+      values of the columns in ``COLUMNS``; raises ``ValueError`` or ``AssertionError`` with the reason if the result is
+      invalid.
 
     It may define
 
@@ -53,15 +55,17 @@ class UserEvaluator:
     Args:
         path: The path of the file, which is read once.
         limits: The limits of each run of a program.
+        score_timeout: The seconds that ``score`` may take, in a process of its own; None for no limit, in this process.
 
     Raises:
         InputError: The file cannot be used.
     """
 
-    def __init__(self, path: Path, limits: Limits) -> None:
+    def __init__(self, path: Path, limits: Limits, score_timeout: float | None = None) -> None:
         self._path = path
         self._content = _read(path)
         self._limits = limits
+        self._apart = None if score_timeout is None else Apart(score_timeout, partial(_import, path, self._content))
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
         self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
@@ -82,20 +86,36 @@ class UserEvaluator:
     def score(self, value: Any) -> Scored | Rejection:
         """Score a result with the function ``score`` of the user's file.
 
-        If ``score`` raises ``ValueError``, the result is rejected as invalid. If it raises an error typical of
-        malformed results, such as ``TypeError`` or ``KeyError``, the result is also rejected and a warning is logged.
+        If ``score`` raises ``ValueError`` or ``AssertionError``, the result is rejected as invalid. If it raises an
+        error typical of malformed results, such as ``TypeError`` or ``KeyError``, the result is also rejected and a
+        warning is logged. If it takes too long, its process is killed, and the result is rejected.
 
         Raises:
             ServiceError: ``score`` raised any other exception except `Interrupted`, which is passed on.
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
+        if self._apart is None:
+            scored, warning = self._score(value)
+        else:
+            try:
+                scored, warning = self._apart.call(self._score, value)
+            except TooLongError:
+                return Rejection(Reason.TIMED_OUT, f"no score after {self._apart.timeout:g} s")
+        if warning:
+            _LOG.warning("%s", warning)
+        return scored
+
+    def _score(self, value: Any) -> tuple[Scored | Rejection, str]:
+        """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
             answer = _load(self._path, self._content).score(value)
-        except ValueError as error:
-            return Rejection(Reason.INVALID, describe(error).removeprefix(type(error).__name__).removeprefix(": "))
+        except (ValueError, AssertionError) as error:
+            said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
+            return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
         except _MALFORMED_RESULT_ERRORS as error:
-            _LOG.warning("a result made the evaluator raise %s; the program counts as invalid", self._place(error))
-            return Rejection(Reason.INVALID, f"the evaluator raised {self._place(error)}")
+            fault = f"the evaluator raised {self._place(error)}"
+            warning = f"a result made {fault.replace('raised', 'raise', 1)}; the program counts as invalid"
+            return Rejection(Reason.INVALID, fault), warning
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
@@ -103,7 +123,12 @@ class UserEvaluator:
                 f"the evaluator raised {self._place(error)}; {_REMEDY}"
             ) from None  # the user's exception may not be picklable
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
-        return Scored(self._checked_score(score), self._checked_details(details))
+        return Scored(self._checked_score(score), self._checked_details(details)), ""
+
+    def abandon(self) -> None:
+        """Stop the call of ``score`` that is running; it raises a `ServiceError`."""
+        if self._apart is not None:
+            self._apart.close()
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:  # noqa: ARG002
         """Return no files: everything that a user's evaluator reports about a program is in its columns."""
@@ -206,6 +231,11 @@ def _load(path: Path, content: bytes) -> ModuleType:
     if violations:
         raise InputError(*violations)
     return module
+
+
+def _import(path: Path, content: bytes) -> None:
+    """Import a user's file, so that scoring need not; see `_load`."""
+    _load(path, content)
 
 
 def _find_driver(content: bytes) -> str | None:

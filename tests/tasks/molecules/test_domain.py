@@ -57,8 +57,20 @@ def too_high(smiles):
 def at_a_loss(smiles):
     return [float("nan")] * len(smiles)
 
+def light(smiles):
+    assert "CC" not in smiles, "heavy"
+    return [0.5] * len(smiles)
+
+def choosy(smiles):
+    while "CCCC" in smiles:
+        pass
+    assert "CCC" not in smiles, "three atoms"
+    assert "CC" not in smiles
+    return [0.5] * len(smiles)
+
 number = 3
 """
+CHOOSY_LINE = MODULE.split("\n").index('    assert "CC" not in smiles') + 1
 BROKEN = [
     pytest.param("def score(:", "SyntaxError: invalid syntax", id="syntax"),
     pytest.param("score = undefined", "NameError: name 'undefined' is not defined", id="unknown-name"),
@@ -111,8 +123,8 @@ def own_forest(tmp_path: Path) -> Path:
     return path
 
 
-def build(oracle: Oracle = JNK3, initial: Initial | None = None) -> MoleculeTask:
-    settings = MoleculeSettings(oracle=oracle, initial=initial or Initial())
+def build(oracle: Oracle = JNK3, initial: Initial | None = None, score_timeout: float | None = None) -> MoleculeTask:
+    settings = MoleculeSettings(oracle=oracle, initial=initial or Initial(), score_timeout=score_timeout)
     return domain.build_task(settings, artifact_path, ProcessSandbox)
 
 
@@ -311,6 +323,25 @@ def test_an_oracle_that_no_pickle_holds_works_in_worker_processes(
     with Workers(bench, 2) as workers:
         ((evaluation, _),) = workers.evaluate([Hypothesis("CCO", "CCO")])
     assert evaluation.score == score
+
+
+def test_a_function_that_never_returns_fails_the_molecule_and_another_process_scores_the_others(
+    tmp_path: Path, module: str
+) -> None:
+    task = build(Oracle(_target_=f"{module}.choosy"), score_timeout=1.5)
+    with Workers(Bench(task, GraphGA(0.0), Journal(tmp_path / "journal")), 1) as workers:
+        answers = workers.evaluate([Hypothesis(text, text) for text in ("CCCC", "CCC", "CC", "C")])
+    assert [(answer.score, answer.error) for answer, _ in answers] == [
+        (None, "timed_out: no score after 1.5 s"),
+        (None, "invalid: three atoms"),
+        (None, f'invalid: assert "CC" not in smiles ({module}.py, line {CHOOSY_LINE})'),
+        (0.5, ""),
+    ]
+
+
+def test_a_function_that_asserts_rejects_only_the_molecule_that_fails(module: str) -> None:
+    answers = build(Oracle(_target_=f"{module}.light")).evaluate([Hypothesis(text, text) for text in ("C", "CC", "N")])
+    assert [(answer.score, answer.error) for answer in answers] == [(0.5, ""), (None, "invalid: heavy"), (0.5, "")]
 
 
 def test_a_function_goes_before_the_published(module: str) -> None:

@@ -66,6 +66,24 @@ def test_a_value_error_is_the_reason_for_which_a_result_is_invalid(tmp_path: Pat
     assert evaluator.score(1) == Rejection(Reason.INVALID, "too heavy")
 
 
+def test_an_assertion_is_the_reason_for_which_a_result_is_invalid(tmp_path: Path) -> None:
+    code = "assert result < 5, 'too heavy'\n        assert result < 3\n        return result"
+    evaluator = load(tmp_path, EVALUATOR.replace("return result", code))
+    assert evaluator.score(5) == Rejection(Reason.INVALID, "too heavy")
+    unnamed = evaluator.score(3)
+    assert isinstance(unnamed, Rejection)
+    assert unnamed.detail == f"the evaluator raised AssertionError ({tmp_path}/evaluator.py, line 6)"
+    assert evaluator.score(2) == Scored(2.0, {})
+
+
+def test_a_score_that_never_comes_fails_the_program_and_another_process_scores_the_next(tmp_path: Path) -> None:
+    code = "while result == 7:\n            pass\n        return result['a'] if result == 3 else result"
+    path = write(tmp_path, "evaluator.py", EVALUATOR.replace("return result", code))
+    evaluator = UserEvaluator(path, LIMITS, 1.5)
+    assert evaluator.score(7) == Rejection(Reason.TIMED_OUT, "no score after 1.5 s")
+    assert evaluator.score(2) == Scored(2.0, {})
+
+
 @pytest.mark.parametrize("code", ["return 1 / result", "return result[3]", "return result.size", "return result + 'a'"])
 def test_a_result_that_makes_the_evaluator_stumble_is_invalid_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str

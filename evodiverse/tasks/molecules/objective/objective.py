@@ -8,11 +8,13 @@ from typing import Any, Final, Self
 import numpy as np
 
 from evodiverse.errors import ContractError
+from evodiverse.kit.apart import Apart
 from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.combination import COMBINATIONS, Values
 from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
+from evodiverse.vocabulary import Rejection
 
 RAW, VALUE = "_raw", "_value"
 """The suffixes of a component's columns: its raw value, and its score from 0 to 1."""
@@ -45,11 +47,13 @@ class Measured:
         scores: ``(n,)`` combined scores from 0 to 1; NaN for a molecule for which a component has no value.
         raw: ``(n, k)`` raw values of the components.
         values: ``(n, k)`` scores of the components from 0 to 1, after their transforms.
+        rejections: Why a component rejected molecules, by their places; see `ask`.
     """
 
     scores: Values
     raw: Values
     values: Values
+    rejections: Mapping[int, Rejection]
 
 
 @dataclass(frozen=True)
@@ -86,11 +90,12 @@ class Objective:
         """The names and types of the log columns, two for each component: raw value and score."""
         return {f"{part.name}{end}": float for part in self.parts for end in (RAW, VALUE)}
 
-    def measure(self, smiles: Sequence[str]) -> Measured:
+    def measure(self, smiles: Sequence[str], apart: Apart | None = None) -> Measured:
         """Measure and combine the components; the result for a molecule does not depend on its batch.
 
         Args:
             smiles: ``n`` canonical SMILES.
+            apart: The process in which users' functions are called; None for this process.
 
         Raises:
             ServiceError: A component raised an exception. EvoDiverse's own exceptions are passed on instead.
@@ -99,9 +104,11 @@ class Objective:
         """
         raw = np.empty((len(smiles), len(self.parts)))
         values = np.empty_like(raw)
+        rejections: dict[int, Rejection] = {}
         for column, (part, measure) in enumerate(zip(self.parts, self.measures, strict=True)):
             key = f"{PREFIX}components.{part.name}"
-            raw[:, column] = ask(measure, smiles, key)
+            raw[:, column], faults = ask(measure, smiles, key, apart)
+            rejections = {**faults, **rejections}
             if part.transform is not None:
                 with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                     values[:, column] = part.transform(raw[:, column])
@@ -116,7 +123,7 @@ class Objective:
         weights = np.array([part.component.weight for part in self.parts])
         # Rounding may lift a mean of ones above 1.
         scores = np.clip(COMBINATIONS[self.combine](values, weights), 0.0, 1.0)
-        return Measured(scores, raw, values)
+        return Measured(scores, raw, values, rejections)
 
     def describe(self) -> str:
         """Return a sentence that describes the score, for prompts."""

@@ -1,0 +1,163 @@
+"""Calling functions in a process of its own, which is killed and replaced when a call takes too long."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from typing import Any, ParamSpec, TypeVar
+from weakref import finalize
+
+from evodiverse.errors import ServiceError, describe
+
+DEATHS = 3
+"""How often the process may die during the same call, for instance because memory is short, before the call fails."""
+
+_CODE = "import sys; sys.path[:] = {path!r}; from evodiverse.kit.apart import serve; serve({descriptor})"
+Arguments = ParamSpec("Arguments")
+Returned = TypeVar("Returned")
+
+
+class TooLongError(Exception):
+    """A call took too long, and its process was killed."""
+
+
+class Apart:
+    """A process that calls functions for one thread at a time. It starts with the first call.
+
+    The process ends with this object or with the process that created it. A pickled copy has a process of its own.
+
+    Args:
+        timeout: The seconds that a call may take.
+        load: A function that each process calls first, and that may take any time.
+    """
+
+    def __init__(self, timeout: float, load: Callable[[], object]) -> None:
+        self.timeout = timeout
+        self._load = load
+        self._child: _Child | None = None
+        self._is_closed = False
+
+    def __reduce__(self) -> tuple[type["Apart"], tuple[float, Callable[[], object]]]:
+        """Return how a copy is created in another process."""
+        return Apart, (self.timeout, self._load)
+
+    def call(
+        self, function: Callable[Arguments, Returned], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Returned:
+        """Call a function in the process, and return what it returns or raise what it raises.
+
+        The function, its arguments and its answer are pickled.
+
+        Raises:
+            TooLongError: The call took too long.
+            ServiceError: The process died again and again during the call, or `close` was called.
+        """
+        for _ in range(DEATHS):
+            if self._is_closed:
+                raise ServiceError("the evaluation was stopped")
+            try:
+                if self._child is None:
+                    self._child = _Child()
+                    _take(self._child.call(self._load, (), {}, None))
+                outcome = self._child.call(function, args, kwargs, self.timeout)
+            except (EOFError, OSError):  # it died
+                self._end()
+                continue
+            except BaseException:
+                self._end()
+                raise
+            returned: Returned = _take(outcome)
+            return returned
+        raise ServiceError(
+            f"the process that scores candidates died {DEATHS} times on the same work (killed, or out of memory); run "
+            "the same command again to resume"
+        )
+
+    def prepare(self) -> None:
+        """Start the process."""
+        self.call(id, None)
+
+    def close(self) -> None:
+        """End the process. A call that another thread is waiting for raises a `ServiceError`, as do all later calls."""
+        self._is_closed = True
+        self._end()
+
+    def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+
+def _take(outcome: tuple[bool, Any]) -> Any:
+    """Return what a function returned, or raise what it raised."""
+    succeeded, answer = outcome
+    if not succeeded:
+        raise answer
+    return answer
+
+
+class _Child:
+    def __init__(self) -> None:
+        self._connection, theirs = Pipe()
+        with theirs:
+            code = _CODE.format(path=sys.path, descriptor=theirs.fileno())
+            # It gets a session of its own, so that whatever processes it starts are killed with it.
+            process = subprocess.Popen(
+                [sys.executable, "-c", code], stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], start_new_session=True
+            )
+        self._end = finalize(self, _end, process)
+
+    def call(
+        self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float | None
+    ) -> tuple[bool, Any]:
+        """Return whether the function returned, and what it returned or raised."""
+        self._connection.send((function, args, kwargs))
+        if not self._connection.poll(timeout):
+            raise TooLongError
+        outcome: tuple[bool, Any] = self._connection.recv()
+        return outcome
+
+    def end(self) -> None:
+        self._end()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def serve(descriptor: int) -> None:
+    """Call functions in this process until the other end of a connection is closed.
+
+    Args:
+        descriptor: The file descriptor of the connection.
+    """
+    lifeline = os.dup(0)
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
+    connection = Connection(descriptor)
+    with suppress(EOFError, OSError):
+        while True:
+            try:
+                function, args, kwargs = connection.recv()
+                answer = (True, function(*args, **kwargs))
+            except EOFError:
+                return
+            except BaseException as error:  # noqa: BLE001 (the caller raises it)
+                answer = (False, error)
+            try:
+                connection.send(answer)
+            except Exception as error:  # noqa: BLE001 (pickling may raise anything)
+                connection.send((False, ServiceError(describe(error))))
+
+
+def _end_with_parent(lifeline: int) -> None:
+    """Kill this process and those that it started when the parent is gone, even during a call that never returns."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
