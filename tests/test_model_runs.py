@@ -18,6 +18,7 @@ import pytest
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
 from evodiverse.llm.open import opened
+from evodiverse.runlog.runs import survey_runs
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
 from tests.starts import start
@@ -152,11 +153,13 @@ def test_a_repeated_run_does_not_pay_for_a_reply_twice(toy: ModelServer, whole: 
     assert all(call["cached"] for call in rows(run, "llm_calls"))
 
 
-def test_a_replay_needs_no_network_and_gives_the_recorded_log(whole: Path, tmp_path: Path) -> None:
+def test_a_replay_needs_no_network_and_gives_the_recorded_log_which_counts_once(whole: Path, tmp_path: Path) -> None:
     replay = ["llm=replay", "llm.model=toy/model:1", f"llm.cache={cache_of(whole)}"]
     run = run_toy(tmp_path, *replay, SHORT)
     assert log(run) == log(whole)
     assert run.parts[-3] == "replay"
+    survey = survey_runs(run, whole)
+    assert [[one.path for one in some] for some in (survey.complete, survey.replayed)] == [[whole], [run]]
 
 
 def test_a_replay_that_lacks_a_reply_names_the_request(whole: Path, tmp_path: Path) -> None:

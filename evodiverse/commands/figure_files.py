@@ -52,22 +52,18 @@ def write(
     """
     kinds = _choose(only)
     folder = _find_folder(runs, to)
-    surveys = [_survey(path) for path in runs]
-    named = {
-        run.path.resolve()
-        for path, survey in zip(runs, surveys, strict=True)
-        for run in survey.complete
-        if _is_run(path)
-    }
-    complete = [*{run.path.resolve(): run for survey in surveys for run in survey.complete}.values()]
-    known = [run for run in complete if run.overrides is not None]
+    if missing := [path for path in runs if not path.is_dir()]:
+        raise InputError(f"{missing[0]} is not a folder; name a run directory or a folder of runs")
+    survey = survey_runs(*runs)
+    named = {path.resolve() for path in runs if _is_run(path)}
+    known = [run for run in survey.complete if run.overrides is not None]
     measured = measure(known, own)
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
-    errors = [error for survey in surveys for error in survey.damaged] + [error for _, error in measured.damaged]
+    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
     context = Context(Measurer(cache_folder() / "analysis", find_encoders(), tuple(own)), reference)
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
     facts = [
-        f"{len(results)} complete runs; left out: {_count_left_out(surveys, len(complete) - len(known), len(errors))}.",
+        f"{len(results)} complete runs; left out: {_count_left_out(survey, len(errors))}.",
         (
             "Figures show runs in which no setting of the search but the budget is changed, and runs that were named "
             "directly; figures of sweeps show all runs."
@@ -85,12 +81,13 @@ def write(
     return 2 if errors else 0
 
 
-def _count_left_out(surveys: Sequence[Survey], n_old: int, n_damaged: int) -> str:
+def _count_left_out(survey: Survey, n_damaged: int) -> str:
     counts = {
-        "unfinished": sum(len(survey.unfinished) for survey in surveys),
-        "repeated later": sum(len(survey.repeated) for survey in surveys),
+        "unfinished": len(survey.unfinished),
+        "repeated later": len(survey.repeated),
+        "replayed": len(survey.replayed),
         "damaged": n_damaged,
-        OLD: n_old,
+        OLD: sum(run.overrides is None for run in survey.complete),
     }
     return ", ".join(f"{n} {why}" for why, n in counts.items() if n) or "none"
 
@@ -101,12 +98,6 @@ def _choose(only: Sequence[str]) -> list[FigureKind]:
     if unknown:
         raise InputError(f"--only {unknown[0]} is unknown; expected one of {', '.join(names)}")
     return [kind for kind in FIGURES if not only or kind.name in only]
-
-
-def _survey(path: Path) -> Survey:
-    if not path.is_dir():
-        raise InputError(f"{path} is not a folder; name a run directory or a folder of runs")
-    return survey_runs(path)
 
 
 def _is_run(path: Path) -> bool:

@@ -63,6 +63,7 @@ def write(
     left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
     left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
     left_out += [(run, "repeated later") for run in survey.repeated]
+    left_out += [(run, "replayed") for run in survey.replayed]
     left_out += [(run, "damaged") for run, _ in measured.damaged]
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
     if by is None:

@@ -14,12 +14,13 @@ from scipy.stats import t
 
 from evodiverse.analysis.comparison import compare
 from evodiverse.kit.markup import Content, Markup, tag
+from evodiverse.kit.text import count_of
 from evodiverse.report.charts import Line, Point, draw_chart
 from evodiverse.report.history import History
 from evodiverse.report.one_run import status_of
 from evodiverse.report.page import Section, build_page, table
 from evodiverse.runlog.record import REPORT
-from evodiverse.runlog.runs import Run
+from evodiverse.runlog.runs import Run, find_distinct
 
 N_AT: Final = 120
 """The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
@@ -130,7 +131,9 @@ def _link(run: Run, folder: Path) -> str:
     return quote(Path(os.path.relpath(run.path, folder), REPORT).as_posix())
 
 
-def _draw_subject(curves: Sequence[Curve]) -> list[Content]:
+def _draw_subject(given: Sequence[Curve]) -> list[Content]:
+    distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
+    curves = [curve for curve in given if curve.run.path in distinct]
     groups: dict[str, list[Curve]] = defaultdict(list)
     for curve, name in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
         groups[name].append(curve)
@@ -142,8 +145,11 @@ def _draw_subject(curves: Sequence[Curve]) -> list[Content]:
     chart = draw_chart("Best score so far", "oracle calls", "score", lines, stepped=False)
     finals = [_tell_final(name, some) for name, some in sorted(groups.items())]
     names = ["runs", "n", "mean best score", "95% from", "to"]
+    note += " Here, each line is one run." if is_single else ""
+    if n_left_out := len(given) - len(curves):
+        note += f" Left out: {count_of(n_left_out, 'run')} that repeats or replays another run."
     return [
-        tag("p", note + (" Here, each line is one run." if is_single else ""), class_="note"),
+        tag("p", note, class_="note"),
         tag("div", chart, class_="charts"),
         table(names, finals, "best scores by kind of run"),
     ]

@@ -2,11 +2,12 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -196,39 +197,91 @@ class Survey:
     """All runs below a folder, in the order of their paths.
 
     Attributes:
-        complete: The complete runs. Of several with the same settings, seed and data, only the one started last.
+        complete: The complete runs, without those in ``repeated`` and ``replayed``.
         unfinished: The runs that are running, were interrupted, failed, or wait for scores.
-        repeated: The complete runs that ``complete`` leaves out, since a later one has the same settings, seed and
-            data. The settings in `CAPS` are compared only for a run that one of these settings ended.
+        repeated: See `Distinct`.
+        replayed: See `Distinct`.
         damaged: One error for each ``run.json`` that is damaged or not the record of a run.
     """
 
     complete: tuple[Run, ...]
     unfinished: tuple[Run, ...]
     repeated: tuple[Run, ...]
+    replayed: tuple[Run, ...]
     damaged: tuple[InputError, ...]
 
 
-def survey_runs(outputs: Path) -> Survey:
-    """Return all runs below a folder, grouped by their state."""
-    complete: dict[str, Run] = {}
-    unfinished, repeated, damaged = [], [], []
-    for path in find_records(outputs):
+def survey_runs(*folders: Path) -> Survey:
+    """Return all runs below some folders, each once, grouped by their state."""
+    paths = {path.resolve(): path for folder in folders for path in find_records(folder)}
+    complete: list[Run] = []
+    unfinished: list[Run] = []
+    damaged: list[InputError] = []
+    for path in sorted(paths.values()):
         try:
             run = Run(path.parent, read_record(path))
         except InputError as error:
             damaged.append(error)
             continue
-        if run.record["status"] != "complete":
-            unfinished.append(run)
-            continue
-        settings = run.without_idle_caps(run.settings)
-        identity = json.dumps([settings, run.record.get("sources")], sort_keys=True)
-        other = complete.get(identity, run)
-        earlier, complete[identity] = (run, other) if run.started <= other.started else (other, run)
-        repeated += [] if other is run else [earlier]
-    runs = tuple(sorted(complete.values(), key=lambda run: run.path))
-    return Survey(runs, tuple(unfinished), tuple(repeated), tuple(damaged))
+        (complete if run.record["status"] == "complete" else unfinished).append(run)
+    distinct = find_distinct(complete)
+    return Survey(distinct.runs, tuple(unfinished), distinct.repeated, distinct.replayed, tuple(damaged))
+
+
+class Distinct(NamedTuple):
+    """Runs of which each is an observation of its own, so that means and deviations over them can be taken.
+
+    Attributes:
+        runs: The runs, in the order of their paths.
+        repeated: The runs that are left out since a later one has the same settings, seed and data. The settings in
+            `CAPS` are compared only for a run that one of these settings ended.
+        replayed: The runs that are left out since they got the same replies of a language model as another run, from
+            the reply cache, and so have the same log. The settings of the model may differ, such as ``llm.client``.
+    """
+
+    runs: tuple[Run, ...]
+    repeated: tuple[Run, ...]
+    replayed: tuple[Run, ...]
+
+
+def find_distinct(runs: Iterable[Run]) -> Distinct:
+    """Separate the runs that are observations of their own from those that only repeat one of them."""
+    latest: dict[str, Run] = {}
+    alike: dict[str, list[Run]] = defaultdict(list)
+    repeated: list[Run] = []
+    replayed: list[Run] = []
+    for run in sorted(runs, key=lambda run: run.started, reverse=True):
+        identity = json.dumps([run.without_idle_caps(run.settings), run.record.get("sources")], sort_keys=True)
+        if latest.setdefault(identity, run) is not run:
+            repeated.append(run)
+    for run in latest.values():
+        if run.llm != "off":
+            alike[_identify_but_model(run)].append(run)
+    for some in alike.values():
+        courses: list[Any] = []
+        for run in sorted(some, key=lambda run: (run.settings.get("llm.client") == "replay", run.started)):
+            course = _read_course(run) if len(some) > 1 else None
+            if course is not None and course in courses:
+                replayed.append(run)
+            courses.append(course)
+    kept = [run for run in latest.values() if run not in replayed]
+    ordered = (tuple(sorted(some, key=lambda run: run.path)) for some in (kept, repeated, replayed))
+    return Distinct(*ordered)
+
+
+def _identify_but_model(run: Run) -> str:
+    """Return a text that runs have in common if they differ only in their settings of the model."""
+    settings = {k: value for k, value in run.without_idle_caps(run.settings).items() if not k.startswith("llm.")}
+    sources = {role: sha256 for role, sha256 in run.record.get("sources", {}).items() if role != "model"}
+    return json.dumps([settings, sources, run.record.get("totals")], sort_keys=True)
+
+
+def _read_course(run: Run) -> Mapping[str, list[Any]] | None:
+    """Return the columns that differ between runs with other replies, or None if the log cannot be read."""
+    try:
+        return run.columns("evaluations", ["iteration", "outcome", "key"])
+    except InputError:  # reported by those who read the whole log
+        return None
 
 
 def write_setting(value: Any) -> str:

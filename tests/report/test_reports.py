@@ -4,6 +4,7 @@ import html
 import os
 import random
 import re
+import shutil
 from math import sqrt
 from pathlib import Path
 
@@ -123,14 +124,16 @@ def test_a_folder_gets_a_list_of_all_its_runs_and_a_report_is_written_once(tmp_p
     assert write_reports([tmp_path])[0] == [tmp_path / "a" / "report.html", tmp_path / "index.html"]
 
 
-def test_runs_that_are_given_by_name_are_compared(tmp_path: Path) -> None:
+def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(tmp_path: Path) -> None:
     paths = [run_toy(tmp_path, "budget.oracle_calls=40", "task.length=8", f"seed={seed}") for seed in (1, 2)]
+    paths.append(shutil.copytree(paths[0], tmp_path / "copy"))
     pages, errors = write_reports(paths)
     assert errors == []
-    assert [page.name for page in pages] == ["report.html", "report.html", "comparison.html"]
+    assert [page.name for page in pages] == [*["report.html"] * 3, "comparison.html"]
     page = pages[-1].read_text()
     best = [trace(read_history(run_of(path))).best for path in paths]
     assert "(n = 2)" in page
+    assert "Left out: 1 run that repeats or replays another run." in page
     assert all(f'data-value="{score!r}"' in page for score in best)
 
 

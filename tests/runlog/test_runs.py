@@ -113,6 +113,50 @@ def test_of_runs_that_are_the_same_the_latest_counts(tmp_path: Path) -> None:
     assert [run.path.name for run in survey.repeated] == ["a", "d"]
 
 
+REPLIES = {"llm__name": "mine", "llm__client": "litellm", "llm__model": "m"}
+
+
+@pytest.mark.parametrize(
+    ("key", "changes", "complete", "replayed"),
+    [
+        ("CC", {"llm__client": "replay"}, ["b"], ["a"]),  # started later, and listed first
+        ("CC", {"llm__name": "replay", "llm__client": "replay", "llm__model": "local/m"}, ["b"], ["a"]),
+        ("CC", {"llm__name": "other"}, ["b"], ["a"]),  # its replies came from the cache
+        ("CCC", {"llm__client": "replay"}, ["a", "b"], []),
+        ("CC", {"llm__client": "replay", "seed": 1}, ["a", "b"], []),
+        ("CC", {"llm__client": "replay", "method__name": "ea"}, ["a", "b"], []),
+        (None, {"llm__client": "replay"}, ["a", "b"], []),  # its log cannot be read
+    ],
+)
+def test_a_replayed_run_is_no_further_observation(
+    tmp_path: Path, key: str | None, changes: dict[str, Any], complete: list[str], replayed: list[str]
+) -> None:
+    for name, keys, settings in (("b", "CC", REPLIES), ("a", key, REPLIES | changes)):
+        (tmp_path / name).mkdir()
+        record = make_record(**settings) | {"started": "2026-01-02" if name == "a" else "2026-01-01"}
+        (tmp_path / name / "run.json").write_text(json.dumps(record))
+        if keys is not None:
+            write_parts(tmp_path / name, "evaluations", [[initial_row(1, keys, 0.5)]])
+    survey = survey_runs(tmp_path)
+    assert [run.path.name for run in survey.complete] == complete
+    assert [run.path.name for run in survey.replayed] == replayed
+
+
+def test_a_replayed_run_counts_where_the_other_is_not(tmp_path: Path) -> None:
+    write_record(tmp_path / "a", **REPLIES | {"llm__client": "replay"})
+    write_record(tmp_path / "b", status="failed", **REPLIES)
+    assert [run.path.name for run in survey_runs(tmp_path).complete] == ["a"]
+
+
+def test_runs_in_several_folders_are_surveyed_together(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_record(tmp_path / name / "seed0")
+    write_record(tmp_path / "one" / "seed1", seed=1)
+    survey = survey_runs(tmp_path / "one", tmp_path / "two", tmp_path / "one" / "seed1")
+    assert [run.path.name for run in survey.complete] == ["seed0", "seed1"]
+    assert [run.path for run in survey.repeated] == [tmp_path / "two" / "seed0"]
+
+
 def test_a_cap_makes_another_run_only_where_it_ended_one(tmp_path: Path) -> None:
     for name, usd, stopped_by in (("a", None, "budget"), ("b", 5, "budget"), ("c", 3, "usd")):
         (tmp_path / name).mkdir()

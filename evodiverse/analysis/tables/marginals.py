@@ -1,5 +1,6 @@
 """Tables of mean or median metrics, grouped by the values of one or two settings, regardless of all other settings."""
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ _MEANS: Final = "Mean ± sample standard deviation over seeds"
 _MEDIANS: Final = "Median"
 _NOTE: Final = (
     "{}, of all runs with these values regardless of their other settings; for a balanced sweep, this is the marginal. "
-    "The number of runs is in parentheses."
+    "The number of runs is in parentheses. Of the runs of a cell that differ only in their budget, the longest counts."
 )
 
 
@@ -65,6 +66,18 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str]) -> list[Tabl
     return [table for (kind, task), some in sorted(groups.items()) for table in _tables(kind, task, some, keys)]
 
 
+def _longest(results: Sequence[Result]) -> list[Result]:
+    """Return the results without those of runs that differ from a longer one only by their budget of oracle calls.
+
+    The log of such a run is the beginning of the longer one, so it is no further observation.
+    """
+    longest: dict[str, Result] = {}
+    for result in sorted(results, key=lambda result: int(result.run.settings[BUDGET])):
+        others = {key: value for key, value in result.run.settings.items() if key != BUDGET}
+        longest[json.dumps([others, result.run.record.get("sources")], sort_keys=True)] = result
+    return [result for result in results if any(result is one for one in longest.values())]
+
+
 def _with_best(result: Result) -> Result:
     """Return a run with its best score as an additional metric, since runs of every domain have a best score."""
     best = result.run.record.get("totals", {}).get(_BEST.metric)
@@ -73,7 +86,7 @@ def _with_best(result: Result) -> Result:
 
 def _tables(kind: str, task: str, results: Sequence[Result], keys: Sequence[str]) -> Iterator[Table]:
     columns = _METRICS.get(kind, (_BEST,))
-    budgets = () if BUDGET in keys else note_budgets(results)
+    budgets = () if BUDGET in keys else note_budgets(_longest(results))
     warnings = (*note_ends(results), *budgets, *note_sources(results))
     if len(keys) == 1:
         lines = _lines(results, keys[0], lambda some: _by_metric(some, columns))
@@ -111,12 +124,12 @@ def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:
 
 
 def _by_metric(results: Sequence[Result], columns: Sequence[Column]) -> list[Cell]:
-    return [make_cell(column, results) for column in columns]
+    return [make_cell(column, _longest(results)) for column in columns]
 
 
 def _by_value(results: Sequence[Result], column: Column, key: str, values: Sequence[str]) -> list[Cell]:
     groups = [[result for result in results if _value(result, key) == value] for value in values]
-    return [make_cell(column, some) for some in [*groups, results]]
+    return [make_cell(column, _longest(some)) for some in [*groups, results]]
 
 
 def _find_values(results: Sequence[Result], key: str) -> list[str]:

@@ -125,6 +125,9 @@ def note_sources(used: Sequence[Result]) -> Iterator[str]:
     versions = sorted({version for result in used for version in result.run.versions})
     if len(versions) > 1:
         yield f"Careful: these runs used different versions of EvoDiverse ({', '.join(versions)})."
+    codes = {session.get("code") for result in used for session in result.run.record.get("versions", [])}
+    if len(versions) == 1 and len(codes) > 1:
+        yield f"Careful: these runs used EvoDiverse {versions[0]} with different code (code in their run.json)."
 
 
 def _warn_of_settings(keys: Collection[str]) -> Iterator[str]:

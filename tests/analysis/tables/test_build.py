@@ -314,6 +314,13 @@ def test_runs_of_different_versions_are_noted() -> None:
     assert fill(layout(JNK3), *runs).notes == ("Careful: these runs used different versions of EvoDiverse (1, 2).",)
 
 
+def test_runs_of_different_code_of_the_same_version_are_noted() -> None:
+    versions = ({"evodiverse": "1", "code": "a"}, {"evodiverse": "1", "code": "b"})
+    runs = [result({}, seed=seed, more={"versions": [session]}) for seed, session in enumerate(versions)]
+    (note,) = fill(layout(JNK3), *runs).notes
+    assert note == "Careful: these runs used EvoDiverse 1 with different code (code in their run.json)."
+
+
 # Equations
 
 

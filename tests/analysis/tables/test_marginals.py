@@ -88,6 +88,14 @@ def test_a_note_warns_of_budgets_that_differ_unless_the_table_shows_them(key: st
     assert [*table.notes[1:]] == expected
 
 
+@pytest.mark.parametrize(("key", "counts"), [("method", [1, 1]), ("budget.oracle_calls", [1, 1, 1])])
+def test_a_run_that_a_longer_one_continues_is_no_further_observation(key: str, counts: list[int]) -> None:
+    runs = [result({"diverse_auc": calls / 1000}, "mine", budget__oracle_calls=calls) for calls in (100, 300)]
+    (table,) = marginal_tables(runs, [key])
+    assert [line.cells[0].n_runs for line in table.lines] == counts
+    assert table.lines[-1].cells[0].mean == 0.3
+
+
 def test_a_note_counts_the_runs_that_ended_early() -> None:
     runs = [
         result({"top10": 0.5}, "mine", seed=seed, more={"stopped_by": why})
