@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from evodiverse.kit.pictures import GRAY, GRID, GROUND, INK, SUPERSAMPLING, Color, load_font, new_canvas, to_png
+from evodiverse.tasks.equations.data import find_wild
 
 FloatArray = NDArray[np.float64]
 Limits = tuple[float, float]  # the lowest and the highest value on both axes
@@ -58,10 +59,11 @@ class Panel(NamedTuple):
 def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
 
-    Perfect predictions lie on the diagonal. A prediction beyond the limits of the axes is drawn at the border in
-    another color. A prediction that is not finite is not drawn. If there are more than `MAX_POINTS` rows, only
-    `MAX_POINTS` of them are drawn, evenly spaced. The square states how many of all predictions are beyond the limits
-    or not finite. The font covers little more than ASCII; any other character shows as a box.
+    Perfect predictions lie on the diagonal. Wild measurements (`find_wild`) do not widen the axes. A point beyond the
+    limits of the axes is drawn at the border in another color. A prediction that is not finite is not drawn. If there
+    are more than `MAX_POINTS` rows, only `MAX_POINTS` of them are drawn, evenly spaced. The square states how many of
+    all points are beyond the limits or not finite. The font covers little more than ASCII; any other character shows as
+    a box.
 
     Args:
         panels: One to three panels, from left to right.
@@ -92,7 +94,8 @@ def to_pixel(limits: Limits, target: float, predicted: float) -> tuple[float, fl
 
 
 def find_limits(target: FloatArray) -> Limits:
-    """Return the limits shared by both axes, a little beyond the range of the target ``(n,)``."""
+    """Return the limits shared by both axes, a little beyond the range of the target ``(n,)`` without wild values."""
+    target = target[~find_wild(target)]
     low, high = float(target.min()), float(target.max())
     magnitude = max(abs(low), abs(high))
     spread = high - low
@@ -158,7 +161,9 @@ def _count_fitting(text: str, size: int, width: int, ending: str) -> int:
 def _draw_panel(panel: Panel) -> Image.Image:
     limits = find_limits(panel.target)
     ticks = find_ticks(limits)
-    outside = ~((panel.predicted >= limits[0]) & (panel.predicted <= limits[1]))
+    low, high = limits
+    inside = [(low <= values) & (values <= high) for values in (panel.target, panel.predicted)]
+    outside = ~np.logical_and(*inside)
     image = _draw_square(panel, limits, ticks, outside)
     draw = ImageDraw.Draw(image)
     for text, size, middle, color in [(panel.name, _NAME_SIZE, 24, INK), (panel.caption, _TEXT_SIZE, 50, GRAY)]:

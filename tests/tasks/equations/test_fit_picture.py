@@ -91,6 +91,14 @@ def test_a_prediction_outside_is_drawn_at_the_border_in_another_color(far: float
     assert n_pixels(picture(PERFECT), OUTSIDE) == 0
 
 
+def test_a_wild_measurement_is_drawn_at_the_border_and_widens_nothing() -> None:
+    target = np.append(np.linspace(0, 1, 30), 1e6)
+    panel = Panel("training", target, np.minimum(target, 0.5), "")
+    assert find_limits(target) == pytest.approx((-0.05, 1.05))
+    assert color(picture(panel), panel, 30) == OUTSIDE
+    assert color(picture(panel), panel, 29) == POINT
+
+
 @pytest.mark.parametrize("missing", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_is_not_drawn(missing: float) -> None:
     image = picture(predicting(-1, 0.3, missing, 4))
