@@ -67,10 +67,10 @@ class ServiceError(EvoDiverseError):
 
 
 class ModelUnavailableError(ServiceError):
-    """A language model does not answer. The same command resumes the run once the model is available again.
+    """A language model does not answer, or not usably. The same command resumes the run once the model is available.
 
     Args:
-        message: The last error that the provider reported.
+        message: The last error that the provider reported, or what is wrong with the answers.
         status: The HTTP status if the provider refused the request, otherwise None.
     """
 

@@ -369,7 +369,8 @@ class Reply:
         text: The text of the answer; empty if there is none.
         finish: STOP for a complete answer, LENGTH for a truncated one, ERROR if there is none or it was withheld (by a
             content filter, for example).
-        error: Why there is no answer or it was withheld; otherwise empty.
+        error: Why there is no answer or it was withheld, or what came instead of a text, such as ``only reasoning``;
+            otherwise empty.
         prompt_tokens: The tokens of the prompt as the provider counted them; None if it did not.
         completion_tokens: The tokens of the answer as the provider counted them; None if it did not.
         cost_usd: The cost in USD; None if the price is unknown.

@@ -298,6 +298,24 @@ def test_a_failed_reply_uses_up_the_attempt_and_the_run_continues(
     assert {row["outcome"] for row in rows(run, "llm_calls")} == {outcome}
 
 
+def test_a_run_that_ended_without_a_usable_reply_goes_on_when_resumed_and_has_the_log_of_one_that_never_ends(
+    toy: ModelServer, tmp_path: Path
+) -> None:
+    toy.script = lambda body, number: Answer("no idea")
+    arguments = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=20"]
+    watched = [*arguments, "llm.give_up_after=45", "evaluator.workers=2"]
+    with pytest.raises(ModelUnavailableError, match="none of the first 45 requests to toy/model:1") as ended:
+        run_toy(tmp_path / "watched", *watched)
+    assert ended.value.exit_code == 1
+    assert len(toy.requests) == 45 + N_PROBES
+    toy.script = answer_bits
+    run = run_toy(tmp_path / "watched", *watched)
+    assert record(run)["status"] == "complete"
+    n_sent = len(toy.requests)
+    assert log(run) == log(run_toy(tmp_path / "unwatched", *arguments, "llm.give_up_after=null"))
+    assert len(toy.requests) == n_sent
+
+
 def test_each_pool_may_have_its_own_decoding_and_model(toy: ModelServer, tmp_path: Path) -> None:
     own = ["llm.pools.hot.model=other", "llm.pools.hot.seed=7", "llm.pools.cold.top_p=null"]
     run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), *own, "budget.oracle_calls=30", "search.attempts=1")

@@ -9,3 +9,8 @@ def printable(text: str) -> str:
 def count_of(n: int, what: str) -> str:
     """Return a number with a noun, in the singular or plural."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """Return the start of a text, at most ``most`` characters, as one line."""
+    return " ".join(text.split())[:most]

@@ -140,7 +140,11 @@ class LiteLlmClient:
         return Reply(
             text=text,
             finish=finish,
-            error="content filter" if finish is Finish.ERROR else "",
+            error="content filter"
+            if finish is Finish.ERROR
+            else ""
+            if text.strip()
+            else _describe_rest(choice.message),
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             cost_usd=self._cost(model, prompt_tokens, completion_tokens, usage),
@@ -165,6 +169,15 @@ class LiteLlmClient:
         )
         cost = float(sum(costs))
         return cost if 0 <= cost < math.inf else None
+
+
+def _describe_rest(message: Any) -> str:
+    """Return what a message without text has instead; empty if it has nothing."""
+    if message.tool_calls or message.function_call:
+        return "only a tool call"
+    if (getattr(message, "provider_specific_fields", None) or {}).get("refusal"):
+        return "a refusal"
+    return "only reasoning" if getattr(message, "reasoning_content", None) else ""
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:

@@ -246,7 +246,10 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             ),
             "prompt": _text("the messages of the request"),
             "reply": _text("the text of the reply", null="the reply was empty"),
-            "error": _text("why there is no reply or it was withheld", null="there is a reply that was not withheld"),
+            "error": _text(
+                "why there is no reply or it was withheld, or what came instead of a text, such as `only reasoning`",
+                null="there is a text that was not withheld, or the reply was empty",
+            ),
         },
     ),
 }

@@ -1,6 +1,6 @@
 """The ledger: every request to a language model, what it cost, and the caps that stop a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
@@ -62,6 +62,12 @@ class Ledger:
         self._tokens = 0
         self._usd = 0.0
         self._rows: list[Row] = []
+        self._is_fruitful = False
+
+    @property
+    def n_fruitless(self) -> int | None:
+        """The number of requests so far if none of them had a usable reply, otherwise None."""
+        return None if self._is_fruitful else self.total.calls
 
     @property
     def pools(self) -> tuple[Usage, ...]:
@@ -106,6 +112,7 @@ class Ledger:
         else:
             self._tokens += reply.prompt_tokens + reply.completion_tokens
         self._usd += (bound.usd or 0.0) if reply.cost_usd is None else reply.cost_usd
+        self._is_fruitful |= outcome is CallOutcome.PARSED
         number = self.total.calls
         self._rows.append(
             {
@@ -143,8 +150,14 @@ class Ledger:
             "counted_usd": self._usd,
         }
 
-    def resume(self, saved: Mapping[str, Any]) -> None:
-        """Continue from the totals in ``saved``, which the method `saved` returned in an earlier process."""
+    def resume(self, saved: Mapping[str, Any], outcomes: Iterable[str] = ()) -> None:
+        """Continue from the totals in ``saved``, which the method `saved` returned in an earlier process.
+
+        Args:
+            saved: The totals.
+            outcomes: The outcomes of the requests so far; those after the first usable reply are not read.
+        """
+        self._is_fruitful = CallOutcome.PARSED in outcomes
         self._pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
 

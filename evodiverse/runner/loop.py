@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from evodiverse.errors import InputError
+from evodiverse.kit.text import one_line
 from evodiverse.ports import (
     Choosing,
     Comparable,
@@ -54,8 +55,6 @@ _LOG = logging.getLogger("evodiverse.runner")
 # The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
-# The number of characters of a candidate's error that a message shows.
-MAX_REASON = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +316,7 @@ class Loop:
         ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
         counts = Counter(end.split(":")[0] for end in ends)
         counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
-        (often, n_often), *_ = Counter(_one_line(end) for end in ends).most_common(1)
+        (often, n_often), *_ = Counter(one_line(end) for end in ends).most_common(1)
         raise InputError(
             f"no offspring of the initial candidates could be evaluated ({counted}; most often, in {n_often} of "
             f"{len(ends)} attempts: {often}); start from other candidates, or use another operator or model"
@@ -345,7 +344,8 @@ class Loop:
                 f"{n_calls}); use overwrite=true to start over"
             )
         self.clock.resume(saved["seconds"])
-        self._setup.ledger.resume(saved["ledger"])
+        outcomes = (row["outcome"] for rows in store.batches("llm_calls", ["outcome"]) for row in rows)
+        self._setup.ledger.resume(saved["ledger"], outcomes)
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
         if self._surrogate is not None and saved["n_fitted"]:
             self._surrogate.fit(saved["n_fitted"])
@@ -397,11 +397,7 @@ class Loop:
         self._setup.store.write()
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
         errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
-        return [_one_line(error) for error in errors]
-
-
-def _one_line(reason: str) -> str:
-    return " ".join(reason.split())[:MAX_REASON]
+        return [one_line(error) for error in errors]
 
 
 def _similarities(task: Task) -> Similarities | None:

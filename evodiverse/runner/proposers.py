@@ -5,16 +5,21 @@ then one for each slot that is still empty, and so on. An iteration with screeni
 which proposals are evaluated, has one round with several requests per slot.
 """
 
+import logging
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from evodiverse.errors import ContractError
+from evodiverse.errors import ContractError, ModelUnavailableError
+from evodiverse.kit.text import count_of, one_line
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.vocabulary import (
+    CostBound,
     Finish,
     Hypothesis,
     Proposal,
@@ -27,7 +32,16 @@ from evodiverse.vocabulary import (
 )
 
 MODEL_OPERATOR = "llm"
+_LOG = logging.getLogger("evodiverse.runner")
 _MAX_SEED = 2**31
+# The number of characters of a reply that a message shows.
+_MAX_EXAMPLE = 80
+_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.IGNORECASE | re.DOTALL)
+_ENDED_THOUGHT = re.compile(r"\A.*</think>", re.IGNORECASE | re.DOTALL)  # some models leave out the beginning
+_REFUSAL = re.compile(
+    r"\W*(?:(?:I['’]m |I am )?(?:so )?(?:sorry|unable|not able)|I (?:cannot|can['’]t|won['’]t)|as an AI)\b",
+    re.IGNORECASE,
+)
 
 
 class Proposer(Protocol):
@@ -80,6 +94,79 @@ class OperatorProposer:
         return [(replace(proposal, operator=f"fallback_{proposal.operator}"), parsed) for proposal, parsed in answers]
 
 
+class Watch:
+    """Watches for a model that never gives a usable reply: warns about it, and then ends the run.
+
+    It counts the requests before the first usable reply in the order of the log, so that neither the order in which
+    replies arrive nor a resume makes a difference. The run ends at each multiple of ``give_up_after`` of them, unless
+    all replies since the last multiple came from the cache. So a run that is resumed after its end goes on from there.
+
+    Args:
+        ledger: The ledger of the run, which counts the requests.
+        models: The names of the models.
+        warn_after: The number of requests after which a warning is printed, if they were made in more than one round;
+            None for no warning.
+        give_up_after: The number of requests after which the run ends; None if it never does.
+    """
+
+    def __init__(
+        self, ledger: Ledger, models: Sequence[str], warn_after: int | None, give_up_after: int | None
+    ) -> None:
+        self._ledger = ledger
+        self._models = ", ".join(dict.fromkeys(models))
+        self._warn_after = warn_after
+        self._give_up_after = give_up_after
+        self._reasons: dict[Reason, Counter[str]] = defaultdict(Counter)
+        self._examples: dict[str, str] = {}
+        self._was_asked = False
+
+    def count_left(self) -> int | None:
+        """Return how many more requests may be sent before `check` must be called; None for any number."""
+        n = self._ledger.n_fruitless
+        return None if n is None or self._give_up_after is None else self._give_up_after - n % self._give_up_after
+
+    def note(self, reply: Reply, parsed: Hypothesis | Rejection) -> None:
+        """Note a reply, and what was read from it."""
+        self._was_asked |= not reply.cached
+        if isinstance(parsed, Rejection):
+            why = one_line(str(parsed))
+            self._reasons[parsed.reason][why] += 1
+            self._examples[why] = one_line(reply.text, _MAX_EXAMPLE)
+
+    def check(self, n_before: int | None) -> None:
+        """Warn about a model that has not given a usable reply yet, or end the run.
+
+        Args:
+            n_before: The value of `Ledger.n_fruitless` before the round.
+
+        Raises:
+            ModelUnavailableError: The run ends.
+        """
+        n, left = self._ledger.n_fruitless, self.count_left()
+        if n is None:
+            return
+        if left == self._give_up_after and self._was_asked:
+            raise ModelUnavailableError(
+                f"{self._describe(n)}; correct the model's server and resume, use another model, or set "
+                "llm.give_up_after=null"
+            )
+        if self._warn_after is not None and n_before and n >= self._warn_after:
+            self._warn_after = None
+            ends = "" if left is None else f"; after {left:,} more such requests, the run ends"
+            _LOG.warning("%s%s", self._describe(n), ends)
+
+    def _describe(self, n: int) -> str:
+        """Return a text about the first ``n`` requests, with the most frequent reason."""
+        commonest = max(self._reasons.values(), key=Counter.total)
+        (why, _), *_ = commonest.most_common(1)
+        n_noted = sum(map(Counter.total, self._reasons.values()))
+        example = f', such as "{self._examples[why]}"' if self._examples[why] else ""
+        return (
+            f"none of the first {count_of(n, 'request')} to {self._models} brought a usable reply (most often, "
+            f"{commonest.total():,} of {n_noted:,} times: {why}{example})"
+        )
+
+
 class ModelProposer:
     """A proposer that asks a language model for the offspring of all pools at once, and records requests in the ledger.
 
@@ -89,16 +176,27 @@ class ModelProposer:
         prompts: The prompts of the domain.
         task: The task, which parses the proposals.
         ledger: The ledger of the run.
+        warn_after: See `Watch`.
+        give_up_after: See `Watch`.
     """
 
     def __init__(
-        self, model: LanguageModel, samplers: Sequence[Sampler], prompts: Prompts, task: Task, ledger: Ledger
+        self,
+        model: LanguageModel,
+        samplers: Sequence[Sampler],
+        prompts: Prompts,
+        task: Task,
+        ledger: Ledger,
+        *,
+        warn_after: int | None = None,
+        give_up_after: int | None = None,
     ) -> None:
         self._model = model
         self._samplers = samplers
         self._prompts = prompts
         self._task = task
         self._ledger = ledger
+        self._watch = Watch(ledger, [sampler.model for sampler in samplers], warn_after, give_up_after)
 
     def propose(
         self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
@@ -113,15 +211,29 @@ class ModelProposer:
         cap = self._ledger.find_cap(bounds, seconds)
         if cap is not None:
             return cap
-        replies = self._model.complete(queries, report)
-        if len(replies) != len(queries):
-            raise ContractError(f"the language model returned {len(replies)} replies to {len(queries)} queries")
-        read = [self._read(request, reply) for request, reply in zip(requests, replies, strict=True)]
+        n_before, answers = self._ledger.n_fruitless, list[Answer]()
+        rest = list(zip(requests, queries, bounds, strict=True))
+        while rest:
+            n = self._watch.count_left()
+            answers += self._answer(rest[:n], report)
+            self._watch.check(n_before)
+            rest = [] if n is None else rest[n:]
+        return answers
+
+    def _answer(
+        self, asked: Sequence[tuple[Request, Query, CostBound]], report: Callable[[int], object]
+    ) -> list[Answer]:
+        """Send queries, record them in the ledger, and return one answer per query, in order."""
+        replies = self._model.complete([query for _, query, _ in asked], report)
+        if len(replies) != len(asked):
+            raise ContractError(f"the language model returned {len(replies)} replies to {len(asked)} queries")
+        read = [self._read(request, reply) for (request, _, _), reply in zip(asked, replies, strict=True)]
         parsed = iter(contracts.parse(self._task, [text for text in read if isinstance(text, str)]))
         answers = []
-        for request, query, bound, reply, text in zip(requests, queries, bounds, replies, read, strict=True):
+        for (request, query, bound), reply, text in zip(asked, replies, read, strict=True):
             hypothesis = next(parsed) if isinstance(text, str) else text
             number = self._ledger.record(request, query, bound, reply, _outcome(hypothesis))
+            self._watch.note(reply, hypothesis)
             proposed = text if isinstance(text, str) else None
             answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
         return answers
@@ -138,8 +250,20 @@ class ModelProposer:
         if reply.finish is Finish.ERROR:
             return Rejection(Reason.MODEL_ERROR, reply.error)
         if reply.finish is Finish.LENGTH:
-            return Rejection(Reason.NO_ANSWER, "the reply was cut at max_tokens")
-        return contracts.read(self._prompts, request, reply.text)
+            instead = f" ({reply.error})" if reply.error else ""
+            return Rejection(Reason.NO_ANSWER, f"the reply was cut at max_tokens{instead}")
+        found = contracts.read(self._prompts, request, reply.text)
+        if isinstance(found, Rejection) and found.reason is Reason.NO_ANSWER and (instead := _describe_instead(reply)):
+            return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
+        return found
+
+
+def _describe_instead(reply: Reply) -> str:
+    """Return what a reply that proposes nothing has instead of a proposal in any domain; empty if that is unclear."""
+    answer = _ENDED_THOUGHT.sub("", _THOUGHT.sub("", reply.text)).strip()
+    if answer:
+        return "a refusal" if _REFUSAL.match(answer) else ""
+    return reply.error or ("only reasoning" if reply.text.strip() else "it is empty")
 
 
 _OUTCOMES: Mapping[Reason, CallOutcome] = {

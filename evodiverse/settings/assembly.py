@@ -189,7 +189,9 @@ def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and kind.asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), plan.build_prompts(), task, ledger)
+    prompts, llm = plan.build_prompts(), plan.config.llm
+    limits = {"warn_after": llm.warn_after, "give_up_after": llm.give_up_after}
+    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), prompts, task, ledger, **limits)
 
 
 def _workers(plan: Plan, task: Task) -> Workers:

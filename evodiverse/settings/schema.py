@@ -283,6 +283,22 @@ class Llm:
         default="none",
         choices=FALLBACKS,
     )
+    warn_after: int | None = documented(
+        "number of requests after which a warning is printed if none of them, in at least two rounds, had a usable "
+        "reply; null: never",
+        default=50,
+        unit="requests",
+        changes_log=False,
+        least=1,
+    )
+    give_up_after: int | None = documented(
+        "number of requests after which the run ends, with exit code 1, if none of them had a usable reply; a resumed "
+        "run ends after as many more; null: never",
+        default=200,
+        unit="requests",
+        changes_log=False,
+        least=1,
+    )
     local: LlmLocal = field(default_factory=LlmLocal)
     api_base: str | None = documented("address of the provider; null: its usual one", default=None, changes_log=False)
     api_key_env: str | None = documented(

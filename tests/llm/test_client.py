@@ -24,6 +24,9 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
+TOOL = {"name": "dock", "arguments": "{}"}
+
+
 def ask(
     server: ModelServer,
     answer: Answer,
@@ -259,6 +262,25 @@ PARTS = {
 @pytest.mark.parametrize("kind", PARTS)
 def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, name: str) -> None:
     assert ask(server, Answer(PARTS[kind]), name=name).text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("message", "error"),
+    [
+        ({"content": None, "refusal": "I will not."}, "a refusal"),
+        ({"content": " ", "reasoning_content": "Hm."}, "only reasoning"),
+        ({"content": "", "tool_calls": [{"id": "1", "type": "function", "function": TOOL}]}, "only a tool call"),
+        ({"content": None, "function_call": TOOL}, "only a tool call"),
+        ({"content": "hello", "reasoning_content": "Hm.", "refusal": None}, ""),
+    ],
+)
+def test_an_answer_without_text_says_what_it_has_instead(
+    server: ModelServer, message: dict[str, object], error: str
+) -> None:
+    body = json.loads(reply_body())
+    body["choices"][0]["message"] = {"role": "assistant", **message}
+    reply = ask(server, Answer(body=json.dumps(body).encode()))
+    assert (reply.error, reply.finish) == (error, Finish.STOP)
 
 
 def test_a_flood_is_cut(server: ModelServer) -> None:

@@ -139,9 +139,19 @@ def test_a_body_that_continues_where_the_prompt_ends_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("reply", ["", "I cannot help.", CODE])
-def test_an_answer_that_proposes_nothing_is_rejected(reply: str) -> None:
-    assert prompts().read(request(), reply) == Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+@pytest.mark.parametrize(
+    ("reply", "instead"),
+    [
+        ("", "no function"),
+        ("I cannot help.", "no function"),
+        (CODE, "equation_v1 is an earlier function, unchanged"),
+        ("```python\nlambda x, v, params: x\n```", "a lambda without a name"),
+        ("def equation_v2(x, v, params):\n    print(x)", "the function equation_v2 returns nothing"),
+    ],
+)
+def test_an_answer_that_proposes_nothing_is_rejected_with_what_it_has_instead(reply: str, instead: str) -> None:
+    expected = Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
+    assert prompts().read(request(), reply) == expected
 
 
 @pytest.mark.parametrize("n_variables", [1, 2, 9, 12])

@@ -14,7 +14,10 @@ from tests.tasks.clock import is_read_in_time
 
 GOLDEN = ROOT / "tests" / "golden"
 SETTINGS = PromptSettings(target="JNK3", meaning="It measures how strongly a molecule inhibits JNK3.")
-NOTHING = Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+NO_BOX, EMPTY_BOX, OPEN_BOX = (
+    Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
+    for instead in ("no <box>", "an empty <box>", "a <box> that is not closed")
+)
 PARENTS = (
     Candidate(3, "Cc1ccc(O)cc1", "Cc1ccc(O)cc1", 0.25, None),
     Candidate(9, "O=C1CCN1", "O=C1CCN1", 1 / 3, None),
@@ -182,25 +185,25 @@ def test_the_shipped_templates_name_no_field_in_vain() -> None:
         ("<think><box>CC</box></think><box>CCO</box>", "CCO"),
         ("<box>C[N+](C)(C)CC(=O)[O-].[Na+]</box>", "C[N+](C)(C)CC(=O)[O-].[Na+]"),
         ("<box>Molecule SMILES</box>", "Molecule SMILES"),
-        ("<box>CCO</box> then <box></box>", None),
-        ("<box> . </box>", None),
-        ("<box></box>", None),
-        ("<box>CCO", None),
-        ("CCO</box>", None),
-        ("CCO", None),
-        ("", None),
-        ("box CCO box 🧪", None),
+        ("<box>CCO</box> then <box></box>", EMPTY_BOX),
+        ("<box> . </box>", EMPTY_BOX),
+        ("<box></box>", EMPTY_BOX),
+        ("<box>CCO", OPEN_BOX),
+        ("CCO</box>", NO_BOX),
+        ("CCO", NO_BOX),
+        ("", NO_BOX),
+        ("box CCO box 🧪", NO_BOX),
     ],
 )
-def test_the_last_box_is_the_answer(reply: str, smiles: str | None) -> None:
-    assert built().read(request(), reply) == (smiles or NOTHING)
+def test_the_last_box_is_the_answer(reply: str, smiles: str | Rejection) -> None:
+    assert built().read(request(), reply) == smiles
 
 
 @pytest.mark.parametrize("before", ["", "<box>", "<box>C"])
 @pytest.mark.parametrize("unit", ["<box>", "C", "</box>", "<", "<box", "</", "\n", "```smiles", "<box>```</box>"])
 def test_a_flood_is_read_in_linear_time_and_proposes_nothing(unit: str, before: str) -> None:
     def read(flood: str) -> None:
-        assert built().read(request(), flood) == NOTHING
+        assert built().read(request(), flood) in (NO_BOX, EMPTY_BOX, OPEN_BOX)
 
     assert is_read_in_time(read, lambda size: f"{before}{unit * (size // len(unit))}<box> . </box>")
 

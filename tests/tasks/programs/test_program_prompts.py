@@ -11,6 +11,7 @@ from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts, b
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.tasks.clock import is_read_in_time
 
+NOTHING = Rejection(Reason.NO_ANSWER, "the reply proposes nothing: no function construct_packing")
 GOLDEN = Path(__file__).parents[2] / "golden"
 SLOW = "timed_out: used more than 30 s of CPU"
 SEED = "import numpy as np\n\n\ndef construct_packing():\n    centers, radii = np.full((26, 2), 0.5), np.zeros(26)\n"
@@ -154,12 +155,20 @@ def test_blocks_and_whole_programs_are_read_in_any_mode(mode: str, reply: str, g
     assert prompts(mode=mode).read(request(), reply) == genotype
 
 
+def nothing_but(code: str) -> Rejection:
+    instead = f"{code}, not a line that begins with def construct_packing"
+    return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
+
+
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        ("", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
-        ("I cannot help.", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
-        ("```python\nprint(1)\n```", Rejection(Reason.NO_ANSWER, "the reply proposes nothing")),
+        ("", NOTHING),
+        ("I cannot help.", NOTHING),
+        ("```python\nprint(1)\n```", NOTHING),
+        ("```python\ndef solve():\n    ...\n```", nothing_but("def solve")),
+        ("construct_packing = lambda: 1", nothing_but("construct_packing = lambda")),
+        ("  def construct_packing(): ...", nothing_but("def construct_packing")),
         (BLOCK.replace("0.2", "0.1"), Rejection(Reason.NO_ANSWER, "the reply changes nothing")),
         (BLOCK * 2, Rejection(Reason.NO_MATCH, "block 2 matches nothing: radii[0] = 0.1")),
         (BLOCK[:-17], Rejection(Reason.UNPARSABLE, "block 1: no >>>>>>> REPLACE at its end")),
@@ -172,7 +181,7 @@ def test_a_reply_that_proposes_nothing_is_rejected_with_its_reason(reply: str, p
 @pytest.mark.parametrize("unit", ["<think>", "</think>", "```", "`", "`\n", "x</think>```\n"])
 def test_a_flood_is_read_in_linear_time_and_proposes_nothing(unit: str) -> None:
     def read(flood: str) -> None:
-        assert prompts().read(request(), flood) == Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+        assert prompts().read(request(), flood) == NOTHING
 
     assert is_read_in_time(read, lambda size: unit * (size // len(unit)))
 

@@ -36,15 +36,28 @@ def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str],
     known = {name: _read_earlier(source, name) for name, source in earlier.items()}
     code = list(find_code(reply))
     problems = [part for part in code if isinstance(part, Rejection)]
+    trees = [part for part in code if isinstance(part, ast.Module)]
     try:
-        functions = _find_functions([part for part in code if isinstance(part, ast.Module)], arguments)
+        functions = _find_functions(trees, arguments)
         found = {function.name: function for function in functions}
         chosen = _choose(found, known, asked, arguments) or (None if problems else _choose_other(found, known))
         if chosen is None:
-            return problems[-1] if problems else Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+            instead = Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {_describe_other(trees, found)}")
+            return problems[-1] if problems else instead
         return _write(chosen, known | {name: function for name, function in found.items() if function is not chosen})
     except (RecursionError, ValueError) as error:  # Python parses deeper nesting and longer numbers than it can write
         return Rejection(Reason.UNPARSABLE, f"not Python ({type(error).__name__})")
+
+
+def _describe_other(trees: Sequence[ast.Module], found: Functions) -> str:
+    """Return what a reply without a usable function has instead; all functions in ``found`` are earlier versions."""
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    silent = [node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    if found:
+        return f"{next(reversed(found))} is an earlier function, unchanged"
+    if silent:
+        return f"the function {silent[-1]} returns nothing"
+    return "a lambda without a name" if any(isinstance(node, ast.Lambda) for node in nodes) else "no function"
 
 
 def _read_earlier(source: str, name: str) -> ast.FunctionDef:

@@ -59,10 +59,12 @@ class MoleculePrompts:
 
         A reply without a closed box, or with an empty last box, is rejected.
         """
-        opened = reversed(_OPENING.split(reply)[1:])
-        boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in opened if _CLOSING.search(box))
-        text = _FENCE.sub("", next(boxes, "")).strip().rstrip(".").strip()
-        return text or Rejection(Reason.NO_ANSWER, "the reply proposes nothing")
+        opened = _OPENING.split(reply)[1:]
+        boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
+        box = next(boxes, None)
+        text = _FENCE.sub("", box or "").strip().rstrip(".").strip()
+        instead = "an empty <box>" if box is not None else "a <box> that is not closed" if opened else "no <box>"
+        return text or Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 
 
 def read_templates(folder: Path) -> dict[Prompt, str]:

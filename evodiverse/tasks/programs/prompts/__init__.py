@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.prompts.diffs import apply_blocks, describe_other, extract_program, find_blocks
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
@@ -100,7 +100,10 @@ class ProgramPrompts:
         if blocks:
             return apply_blocks(request.parents[0].genotype, blocks)
         program = extract_program(answer, self._entry_point)
-        return Rejection(Reason.NO_ANSWER, "the reply proposes nothing") if program is None else program
+        if program is not None:
+            return program
+        instead = describe_other(answer, self._entry_point)
+        return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 
     def _format(self, request: Request) -> str:
         if self._mode == "mixed":

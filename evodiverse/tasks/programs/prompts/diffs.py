@@ -17,6 +17,7 @@ _MARKER = re.compile(
     re.MULTILINE,
 )
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<marks>`{3,}|~{3,})(?P<info>.*)$", re.MULTILINE)
+_DEFINITION = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|\w+[ \t]*=[ \t]*lambda\b)", re.MULTILINE)
 
 
 class Block(NamedTuple):
@@ -91,6 +92,14 @@ def extract_program(reply: str, entry_point: str) -> str | None:
     definition = re.compile(rf"^def[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
     candidates = [text, *_fenced(text)]
     return next((candidate for candidate in reversed(candidates) if definition.search(candidate)), None)
+
+
+def describe_other(reply: str, entry_point: str) -> str:
+    """Return what a reply from which `extract_program` extracts nothing has instead of a program."""
+    others = list(_DEFINITION.finditer(reply))
+    if not others:
+        return f"no function {entry_point}"
+    return f"{others[-1][0].strip()}, not a line that begins with def {entry_point}"
 
 
 def _malformed(number: int, problem: str) -> Rejection:

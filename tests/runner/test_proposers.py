@@ -1,0 +1,145 @@
+"""What a reply without a proposal has instead, and the end of a run whose model never gives a usable one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from evodiverse.errors import ModelUnavailableError
+from evodiverse.runner.ledger import CallOutcome, Caps, Ledger
+from evodiverse.runner.proposers import ModelProposer
+from evodiverse.vocabulary import (
+    Candidate,
+    CostBound,
+    Decoding,
+    Finish,
+    Prompt,
+    Query,
+    Rejection,
+    Reply,
+    Request,
+    Sampler,
+    Stream,
+)
+from tests.toys.bits.prompts import BitPrompts
+from tests.toys.bits.task import BitTask
+
+PARENT = Candidate(1, "0101", "0101", 0.5, -0.5)
+NOTHING = Reply("no idea", Finish.STOP)
+
+
+class ToldModel:
+    """A model that remembers its replies, and answers a new query with what ``script`` says about its number."""
+
+    def __init__(self, script: Callable[[int], Reply] = lambda number: NOTHING) -> None:
+        self.script = script
+        self.kept: dict[Stream, Reply] = {}
+
+    def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
+        return [CostBound(1, None)] * len(queries)
+
+    def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
+        return [self._answer(query.stream) for query in queries]
+
+    def _answer(self, stream: Stream) -> Reply:
+        if stream in self.kept:
+            return replace(self.kept[stream], cached=True)
+        return self.kept.setdefault(stream, self.script(len(self.kept) + 1))
+
+
+def proposer(model: ToldModel, ledger: Ledger | None = None) -> ModelProposer:
+    sampler, task = Sampler("toy", Decoding(1.0, None, 50)), BitTask(4, 1)
+    return ModelProposer(
+        model, [sampler], BitPrompts(), task, ledger or Ledger(Caps(), 1), warn_after=15, give_up_after=25
+    )
+
+
+def make_round(iteration: int, n: int = 10) -> list[Request]:
+    streams = [Stream(0, 4, iteration, slot=slot) for slot in range(n)]
+    return [Request(iteration, 0, stream.slot, 1, (PARENT,), Prompt.COLD, stream) for stream in streams]
+
+
+def ask(asking: ModelProposer, *iterations: int) -> int:
+    """Ask one round per iteration, and return the number of answers."""
+    answers = [asking.propose(make_round(iteration), 0.0, lambda n: None) for iteration in iterations]
+    return sum(len(answer) for answer in answers if isinstance(answer, list))
+
+
+@pytest.mark.parametrize(
+    ("reply", "detail"),
+    [
+        (NOTHING, "the reply proposes nothing"),
+        (replace(NOTHING, text=" "), "the reply proposes nothing: it is empty"),
+        (replace(NOTHING, text="", error="only a tool call"), "the reply proposes nothing: only a tool call"),
+        (replace(NOTHING, text="<think>01?"), "the reply proposes nothing: only reasoning"),
+        (replace(NOTHING, text="Hm.</think>\n"), "the reply proposes nothing: only reasoning"),
+        (replace(NOTHING, text="<think>01</think>\nI’m sorry, but no."), "the reply proposes nothing: a refusal"),
+        (replace(NOTHING, text="No. I cannot say."), "the reply proposes nothing"),
+        (Reply("", Finish.LENGTH, "only reasoning"), "the reply was cut at max_tokens (only reasoning)"),
+        (Reply("01", Finish.LENGTH), "the reply was cut at max_tokens"),
+    ],
+)
+def test_a_reply_without_a_proposal_is_rejected_with_what_it_has_instead(reply: Reply, detail: str) -> None:
+    answers = proposer(ToldModel(lambda number: reply)).propose(make_round(1, 1), 0.0, lambda n: None)
+    assert isinstance(answers, list)
+    rejection = answers[0][1]
+    assert isinstance(rejection, Rejection)
+    assert rejection.detail == detail
+
+
+def test_a_model_without_a_usable_reply_is_warned_about_in_its_second_round_and_then_ends_the_run(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = ToldModel()
+    asking = proposer(model)
+    ask(asking, 1)
+    assert caplog.text == ""
+    ask(asking, 2)
+    told = 'most often, 20 of 20 times: no_answer: the reply proposes nothing, such as "no idea"'
+    assert f"none of the first 20 requests to toy brought a usable reply ({told}); after 5 more" in caplog.text
+    with pytest.raises(ModelUnavailableError, match=r"^none of the first 25 requests .* set llm\.give_up_after=null$"):
+        ask(asking, 3)
+    assert len(model.kept) == 25
+    assert len(caplog.records) == 1
+
+
+def test_the_commonest_reason_is_the_one_that_is_told() -> None:
+    texts = {1: "=01", 2: "=2222", 3: "=2222"}
+    model = ToldModel(lambda number: replace(NOTHING, text=texts.get(number % 5, "no idea")))
+    with pytest.raises(ModelUnavailableError, match='15 of 25 times: unparsable: 4 characters, such as "=2222"'):
+        ask(proposer(model), 1, 2, 3)
+
+
+def test_a_usable_reply_ends_the_watch(caplog: pytest.LogCaptureFixture) -> None:
+    model = ToldModel(lambda number: Reply("=0110", Finish.STOP) if number == 25 else NOTHING)
+    assert ask(proposer(model), 1, 2, 3, 4, 5, 6) == 60
+    assert len(caplog.records) == 1
+
+
+def test_the_end_does_not_depend_on_where_the_run_was_resumed() -> None:
+    for logged in (0, 1):  # the rounds that were written to the log before the run was killed in the second
+        model, ledger = ToldModel(), Ledger(Caps(), 1)
+        ask(proposer(model, ledger), *range(1, logged + 1))
+        saved = ledger.saved()
+        ask(proposer(model, ledger), *range(logged + 1, 3))
+        resumed = Ledger(Caps(), 1)
+        resumed.resume(saved, [CallOutcome.NO_ANSWER] * 10 * logged)
+        with pytest.raises(ModelUnavailableError, match="none of the first 25 requests"):
+            ask(proposer(model, resumed), *range(logged + 1, 4))
+        assert len(model.kept) == 25
+
+
+def test_a_run_that_ended_asks_as_many_again_when_it_is_resumed() -> None:
+    model = ToldModel()
+    for n in (25, 50):
+        with pytest.raises(ModelUnavailableError, match=f"none of the first {n} requests"):
+            ask(proposer(model), *range(1, 9))
+        assert len(model.kept) == n
+    model.script = lambda number: Reply("=0110", Finish.STOP)
+    assert ask(proposer(model), *range(1, 9)) == 80
+
+
+def test_a_run_with_a_usable_reply_in_its_log_is_not_watched_after_a_resume() -> None:
+    ledger, resumed = Ledger(Caps(), 1), Ledger(Caps(), 1)
+    resumed.resume(ledger.saved(), [CallOutcome.INVALID, CallOutcome.PARSED])
+    assert ask(proposer(ToldModel(), resumed), *range(1, 6)) == 50
