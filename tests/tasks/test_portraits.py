@@ -25,7 +25,7 @@ def equation(body: str) -> str:
 
 def words(markup: Markup | None) -> str:
     assert markup is not None
-    return "".join(ET.fromstring(markup).itertext())  # noqa: S314
+    return "".join(ET.fromstring(f"<p>{markup}</p>").itertext())  # noqa: S314
 
 
 def test_a_molecule_is_drawn_and_its_labels_are_not() -> None:
@@ -55,11 +55,13 @@ def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None
         ("x - (v - params[0])", [1.0], "x−(v−1)"),
         ("np.sin(params[0] * x)", [-2.0], "sin(−2⋅x)"),
         ("params[0] * x", [1.2e-7], "1.2×10−7⋅x"),
+        ("params[0] * x - params[1]", [12.3456789, 555432.1], "12.35⋅x−5.554×105"),
         ("params[0] * x", [], "c0⋅x"),
     ],
 )
 def test_an_equation_reads_as_what_it_is(body: str, params: list[float], shown: str) -> None:
-    assert words(equations.portray(equation(body), {"params": json.dumps(params)})) == shown
+    exact = f"params = {params}" if params else ""
+    assert words(equations.portray(equation(body), {"params": json.dumps(params)})) == shown + exact
 
 
 @pytest.mark.parametrize(

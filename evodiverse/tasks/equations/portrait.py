@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, Final
 
-from evodiverse.kit.markup import Markup, tag
+from evodiverse.kit.markup import Markup, join, tag
 from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.skeleton import PARAMS
 from evodiverse.tasks.equations.terms import find_terms
 
 _MOST_NODES: Final = 300
@@ -18,6 +19,9 @@ _SIGNS: Final = {"less": "<", "less_equal": "≤", "greater": ">", "greater_equa
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
     """Return an equation in MathML with its fitted constants, or None if it is too large or not an equation.
 
+    The constants have four significant digits. Since the log does not say how many the predictions need, the parameters
+    follow with all their digits.
+
     Args:
         genotype: The skeleton of the equation.
         details: The candidate's row in the log, of which ``params`` is used. A constant missing there is shown as
@@ -26,11 +30,13 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
     tree = _read(genotype)
     if tree is None or tree.size > _MOST_NODES:
         return None
+    params = _read_params(details.get("params"))
     try:
-        written, _ = _write(tree, _read_params(details.get("params")))
+        written, _ = _write(tree, params)
     except OverflowError:  # an integer too large for a float
         return None
-    return tag("math", written, display="block")
+    exact = tag("div", f"{PARAMS} = {params}", class_="genotype") if params else None
+    return join([tag("math", written, display="block"), exact])
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
