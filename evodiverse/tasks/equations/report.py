@@ -18,6 +18,7 @@ from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
 from evodiverse.tasks.equations.fitter import ALL, define_all
 from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.in_sandbox import matching
+from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.problems import Problem, Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
@@ -34,7 +35,6 @@ SPLITS: Final = {
 
 # This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
-_FORMULAS: Final = f"{_FORMULA}\n\ndrive = drive_all\n"
 _MATCHING: Final = f"from {matching.__name__} import drive\n"
 _LIMITS: Final = Limits(cpu_seconds=10.0)
 
@@ -68,6 +68,11 @@ def lay_out(
     source, params = found.candidate.genotype, read_params(found)
     law = dataset.problem
     match = None if law is None else is_law(source, params, law, dataset, sandbox)
+    equations: list[tuple[str, Sequence[float]]] = [(one.candidate.genotype, read_params(one)) for _, one in front]
+    if law is not None:
+        equations.append((read_law(law), law.constants))
+    written = write_formulas(dataset.target.name, equations, sandbox)
+    forms = next(forms for (member, _), forms in zip(front, written, strict=False) if member is chosen)
     about = {
         "call": found.candidate.call,
         "iteration": found.iteration,
@@ -82,25 +87,23 @@ def lay_out(
     }
     return {
         "equation.py": write_module(found, dataset, params).encode(),
-        "equation.tex": _write_tex(found, dataset, sandbox).encode(),
+        "equation.tex": _write_tex(forms, written[len(front) :]).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
         "fit.png": _draw(found, dataset, rows, predictions, match),
-        "hall_of_fame.csv": _list_front(front, chosen, dataset.target.name, sandbox).encode(),
+        "hall_of_fame.csv": _list_front(front, chosen, written[: len(front)]).encode(),
     }
 
 
-def _list_front(front: Sequence[tuple[Member, Discovery]], chosen: Member, target: str, sandbox: Sandbox) -> str:
+def _list_front(
+    front: Sequence[tuple[Member, Discovery]], chosen: Member, written: Sequence[tuple[str, str] | None]
+) -> str:
     """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it."""
-    equations = [(found.candidate.genotype, read_params(found)) for _, found in front]
-    job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULAS)
-    (execution,) = sandbox.run([job])
-    written = execution.value if isinstance(execution.value, list) else [None] * len(front)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     splits = [f"nmse_{name}" for name in SPLITS]
     writer.writerow(["chosen", "complexity", *splits, "call", "equation", "latex", "params"])
     for (member, found), forms in zip(front, written, strict=True):
-        latex, equation = forms if isinstance(forms, list) else ("", "")
+        latex, equation = forms or ("", "")
         errors = [found.details.get(name) for name in splits]
         own = [member.call, equation, latex, found.details["params"]]
         writer.writerow([int(member is chosen), member.complexity, *errors, *own])
@@ -125,24 +128,36 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
     )
 
 
-def write_latex(
-    target: str, source: str, params: Sequence[float], sandbox: Sandbox, *, simplifies: bool = True
-) -> str | None:
-    """Return an equation in LaTeX, or None if sympy cannot write it.
+def write_formulas(
+    target: str, equations: Sequence[tuple[str, Sequence[float]]], sandbox: Sandbox
+) -> list[tuple[str, str] | None]:
+    """Return each equation in LaTeX and in sympy's notation, or None for one that sympy cannot write.
+
+    All equations share one process of the sandbox. If this process fails, each gets a process of its own.
 
     Args:
         target: The name of the left-hand side.
-        source: The skeleton, which is the source code of a Python function that computes the equation from the
-            variables and the array ``params``. It is in the canonical form that `read_skeleton` writes.
-        params: The fitted parameters of the skeleton.
+        equations: For each equation, its skeleton and the values of the skeleton's parameters. The skeleton is the
+            source code of a Python function that computes the equation from the variables and the array ``params``, in
+            the canonical form that `read_skeleton` writes.
         sandbox: The sandbox in which sympy runs.
-        simplifies: Whether to look for a shorter form first. If this fails, the equation is written as it stands.
     """
-    arguments = (target, source, list(params), simplifies)
-    (execution,) = sandbox.run([Job(f"import numpy as np\n{source}", NAME, arguments, None, _LIMITS, _FORMULA)])
-    if isinstance(execution.value, str):
-        return execution.value
-    return write_latex(target, source, params, sandbox, simplifies=False) if simplifies else None
+    job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULA)
+    (execution,) = sandbox.run([job])
+    if isinstance(execution.value, list):
+        return [None if forms is None else (forms[0], forms[1]) for forms in execution.value]
+    if len(equations) == 1:
+        return [None]
+    return [forms for one in equations for forms in write_formulas(target, [one], sandbox)]
+
+
+def write_equation(target: str, discovery: Discovery) -> str:
+    """Return an equation in one line of text, with … for a right-hand side that is too large."""
+    try:
+        right = write_infix(read_tree(discovery.candidate.genotype), read_params(discovery))
+    except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+        right = "…"
+    return f"{target} = {right}"
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
@@ -163,15 +178,10 @@ def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset,
     return execution.value if isinstance(execution.value, bool) else None
 
 
-def _write_tex(discovery: Discovery, dataset: Dataset, sandbox: Sandbox) -> str:
-    target, law = dataset.target.name, dataset.problem
-    shown = write_latex(target, discovery.candidate.genotype, read_params(discovery), sandbox)
-    lines = [r"\begin{equation}", f"  {shown}", r"\end{equation}"]
-    if shown is None:
-        lines = ["% sympy cannot show this equation; see equation.py"]
-    if law is not None:
-        lines.append(f"% the law: {write_latex(target, read_law(law), law.constants, sandbox, simplifies=False)}")
-    return "\n".join(lines) + "\n"
+def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | None]) -> str:
+    lines = [r"\begin{equation}", f"  {shown[0]}", r"\end{equation}"] if shown else []
+    lines = lines or ["% sympy cannot show this equation; see equation.py"]
+    return "\n".join([*lines, *(f"% the law: {law[0] if law else None}" for law in laws)]) + "\n"
 
 
 def _draw(
@@ -195,11 +205,10 @@ def _draw(
             panels.append(Panel(title, rows.target, known, caption))
     law = dataset.problem
     verdict = {True: "it is the law", False: "it is not the law", None: ""}[match]
-    body = discovery.candidate.genotype.partition("\n")[2]
     lines = [
         f"{dataset.target.name}: prediction against data",
         f"call {discovery.candidate.call}, iteration {discovery.iteration}" + (f"; {verdict}" if verdict else ""),
-        " ".join(body.split()).removeprefix("return "),
+        write_equation(dataset.target.name, discovery),
         *([] if law is None else [f"law: {law.law}"]),
     ]
     return draw_fit(panels, lines)

@@ -21,11 +21,11 @@ from evodiverse.tasks.equations.metrics import (
     measure_held_back,
     measure_split,
 )
-from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
 from evodiverse.tasks.equations.problems.problem import FloatArray
-from evodiverse.tasks.equations.report import lay_out, read_params
+from evodiverse.tasks.equations.pruning import Pruner
+from evodiverse.tasks.equations.report import lay_out, read_params, write_equation
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
@@ -133,12 +133,14 @@ class EquationTask:
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
         self._rounding = measure_rounding(train)
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
+        columns = dict(zip(dataset.names, train.inputs.T, strict=True))
+        self._pruner = Pruner(columns, self._variance, self._rounding, self._assess, refits=given is None)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
-        return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None}
+        return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None, "_pruner": None}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the skeletons (equations with free parameters) that every pool starts from."""
@@ -186,31 +188,45 @@ class EquationTask:
         The error is the NMSE on the training rows held back from the fits. If it is not finite, for example because no
         rows were held back, the NMSE on the training rows used in the fit is given instead.
         """
-        chosen = choose(_find_front(discoveries))
+        front = self._shown_front(discoveries)
+        chosen = choose([member for member, _ in front])
         error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
-        best = _at(discoveries, chosen)
-        try:
-            right = write_infix(read_tree(best.candidate.genotype), read_params(best))
-        except (TreeSizeError, RecursionError):  # equations of a language model may be that large
-            right = "…"
-        return f"{self._dataset.target.name} = {right}  ({error})"
+        return f"{write_equation(self._dataset.target.name, dict(front)[chosen])}  ({error})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
         """Return the content of the files in ``best/`` about the front and the chosen equation, by file name.
 
         The result is empty if the front is empty or the same as at the last call.
         """
-        front = _find_front(discoveries)
-        calls = tuple(member.call for member in front)
+        front = self._shown_front(discoveries)
+        calls = tuple(member.call for member, _ in front)
         if not front or calls == self._shown:
             return {}
         self._shown = calls
-        chosen = choose(front)
-        best = _at(discoveries, chosen)
-        (fitted,) = self._fit([Hypothesis(best.candidate.genotype, best.candidate.key)])
+        chosen = choose([member for member, _ in front])
+        best = dict(front)[chosen]
+        _, fitted = self._predict(best.candidate.genotype, read_params(best))
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
-        listed = [(member, _at(discoveries, member)) for member in front]
-        return dict(lay_out(listed, chosen, self._dataset, self._rows, predictions, self._sandbox))
+        return dict(lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox))
+
+    def _shown_front(self, discoveries: Sequence[Discovery]) -> list[tuple[Member, Discovery]]:
+        """Return the front, each equation in the form in which it is shown; a pruned one may replace others."""
+        shown = [self._pruner.prune(_at(discoveries, member)) for member in _find_front(discoveries)]
+        return [(member, _at(shown, member)) for member in _find_front(shown)]
+
+    def _assess(self, source: str, params: Sequence[float] | None) -> tuple[str, Evaluation]:
+        """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones."""
+        canonical, fitted = self._predict(source, params)
+        return canonical, self._evaluation(fitted)
+
+    def _predict(self, source: str, params: Sequence[float] | None) -> tuple[str, Fitted | Rejection]:
+        if params is None:
+            skeleton = read_skeleton(source, self._dataset.names)
+            (fitted,) = self._fitter.fit([skeleton])
+        else:
+            skeleton = read_skeleton(source, self._dataset.names, len(params))
+            (fitted,) = self._fitter.apply([skeleton], [np.array(params)])
+        return skeleton.source, fitted
 
     def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
         names, given = self._dataset.names, self._given

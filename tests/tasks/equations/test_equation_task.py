@@ -1,8 +1,10 @@
 """The equation domain: what is fitted, scored and logged, in the real sandbox."""
 
+import csv
 import json
 import math
 import pickle
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations import report
 from evodiverse.tasks.equations.data import Dataset, hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons
@@ -162,6 +165,82 @@ def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSan
     task = make_task(sandbox, dataset, normalize="none")
     evaluation = evaluate(task, "params[0]")
     assert evaluation.energy == pytest.approx(math.log(np.var(small.train.target)))
+
+
+ENDINGS = {  # equations with which searches for 0.3 * c + 2.5 * exp(-0.7 * b) * a ended; they equal it on the data
+    "superfluous term": (
+        "params[0] * c + params[1] * np.exp(params[2] * b) * a + params[3] * (a + params[4]) * c / (c + params[5])",
+        [0.29999999999950, 2.500000000000036, -0.70000000000042, 9.29115781e-13, 1.7026394769, 1.4287871224],
+    ),
+    "absolute value of one sign": (
+        "params[0] * c + params[1] * np.exp(params[2] * np.absolute(b + params[3])) * a",
+        [0.29999999999995, 0.27728870744862216, 0.6999999999999, -3.1414096889898984],
+    ),
+    "linear part of a function": (
+        "params[0] * c + params[1] * np.exp(params[2] * b) * np.tanh(params[3] * a)",
+        [0.2999999999994, -2480166.097506835, -0.69999999999962, -1.0079970057319436e-06],
+    ),
+    "factors that are 1": (
+        (
+            "params[0] * (c + params[1]) * a ** params[2] * np.tanh(params[3] * c) * a / (a + params[4])"
+            " + params[5] * np.exp(params[6] * b) * np.tanh(a + params[7]) * a ** params[8]"
+        ),
+        [3.0110729867e-06, 16336444595.146517, -4.1e-12, 6.098772421914777e-06, 9.4e-14, -2.5, -0.7, -48.8, 1 - 1e-12],
+    ),
+}
+
+
+def found(source: str, params: list[float], names: list[str], **errors: float) -> Discovery:
+    header = f"def equation({', '.join(names)}, params):\n    return "
+    details = {"params": json.dumps(params), **errors}
+    return Discovery(
+        Candidate(1, read_skeleton(header + source, names).source, "k", 0.0, 0.0, details=details), 0, None
+    )
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_shown_of_an_exact_law_is_the_law(sandbox: ProcessSandbox, ending: str) -> None:
+    inputs = np.random.default_rng(0).uniform(0.5, 3, (60, 3))
+    a, b, c = inputs.T
+    train = Rows(inputs, 0.3 * c + 2.5 * np.exp(-0.7 * b) * a)
+    splits = Splits(train, *[Rows(np.empty((0, 3)), np.empty(0))] * 2)
+    task = make_task(sandbox, Dataset(DATASET.target, tuple(Variable(name, "") for name in "abc"), splits, None))
+    line = task.headline([found(*ENDINGS[ending], ["a", "b", "c"], nmse_train=1e-23)])
+    assert line.startswith("y = 0.3 * c + 2.5 * exp(-0.7 * b) * a  (NMSE ")
+
+
+def test_an_equation_that_no_other_form_fits_as_well_stays_as_it_is(sandbox: ProcessSandbox) -> None:
+    line = make_task(sandbox).headline([found("params[0] * (params[1] * x)", [2.0, 3.0], ["x"], nmse_train=0.0)])
+    assert line == "y = 2 * 3 * x  (NMSE 0)"
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, noise: float
+) -> None:
+    days = np.arange(45000.0, 45060.0)  # the days of a spreadsheet, where four digits of the slope are too few
+    target = 12.3456 * days - 555432.1 + noise * np.sin(days**2)
+    train = Rows(days[:, None], target)
+    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=train), None))
+    params = np.polyfit(days - 45000, target, 1)
+    fitted = [float(params[0]), float(params[1] - 45000 * params[0])]
+    error = float(np.mean((fitted[0] * days + fitted[1] - target) ** 2) / np.var(target))
+    best = found("params[0] * x + params[1]", fitted, ["x"], nmse_train=error)
+    drawn: list[str] = []
+    monkeypatch.setattr(report, "draw_fit", lambda _, lines: (drawn.extend(lines), b"")[1])
+    files = task.show_best([best])
+    line, _, stated = task.headline([best]).removeprefix("y = ").removesuffix(")").partition("  (NMSE ")
+    (row,) = csv.DictReader(files["hall_of_fame.csv"].decode().splitlines())
+    module: dict[str, Any] = {}
+    exec(files["equation.py"], module)  # noqa: S102
+    assert f"y = {line}" in drawn
+    latex = row["latex"].removeprefix("y = ").replace("x", "* x")
+    shown = [eval(text, {"x": days}) for text in (line, row["equation"], latex)]  # noqa: S307
+    for values in (*shown, module["equation"](days)):
+        nmse = np.mean((values - target) ** 2) / np.var(target)
+        assert nmse == pytest.approx(float(row["nmse_train"]), rel=1e-6, abs=1e-20)
+        assert nmse == pytest.approx(float(stated), rel=0.1, abs=1e-20)
+    assert max(len(number) for number in re.findall(r"[\d.]+", line)) <= 10
 
 
 def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: ProcessSandbox) -> None:

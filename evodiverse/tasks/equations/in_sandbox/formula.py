@@ -14,10 +14,9 @@ from typing import Any
 import sympy
 from sympy.core.alphabets import greeks
 
-# Significant digits of the numbers shown.
-DIGITS = 4
-# An expression with more operations is not simplified.
-MAX_OPERATIONS = 300
+# A number that sympy has computed from constants has up to this many digits more than the longest of them. Any others
+# are too small to matter, or are rounding errors, such as those of 0.1 * 3.
+MORE_DIGITS = 3
 _GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
 _OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -77,39 +76,12 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def drive(function: object, target: str, source: str, params: Sequence[float], simplifies: bool) -> str:  # noqa: ARG001
-    """Return an equation in LaTeX, with its constants rounded.
-
-    Args:
-        function: Unused; the sandbox passes the function of a program to every driver.
-        target: The name of the left-hand side.
-        source: The source of a function that computes the right-hand side from the variables and the parameters, as
-            `read_skeleton` writes it.
-        params: The values of its parameters.
-        simplifies: Whether to look for a shorter form, which may take a long time.
-
-    Raises:
-        ValueError: A part of the equation has no counterpart in sympy.
-        ArithmeticError, TypeError: A number in the equation is too large, undefined or not real.
-    """
-    expression = round_numbers(translate(source, params))  # rounding first makes the rest three times as fast
-    if simplifies and sympy.count_ops(expression) <= MAX_OPERATIONS:
-        forms = [expression, sympy.expand(expression), sympy.simplify(expression)]
-        expression = min((round_numbers(form) for form in forms), key=sympy.count_ops)
-    return _set(target, expression)
-
-
-def _set(target: str, expression: Any) -> str:
-    names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
-    return f"{_write_name(target)} = {sympy.latex(expression, symbol_names=names, ln_notation=True)}"
-
-
-def drive_all(
+def drive(
     function: object,  # noqa: ARG001
     target: str,
     equations: Sequence[tuple[str, Sequence[float]]],
 ) -> list[list[str] | None]:
-    """Return each equation in LaTeX and in sympy's notation, with its constants rounded.
+    """Return each equation in LaTeX and in sympy's notation.
 
     In the list, None stands for an equation that sympy cannot write.
 
@@ -121,12 +93,20 @@ def drive_all(
     written: list[list[str] | None] = []
     for source, params in equations:
         try:
-            expression = round_numbers(translate(source, params))
+            expression = shorten_numbers(translate(source, params), MORE_DIGITS + _most_digits(source, params))
         except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
             written.append(None)
         else:
             written.append([_set(target, expression), str(expression)])
     return written
+
+
+def _set(target: str, expression: Any) -> str:
+    names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
+    # Without a sign between them, names of several letters would run together.
+    sign = r" \cdot " if any("mathrm" in name for name in names.values()) else None
+    latex = sympy.latex(expression, symbol_names=names, ln_notation=True, mul_symbol=sign)
+    return f"{_write_name(target)} = {latex}"
 
 
 def translate(source: str, params: Sequence[float]) -> Any:
@@ -175,7 +155,8 @@ def _translate(node: ast.expr, scope: Mapping[str, Any], params: Sequence[float]
 
 
 def _number(value: float) -> Any:
-    return sympy.Integer(int(value)) if float(value).is_integer() and abs(value) < 1e9 else sympy.Float(value)
+    is_third = abs(value) < 1e9 and value == round(3 * value) / 3  # as a whole number is, too
+    return sympy.Rational(round(3 * value), 3) if is_third else sympy.Float(value)
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -188,15 +169,26 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-def round_numbers(expression: Any) -> Any:
+def shorten_numbers(expression: Any, digits: int) -> Any:
     """Return an expression with its floats rounded; those that are then whole and below 1e6 become integers."""
-    numbers = expression.atoms(sympy.Float)
-    return expression.xreplace({value: _round(float(value)) for value in numbers})
+    return expression.xreplace({number: _shorten(float(number), digits) for number in expression.atoms(sympy.Float)})
 
 
-def _round(value: float) -> Any:
-    rounded = float(f"{value:.{DIGITS}g}")
-    return sympy.Integer(int(rounded)) if rounded.is_integer() and abs(rounded) < 1e6 else sympy.Float(rounded, DIGITS)
+def _shorten(value: float, digits: int) -> Any:
+    text = f"{value:.{digits}g}" if digits < 16 else repr(value)
+    is_whole = float(text).is_integer() and abs(value) < 1e6
+    return sympy.Integer(int(float(text))) if is_whole else sympy.Float(text, _count_digits(text))
+
+
+def _most_digits(source: str, params: Sequence[float]) -> int:
+    """Return the number of significant digits of the constant that has the most."""
+    constants = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    numbers = [value for value in constants if isinstance(value, int | float)]
+    return max(_count_digits(repr(float(number))) for number in [1, *numbers, *params])
+
+
+def _count_digits(text: str) -> int:
+    return len(text.partition("e")[0].replace(".", "").strip("-0")) or 1
 
 
 def _write_name(name: str) -> str:

@@ -186,7 +186,7 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
     for _, node, kind in places(tree):
         if node.operation == PARAMETER:
             value = params[int(node.value)]
-            fraction = _nearest_fraction(value)
+            fraction = nearest_fraction(value)
             within = SNAP_EXPONENT if kind is Kind.EXPONENT else SNAP
             if abs(value) <= LARGEST_FRACTION and abs(value - fraction) <= within * max(abs(value), 0.5):
                 near[node.value] = fraction
@@ -196,6 +196,6 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
     return replace_parameters(tree, lambda leaf: number(near[chosen]) if leaf.value == chosen else leaf)
 
 
-def _nearest_fraction(value: float) -> float:
+def nearest_fraction(value: float) -> float:
     """Return the nearest multiple of a half or a third."""
     return min(round(value * 2) / 2, round(value * 3) / 3, key=lambda fraction: abs(value - fraction))

@@ -26,7 +26,7 @@ _LARGEST: Final = 1e6
 _SUMS: Final = ("add", "subtract")
 _PRODUCTS: Final = ("multiply", "divide")
 _NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
-_ABSOLUTE: Final = ("absolute", "abs", "fabs")
+ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
 
 def simplify(node: Node) -> Node:
@@ -271,7 +271,7 @@ def _power(base: Node, exponent: Node) -> Node:
 
 
 def _function(node: Node) -> Node:
-    if node.operation in _ABSOLUTE and is_never_negative(node.arguments[0]):
+    if node.operation in ABSOLUTE and is_never_negative(node.arguments[0]):
         return node.arguments[0]
     return node
 

@@ -299,9 +299,11 @@ _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "nega
 
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
-    """Return an expression in infix notation, with its numbers rounded to four significant digits."""
+    """Return an expression in infix notation; its numbers have all digits that tell them from other floats."""
     if node.operation in (PARAMETER, NUMBER):
-        return f"{params[int(node.value)] if node.operation == PARAMETER else float(node.value):.4g}"
+        value = float(params[int(node.value)] if node.operation == PARAMETER else node.value)
+        is_third = node.operation == NUMBER and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
+        return f"({round(3 * value)}/3)" if is_third else repr(value).removesuffix(".0")
     if not node.arguments:
         return str(node.value)
     if node.operation == "negative":

@@ -1,0 +1,255 @@
+"""The form in which an equation is shown: without parts that change nothing, and with no more digits than it needs.
+
+A search does not mind a term of 1e-13, a factor ``tanh(a + 50)``, an exponent of 1.0000000001, or an absolute value of
+something that is never negative in the data. Such parts are recognized by their effect on the predictions.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.ports import Discovery
+from evodiverse.tasks.equations.front import EXACT
+from evodiverse.tasks.equations.operators.guided import nearest_fraction
+from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, simplify
+from evodiverse.tasks.equations.operators.trees import (
+    PARAMETER,
+    Kind,
+    Node,
+    TreeSizeError,
+    call,
+    evaluate,
+    leaves,
+    n_parameters,
+    number,
+    parameter,
+    places,
+    put,
+    read_tree,
+    replace_parameters,
+    write_tree,
+)
+from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.report import read_params
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS
+from evodiverse.vocabulary import Evaluation
+
+N_ROWS: Final = 256
+"""The number of rows on which edits are tried. Whether an edit stays depends on the errors on all training rows."""
+
+MAX_SIZE: Final = 200
+"""Equations with more nodes are not pruned, since the time grows faster than the square of this number."""
+
+DIGITS: Final = range(4, 17)
+"""The numbers of significant digits that are tried, the fewest first."""
+
+# How far an edit may move the predictions (root mean square): by `NEGLIGIBLE` times the equation's own error, or by one
+# of these shares of the target's standard deviation. The first is generous, to remove also what another constant makes
+# up for once all are fitted again. If the error grows nevertheless, the edits are made with the next share. The last
+# share is that of errors that count as none.
+_SHARES: Final = (1e-4, 1e-7, EXACT**0.5)
+_NEGLIGIBLE: Final = 0.01
+_GROWTH: Final = 1.01
+"""The factor by which the squared errors may grow."""
+_ROUNDINGS: Final = 8
+"""The difference between two ways to compute the same predictions, in units of the rounding of the data."""
+
+Assess = Callable[[str, Sequence[float] | None], tuple[str, Evaluation]]
+
+
+class Formula(NamedTuple):
+    """An expression and the values of its parameters, by their numbers."""
+
+    tree: Node
+    params: list[float]
+
+
+class Pruner:
+    """Prunes equations, and rounds their constants.
+
+    Args:
+        columns: The ``(n,)`` values of each variable in all training rows, by name.
+        variance: The variance of the target.
+        rounding: The error that rounding alone may make, in units of this variance.
+        assess: A function that fits an equation, given its source, or takes the given parameters, and returns the
+            source in canonical form and the evaluation.
+        refits: Whether to prune. If not, constants are only rounded.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, FloatArray], variance: float, rounding: float, assess: Assess, *, refits: bool
+    ) -> None:
+        n = len(next(iter(columns.values())))
+        some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
+        self._columns = {name: column[some] for name, column in columns.items()}
+        self._deviation = variance**0.5
+        self._least = max(_SHARES[-1], _ROUNDINGS * rounding**0.5)
+        self._assess = assess
+        self._refits = refits
+        self._pruned: dict[int, Discovery] = {}
+
+    def prune(self, found: Discovery) -> Discovery:
+        """Return the equation in the form in which it is shown, with the errors of this form.
+
+        An equation that cannot be evaluated again, or is too large, is returned as it is.
+        """
+        call_number = found.candidate.call
+        if call_number not in self._pruned:
+            try:
+                self._pruned[call_number] = self._round(self._shorten(found))
+            except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+                self._pruned[call_number] = found
+        return self._pruned[call_number]
+
+    def _shorten(self, found: Discovery) -> Discovery:
+        """Remove parts, fit again, and repeat this until nothing can be removed."""
+        limits, rank = self._limits(found), _rank(read_tree(found.candidate.genotype))
+        while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(found, limits, rank)) is not None:
+            found, rank = shorter  # the rank falls each time, so this ends
+        return found
+
+    def _step(
+        self, found: Discovery, limits: Mapping[str, float], rank: tuple[int, int]
+    ) -> tuple[Discovery, tuple[int, int]] | None:
+        """Return an equation of lower rank whose errors are within limits, and its rank; None if none is found.
+
+        Constants become numbers only when no part can be removed any more, since a free parameter absorbs others when
+        the equation is simplified, and a number does not.
+        """
+        formula = Formula(read_tree(found.candidate.genotype), read_params(found))
+        tried: set[tuple[Node, bool]] = set()
+        for edit, share in product((remove_parts, snap_constants), _SHARES):
+            edited = edit(formula, self._columns, self._tolerance(found, share))
+            # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
+            own = list(dict.fromkeys(int(leaf.value) for leaf in leaves(edited.tree, PARAMETER)))
+            for tree, params in ((simplify(edited.tree), None), (edited.tree, [edited.params[at] for at in own])):
+                if _rank(tree) < rank and n_parameters(tree) <= MAX_PARAMS and (tree, params is None) not in tried:
+                    tried.add((tree, params is None))
+                    pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
+                    if pruned is not None:
+                        return pruned, _rank(tree)
+        return None
+
+    def _round(self, found: Discovery) -> Discovery:
+        """Round the constants to the fewest digits that keep the predictions and the errors."""
+        tree, params, limits = read_tree(found.candidate.genotype), read_params(found), self._limits(found)
+        expected = evaluate(tree, self._columns, params)
+        for digits in DIGITS:
+            rounded = [float(f"{value:.{digits}g}") for value in params]
+            if rounded == params:
+                break
+            change = evaluate(tree, self._columns, rounded) - expected
+            if _size(change) <= self._tolerance(found, _SHARES[-1]):
+                shown = self._try(found, found.candidate.genotype, rounded, limits)
+                if shown is not None:
+                    return shown
+        return found
+
+    def _try(
+        self, found: Discovery, source: str, params: Sequence[float] | None, limits: Mapping[str, float]
+    ) -> Discovery | None:
+        """Return a discovery with another equation, or None if one of its errors is above its limit."""
+        canonical, evaluation = self._assess(source, params)
+        errors = {name: evaluation.details.get(name) for name in limits}
+        if not limits or any(error is None or float(error) > limits[name] for name, error in errors.items()):
+            return None
+        shown = replace(
+            found.candidate,
+            genotype=canonical,
+            score=evaluation.score,
+            energy=evaluation.energy,
+            details={**found.details, **evaluation.details},
+        )
+        return replace(found, candidate=shown)
+
+    def _limits(self, found: Discovery) -> dict[str, float]:
+        """Return the largest errors that an equation may have in another form; empty if its errors are not known."""
+        known = {name: found.details.get(name) for name in ("nmse_train", "nmse_held")}
+        return {name: max(_GROWTH * float(error), self._least**2) for name, error in known.items() if error is not None}
+
+    def _tolerance(self, found: Discovery, share: float) -> float:
+        error = float(found.details.get("nmse_train") or 0.0) ** 0.5
+        return float(self._deviation * (max(share, self._least) + _NEGLIGIBLE * error))
+
+
+def _rank(tree: Node) -> tuple[int, int]:
+    return tree.size, n_parameters(tree)
+
+
+def remove_parts(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
+    """Replace parts of an expression by their own parts, or by constants, as long as the predictions stay the same.
+
+    For example, ``X + 1e-13 * Y`` and ``tanh(a + 50) * X`` become ``X``, and ``log(1e-9 * a + 1)`` becomes
+    ``1e-9 * a``. An absolute value may also become its argument with the opposite sign.
+
+    Args:
+        formula: The expression.
+        columns: The ``(n,)`` values of each variable, by name.
+        tolerance: How far all edits together may move the predictions (root mean square).
+    """
+    expected = evaluate(formula.tree, columns, formula.params)
+    while (shorter := _remove_part(formula, columns, expected, tolerance)) is not None:
+        formula = shorter
+    return formula
+
+
+@np.errstate(all="ignore")
+def _remove_part(
+    formula: Formula, columns: Mapping[str, FloatArray], expected: FloatArray, tolerance: float
+) -> Formula | None:
+    tree, params = formula
+    known: dict[Node, FloatArray] = {}
+    for _, part, _ in reversed(list(places(tree))):  # arguments before the operations that take them
+        known[part] = _value(part, known) if part.arguments else evaluate(part, columns, params)
+    constant = parameter(len(params))
+    for path, part, kind in places(tree):  # large parts before the parts that they consist of
+        has_parameter = next(leaves(part, PARAMETER), None) is not None
+        if part.arguments and kind is not Kind.CONDITION and (has_parameter or not part.is_constant):
+            known[constant] = np.asarray(np.mean(known[part]))
+            for simpler in (*_list_inner(part, kind), constant):
+                edited = put(tree, path, simpler)
+                if _size(_value(edited, known) - expected) <= tolerance:
+                    return Formula(edited, [*params, float(known[constant])])
+    return None
+
+
+def _list_inner(part: Node, kind: Kind) -> Iterator[Node]:
+    """Yield the parts of an expression that may take its place, the smallest first."""
+    inner = [node for _, node, its in places(part, kind) if its is not Kind.CONDITION and node is not part]
+    yield from sorted(inner, key=lambda node: node.size)
+    if part.operation in ABSOLUTE and part.arguments[0].operation != "negative":
+        yield call("negative", part.arguments[0])
+
+
+def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
+    """Return the values of an expression, given those of the parts that it has in common with another one."""
+    found = known.get(node)
+    if found is not None:
+        return found
+    values = getattr(np, node.operation)(*(_value(argument, known) for argument in node.arguments))
+    return np.asarray(values, dtype=np.float64)
+
+
+def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
+    """Replace parameters by the nearest multiple of a half or a third, as long as the predictions stay the same.
+
+    This is done only if it does not make the simplified expression longer. The arguments are those of `remove_parts`.
+    """
+    tree, params = formula
+    expected = evaluate(tree, columns, params)
+    forms = {leaf: leaf for leaf in leaves(tree, PARAMETER)}
+    for leaf in forms:
+        tried = {**forms, leaf: number(nearest_fraction(params[int(leaf.value)]))}
+        snapped = replace_parameters(formula.tree, tried.__getitem__)
+        is_same = _size(evaluate(snapped, columns, params) - expected) <= tolerance
+        if is_same and simplify(snapped).size <= simplify(tree).size:
+            tree, forms = snapped, tried
+    return Formula(tree, params)
+
+
+@np.errstate(all="ignore")
+def _size(change: FloatArray) -> float:
+    return float(np.sqrt(np.mean(np.square(change))))
