@@ -114,10 +114,13 @@ def test_a_run_of_other_code_is_not_continued_which_is_said(
     assert line.startswith(f"starts from scratch, since {shorter} {expected}")
 
 
-def test_a_damaged_run_is_not_continued(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_damaged_run_is_not_continued(tmp_path: Path, caplog: pytest.LogCaptureFixture, is_listed: bool) -> None:
     shorter = run_toy(tmp_path, "budget.oracle_calls=60")
-    for part in (shorter / "evaluations").glob("part-*.parquet"):
-        part.write_bytes(b"")
+    for part in (shorter / "swaps").glob("part-*.parquet"):
+        part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp") if is_listed else b"")
+    if not is_listed:
+        (shorter / "checkpoint/parts").unlink()
     longer = run_toy(tmp_path, LONG)
     assert log(longer) == log(run_toy(tmp_path / "scratch", LONG))
     assert f"this run cannot continue {shorter}" in caplog.text

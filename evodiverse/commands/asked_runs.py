@@ -11,6 +11,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
 from evodiverse.ports import Measurable, Task
+from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import ASKED
 from evodiverse.runner import contracts
 from evodiverse.runner.display import choose_display
@@ -74,10 +75,15 @@ def resume(path: Path, scores: Path | None = None) -> None:
 
 
 def _describe_complete(path: Path) -> str | None:
-    """Return the message that a run is complete, or None if it is not."""
+    """Return the message that a run is complete, or None if it is not.
+
+    Raises:
+        InputError: The run is complete, but parts of its log are damaged; the message names them.
+    """
     record = read_record(path)
     if record is None or record["status"] != "complete":
         return None
+    check_parts(path)
     return f"{path} is complete (stopped by {record.get('stopped_by')}); there is nothing to measure"
 
 

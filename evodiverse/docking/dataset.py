@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Mapping
-from functools import partial
 from io import StringIO
 from typing import Any, Final
 
@@ -12,11 +11,11 @@ from rdkit import Chem
 from evodiverse.docking.docked import Docked, Settings, identify
 from evodiverse.docking.target import Target
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import read_json, refuse_link, replace_file, sync_folder, write_file
+from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file
 from evodiverse.runlog.columns import DOCKED, make_schema
 from evodiverse.runlog.docking import DOCKING, DOCKING_RECORD
 from evodiverse.runlog.runs import Run
-from evodiverse.store.datasets import write_part
+from evodiverse.store.datasets import encode_part
 from evodiverse.store.files import write_json
 from evodiverse.store.lock import locked
 
@@ -83,7 +82,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
             unfinished.mkdir()
             write_json(unfinished / DOCKING_RECORD, record)
             write_file(unfinished / POSES, write_poses(results).encode())
-            replace_file(unfinished / "part-000000.parquet", partial(write_part, rows=rows, schema=_SCHEMA))
+            write_file(unfinished / "part-000000.parquet", encode_part(rows, _SCHEMA))
             sync_folder(unfinished)
             if folder.exists():
                 old = unfinished.with_suffix(".old")

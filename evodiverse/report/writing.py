@@ -12,6 +12,7 @@ from evodiverse.report.history import read_history
 from evodiverse.report.one_run import report_run
 from evodiverse.report.page import GENERATOR
 from evodiverse.report.several import Curve, report_comparison, report_index, trace
+from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD, REPORT
 from evodiverse.runlog.runs import Run, find_records, read_record
 
@@ -52,7 +53,9 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
             try:
                 run = Run(record.parent, read_record(record))
                 best = run.record.get("totals", {}).get("best_score")
-                if compares or not is_current(run):
+                if not compares and is_current(run):
+                    check_parts(run.path)
+                else:
                     history = read_history(run, own)
                     pages.append(write_page(run.path / REPORT, report_run(history)))
                     curves += [trace(history)] if compares else []

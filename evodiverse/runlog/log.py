@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import InputError
+from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.runs import Run
 
 Columns = Mapping[str, Sequence[Any]]
@@ -176,6 +177,8 @@ def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], state
         read: The method of ``run`` that reads the columns, `Run.columns` or `Run.columns_so_far`.
         states: The pools after each iteration, as in `Log.states`.
     """
+    if run.record["status"] == "complete":
+        check_parts(run.path)
     further: dict[str, Mapping[str, type]] = {"evaluations": own}
     datasets = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
     attempts = datasets.pop("evaluations")

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.ports import Task
+from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.rewind import find_uncut, rewind
@@ -136,9 +137,10 @@ def _take_over(
     saved = source.checkpoint()
     if saved is None:
         raise InputError("it has not finished an iteration")
+    last = int(saved["iteration"])
+    check_parts(source.path, last)
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
-    last = int(saved["iteration"])
     uncut = find_uncut(rows, last, method.offspring * method.n_pools, beginning.budget)
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}

@@ -61,11 +61,11 @@ class KnownRuns:
             if any(_stamp(Path(file)) != stamp for file, stamp in entry["files"].items()):
                 return None
             record = read_json(Path(entry["path"]) / RECORD)
-        except (OSError, EvoDiverseError):
+            if record is None or record.get("digest") != entry["digest"] or record.get("sources") != entry["sources"]:
+                return None
+            line = describe_complete(Path(entry["path"]), record)
+        except (OSError, EvoDiverseError):  # whoever opens the run says what is wrong with it
             return None
-        if record is None or record.get("digest") != entry["digest"] or record.get("sources") != entry["sources"]:
-            return None
-        line = describe_complete(Path(entry["path"]), record)
         return None if line is None else (Path(entry["path"]), line)
 
     def note(self, overrides: Sequence[str], run: Identity, composed: DictConfig) -> None:

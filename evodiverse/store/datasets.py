@@ -1,9 +1,10 @@
-"""Writing and checking the Parquet datasets of a run."""
+"""Encoding and checking the Parquet datasets of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,16 +38,17 @@ def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[st
     return {**domain_columns, **own}
 
 
-def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
-    """Write one part of a dataset, that is, one Parquet file.
+def encode_part(rows: Sequence[Row], schema: pa.Schema) -> bytes:
+    """Return one part of a dataset, that is, the content of one Parquet file.
 
     Small parts dominate the size of a run, so a part contains neither statistics nor a copy of the Arrow schema.
     """
     table = pa.Table.from_pylist(list(rows), schema=schema)
     integers = [field.name for field in schema if field.type == pa.int64()]
+    buffer = BytesIO()
     pq.write_table(
         table,
-        file,
+        buffer,
         compression="zstd",
         compression_level=9,
         use_dictionary=["outcome", "operator", "model"],
@@ -55,6 +57,7 @@ def write_part(file: BinaryIO, rows: Sequence[Row], schema: pa.Schema) -> None:
         write_page_checksum=True,
         store_schema=False,
     )
+    return buffer.getvalue()
 
 
 def read_rows(name: str, schema: pa.Schema, columns: Sequence[str], parts: Iterable[Path]) -> list[dict[str, Any]]:

@@ -1,16 +1,15 @@
 """The journal: the evaluations that are not in the log on disk yet, so that a killed run need not repeat them."""
 
 import errno
-import json
 import logging
 import os
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.checked_lines import decode_line, encode_line
 from evodiverse.kit.files import write_file
 
 _LOG = logging.getLogger("evodiverse.store")
@@ -38,7 +37,7 @@ class Journal:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
-        content = b"".join(map(_encode, records))
+        content = b"".join(map(encode_line, records))
         try:
             descriptor = self._open(os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
@@ -72,7 +71,7 @@ class Journal:
             return []
         except OSError as error:
             raise InputError(f"cannot read {self._path} ({error.strerror}); make it readable and writable") from error
-        records = [_decode(line) for line in lines]
+        records = [decode_line(line) for line in lines]
         damaged = [number for number, record in enumerate(records, start=1) if record is None]
         if damaged:
             numbers = ", ".join(map(str, damaged[:5])) + (" …" if len(damaged) > 5 else "")
@@ -87,24 +86,10 @@ class Journal:
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:
         """Replace all records with these. Every record that is dropped must already be in the log."""
         if records:
-            write_file(self._path, b"".join(map(_encode, records)))
+            write_file(self._path, b"".join(map(encode_line, records)))
         elif self._path.exists():
             os.close(self._open(os.O_WRONLY | os.O_TRUNC))
 
     def _open(self, flags: int) -> int:
         """Return a descriptor of the file. A symbolic link in its place is an error."""
         return os.open(self._path, flags | os.O_NOFOLLOW, 0o666)
-
-
-def _encode(record: Mapping[str, object]) -> bytes:
-    content = json.dumps(record, default=lambda scalar: scalar.item()).encode("ascii")  # numpy scalars
-    return b"%08x %s\n" % (zlib.crc32(content), content)
-
-
-def _decode(line: bytes) -> dict[str, Any] | None:
-    """Return the record in a line; None if it is damaged."""
-    checksum, _, content = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(content):
-        return None
-    record: dict[str, Any] = json.loads(content)
-    return record

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evodiverse.runlog.parts import check_parts
 from evodiverse.store.lock import locked
 from evodiverse.store.provenance import git_commit, own_versions, package_versions, tell_change
 from evodiverse.store.record import (
@@ -58,7 +59,8 @@ def find_complete(this: Identity) -> str | None:
     """Return the message that says that the run is complete; None if the run is not complete.
 
     Raises:
-        InputError: The directory holds another run, a run with other data, or something that is not a run.
+        InputError: The directory holds another run, a run with other data, or something that is not a run; or the run
+            is complete, but parts of its log are damaged.
     """
     return describe_complete(this.path, _find_record(this))
 
@@ -128,9 +130,14 @@ def _find_record(this: Identity) -> dict[str, Any] | None:
 
 
 def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | None:
-    """Return the message that the run with this record is complete; None if it is not, or if ``record`` is None."""
+    """Return the message that the run with this record is complete; None if it is not, or if ``record`` is None.
+
+    Raises:
+        InputError: The run is complete, but parts of its log are damaged; the message names them.
+    """
     if record is None or record["status"] != "complete":
         return None
+    check_parts(path)
     change = tell_change(record.get("versions", ()), own_versions())
     made = "" if change is None else f", and was made with {change[0]}, now it is {change[1]}"
     return f"{path} is complete (stopped by {record.get('stopped_by')}){made}; use overwrite=true to run it again"

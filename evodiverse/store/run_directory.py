@@ -8,16 +8,17 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, replace_file, sync_folder, write_file
+from evodiverse.kit.checked_lines import encode_line
+from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, RECORD, REPORT
-from evodiverse.store.datasets import check_part, read_rows, schemas, write_part
+from evodiverse.store.datasets import check_part, encode_part, read_rows, schemas
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 
@@ -78,9 +79,10 @@ class RunDirectory:
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
-    At the end, the checkpoint is replaced; only then are the parts valid. Parts that are newer than the checkpoint are
-    deleted when the run is resumed, and written again later with the same content. Evaluations that are not in a part
-    yet are in ``journal``.
+    Then the list of parts gets their sizes and digests, by which a resume and every reader of the complete run notice
+    damage. At the end, the checkpoint is replaced; only then are the parts valid. Parts that are newer than the
+    checkpoint are deleted when the run is resumed, and written again later with the same content. Evaluations that are
+    not in a part yet are in ``journal``.
 
     Args:
         path: The run directory, which is created if it is missing.
@@ -125,7 +127,14 @@ class RunDirectory:
         self._due = 0.0
         with writing_to(path):
             self._remove_parts_after(saved["iteration"])
+        parts = check_parts(path, saved["iteration"])
         self._check_parts()
+        if parts is None:  # an older version started the run
+            parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
+        listed = b"".join(encode_line(part._asdict()) for part in parts)
+        self._n_listed_bytes = len(listed)
+        with writing_to(path):
+            write_file(path / PARTS, listed)
 
     def has_answers(self) -> bool:
         """Return whether anything has been evaluated so far."""
@@ -204,17 +213,38 @@ class RunDirectory:
         began = time.monotonic()
         written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
         with writing_to(self.path):
-            for name in written:
-                part = self.path / name / f"part-{iteration:06d}.parquet"
-                rows = self._unwritten.get(name, [])
-                replace_file(part, partial(write_part, rows=rows, schema=self._schemas[name]))
-                sync_folder(part.parent)
-            n_parts = self._n_parts + Counter(written)
-            saved = {**checkpoint, "iteration": iteration, "parts": dict(n_parts)}
-            write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
-        self._n_parts, self._unwritten, self._next = n_parts, {}, None
+            parts = [self._write_part(name, iteration, self._unwritten.get(name, [])) for name in written]
+            self._save(iteration, checkpoint, parts, self._n_parts + Counter(written))
+        self._unwritten, self._next = {}, None
         ended = time.monotonic()
         self._due = ended + min((ended - began) / self._write_share, self._max_wait)
+
+    def _write_part(self, name: str, iteration: int, rows: Sequence[Row]) -> Part:
+        path = self.path / name / f"part-{iteration:06d}.parquet"
+        content = encode_part(rows, self._schemas[name])
+        write_file(path, content)
+        sync_folder(path.parent)
+        return describe_part(path, content)
+
+    def _save(
+        self, iteration: int, checkpoint: Mapping[str, object], parts: Sequence[Part], n_parts: Counter[str]
+    ) -> None:
+        """Add new parts to the list, then replace the checkpoint, which makes them valid."""
+        n_listed_bytes = self._list(parts)
+        saved = {**checkpoint, "iteration": iteration, "parts": dict(n_parts)}
+        write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
+        self._n_parts, self._n_listed_bytes = n_parts, n_listed_bytes
+
+    def _list(self, parts: Sequence[Part]) -> int:
+        """Write parts behind the listed ones, in place of what a failed commit left there; return the list's size."""
+        descriptor = os.open(self.path / PARTS, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        with open(descriptor, "wb") as file:
+            file.seek(self._n_listed_bytes)
+            file.truncate()
+            file.write(b"".join(encode_line(part._asdict()) for part in parts))
+            file.flush()
+            os.fsync(descriptor)
+            return file.tell()
 
     def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
         """Replace files in ``best/``.
@@ -250,19 +280,22 @@ class RunDirectory:
             InputError: A part of the other run cannot be read; the message names it.
             ServiceError: The disk is full or no longer available.
         """
-        for name, schema in self._schemas.items():
-            for part in source._parts(name):
-                rows = read_rows(name, schema, schema.names, [part])
-                kept = [row for row in rows if row["iteration"] <= iteration]
-                if kept or not _iteration_of(part):
-                    place = self.path / name / f"part-{min(_iteration_of(part), iteration):06d}.parquet"
-                    with writing_to(self.path):
-                        replace_file(place, partial(write_part, rows=kept, schema=schema))
-                        sync_folder(place.parent)
-                    self._n_parts[name] += 1
-        saved = {**checkpoint, "iteration": iteration, "parts": dict(self._n_parts)}
+        n_parts: Counter[str] = Counter()
+        parts = []
+        try:
+            for name, schema in self._schemas.items():
+                for part in source._parts(name):
+                    rows = read_rows(name, schema, schema.names, [part])
+                    kept = [row for row in rows if row["iteration"] <= iteration]
+                    if kept or not _iteration_of(part):
+                        with writing_to(self.path):
+                            parts.append(self._write_part(name, min(_iteration_of(part), iteration), kept))
+                        n_parts[name] += 1
+        except InputError:  # the caller may begin another way
+            self._remove_parts_after(-1)
+            raise
         with writing_to(self.path):
-            write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
+            self._save(iteration, checkpoint, parts, n_parts)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return these columns of all written rows of a dataset, in the order in which the rows were committed.

@@ -360,8 +360,9 @@ def test_a_part_that_is_being_written_is_not_read(copy: Path) -> None:
     [
         ("run.json", r"/run\.json is not the record of a run \("),
         (".hydra/overrides.yaml", r"/\.hydra/overrides\.yaml cannot be read \("),
-        ("evaluations/part-000001.parquet", r"/evaluations/part-000001\.parquet cannot be read \("),
-        ("swaps/part-000002.parquet", r"/swaps/part-000002\.parquet cannot be read \("),
+        ("checkpoint/parts", r"/checkpoint/parts is damaged \(.*; delete it"),
+        ("evaluations/part-000000.parquet", r"/evaluations/part-000000\.parquet is damaged \(it has "),
+        ("swaps/part-000000.parquet", r"/swaps/part-000000\.parquet is damaged \(it has "),
     ],
 )
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"[", b"PAR1" * 20])
@@ -376,19 +377,34 @@ def test_a_damaged_file_is_named_in_one_line_and_nothing_is_printed(
     assert console.file.getvalue() == ""
 
 
-def test_a_flipped_bit_is_found(copy: Path) -> None:
-    part = copy / "evaluations" / "part-000000.parquet"
-    content = bytearray(part.read_bytes())
-    content[len(content) // 10] ^= 1
-    part.write_bytes(content)
-    with pytest.raises(InputError, match=r"/evaluations/part-000000\.parquet cannot be read \("):
+@pytest.mark.parametrize("dataset", ["evaluations", "populations", "screened"])
+def test_a_flipped_bit_is_found_in_a_part_that_is_not_shown_too(copy: Path, dataset: str) -> None:
+    part = copy / dataset / "part-000000.parquet"
+    part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp"))
+    with pytest.raises(InputError, match=rf"/{dataset}/part-000000\.parquet is damaged \(its content has changed\)"):
         printed(copy)
 
 
-@pytest.mark.parametrize("number", [0, 1, -1])
-def test_a_lost_part_is_found(copy: Path, number: int) -> None:
+def test_all_damaged_parts_are_counted(copy: Path) -> None:
+    for part in copy.glob("*/part-*.parquet"):
+        part.write_bytes(b"")
+    with pytest.raises(InputError, match=r"part-000000\.parquet is damaged \(.*\), as are .*, .*, .* and \d+ more; "):
+        printed(copy)
+
+
+@pytest.mark.parametrize(
+    ("number", "is_listed", "message"),
+    [
+        (0, True, r"/evaluations/part-000000\.parquet is damaged \(it is missing\)"),
+        (1, False, r"/evaluations holds \d+ of 120 calls, so a part is missing"),
+        (-1, False, r"/evaluations holds \d+ of 120 calls, so a part is missing"),
+    ],
+)
+def test_a_lost_part_is_found(copy: Path, number: int, is_listed: bool, message: str) -> None:
     sorted((copy / "evaluations").glob("*.parquet"))[number].unlink()
-    with pytest.raises(InputError, match=r"/evaluations holds \d+ of 120 calls, so a part is missing"):
+    if not is_listed:
+        (copy / "checkpoint/parts").unlink()
+    with pytest.raises(InputError, match=message):
         printed(copy)
 
 

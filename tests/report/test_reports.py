@@ -135,6 +135,11 @@ def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(
     assert "(n = 2)" in page
     assert "Left out: 1 run that repeats or replays another run." in page
     assert all(f'data-value="{score!r}"' in page for score in best)
+    part = paths[0] / "screened/part-000000.parquet"
+    part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp"))
+    for given in (paths, [tmp_path]):  # a report that is written again, and one that is kept
+        (error,) = write_reports(given)[1]
+        assert f"{part} is damaged (its content has changed)" in error
 
 
 def test_ten_thousand_calls_fit_into_five_megabytes(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_a_complete_run_is_known_again_without_being_composed(hydra: Hydra, monk
     assert again.complete.startswith(f"{fresh.path} is complete")
 
 
-@pytest.mark.parametrize("change", ["option", "record", "folder", "gone"])
+@pytest.mark.parametrize("change", ["option", "record", "folder", "gone", "part"])
 def test_a_run_is_composed_again_where_anything_changed(
     hydra: Hydra, change: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -112,9 +112,13 @@ def test_a_run_is_composed_again_where_anything_changed(
         Path("known").symlink_to(known)
     if change == "gone":
         (fresh.path / "run.json").unlink()
+    if change == "part":
+        part = fresh.path / "populations/part-000000.parquet"
+        part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp"))
     (again,) = plan(hydra, [*RUN, "seed=1"])
     assert len(composed) == 1
     assert (again.complete is None) == (change != "option")
+    assert again.is_refused == (change in ("gone", "part"))
 
 
 def test_what_looks_at_the_environment_is_never_known(hydra: Hydra, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,10 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
+from evodiverse.kit.checked_lines import decode_line
+from evodiverse.runlog.parts import PARTS
 from evodiverse.settings.assembly import run as start
 from evodiverse.store.record import kept
 from evodiverse.store.run_directory import RunDirectory
-from tests.runs import Silent, log, plan, rows, run_toy, stop_after, write_at_once
+from tests.runs import DATASETS, Silent, log, plan, rows, run_toy, stop_after, write_at_once
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
 
@@ -221,21 +223,28 @@ def test_a_finished_run_of_other_code_says_so(interrupted: Path, tmp_path: Path)
     assert said == [f"{interrupted} is complete (stopped by budget), and {made}; use overwrite=true to run it again"]
 
 
-def test_a_log_with_missing_parts_is_refused(interrupted: Path, tmp_path: Path) -> None:
-    (interrupted / "evaluations" / "part-000001.parquet").unlink()
-    with pytest.raises(InputError, match=r"holds only 3 of 4 parts of evaluations; use overwrite=true"):
-        run_toy(tmp_path)
+@pytest.fixture
+def older(interrupted: Path) -> Path:
+    """A run as older versions left it, without a list of its parts."""
+    (interrupted / PARTS).unlink()
+    return interrupted
 
 
-@pytest.mark.parametrize("dataset", ["populations", "swaps", "migrations", "llm_calls"])
-def test_a_missing_part_of_any_dataset_is_noticed(interrupted: Path, tmp_path: Path, dataset: str) -> None:
-    max((interrupted / dataset).iterdir()).unlink()
+def test_an_older_run_is_resumed_and_its_parts_are_listed(older: Path, tmp_path: Path) -> None:
+    run_toy(tmp_path)
+    listed = [decode_line(line)["part"] for line in (older / PARTS).read_bytes().splitlines()]
+    assert sorted(listed) == sorted(f"{part.parent.name}/{part.name}" for part in older.glob("*/part-*.parquet"))
+
+
+@pytest.mark.parametrize("dataset", ["evaluations", "populations", "swaps", "migrations", "llm_calls"])
+def test_a_missing_part_of_an_older_run_is_noticed(older: Path, tmp_path: Path, dataset: str) -> None:
+    max((older / dataset).iterdir()).unlink()
     with pytest.raises(InputError, match=rf"holds only \d+ of \d+ parts of {dataset}; use overwrite=true"):
         run_toy(tmp_path)
 
 
-def test_a_part_without_its_rows_is_noticed(interrupted: Path, tmp_path: Path) -> None:
-    part = max((interrupted / "evaluations").iterdir())
+def test_a_part_without_its_rows_is_noticed(older: Path, tmp_path: Path) -> None:
+    part = max((older / "evaluations").iterdir())
     pq.write_table(pq.read_table(part).slice(0, 0), part)
     with pytest.raises(InputError, match=r"evaluations is damaged \(.*the checkpoint .*use overwrite=true"):
         run_toy(tmp_path)
@@ -258,21 +267,40 @@ def test_a_checkpoint_that_is_not_json_is_refused(interrupted: Path, tmp_path: P
         run_toy(tmp_path)
 
 
-@pytest.mark.parametrize("dataset", ["evaluations", "populations", "swaps", "llm_calls"])
+@pytest.mark.parametrize("dataset", DATASETS)
 @pytest.mark.parametrize(
-    "harm", [lambda content: b"", lambda content: content[:-9], lambda content: content[:-4] + b"what"]
+    ("harm", "fault"),
+    [
+        (lambda part: part.unlink(), "it is missing"),
+        (lambda part: part.write_bytes(b""), "it has 0 bytes, expected "),
+        (lambda part: part.write_bytes(part.read_bytes()[:-9]), "it has .* bytes, expected "),
+        # a bit that Arrow does not read, in the name of the program that wrote the file
+        (lambda part: part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp")), "its content has changed"),
+    ],
+    ids=["lost", "emptied", "cut", "flipped"],
 )
 def test_a_damaged_part_of_any_dataset_is_named(
-    interrupted: Path, tmp_path: Path, dataset: str, harm: Callable[[bytes], bytes]
+    interrupted: Path, tmp_path: Path, dataset: str, harm: Callable[[Path], object], fault: str
 ) -> None:
     part = max((interrupted / dataset).iterdir())
-    part.write_bytes(harm(part.read_bytes()))
-    with pytest.raises(InputError, match=rf"{dataset}/{part.name} is damaged .*overwrite=true"):
+    harm(part)
+    with pytest.raises(InputError, match=rf"{dataset}/{part.name} is damaged \({fault}.*overwrite=true"):
         run_toy(tmp_path)
 
 
-def test_a_flipped_bit_in_any_page_is_noticed(interrupted: Path, tmp_path: Path) -> None:
-    part = max((interrupted / "evaluations").iterdir())
+def test_a_damaged_list_of_parts_can_be_deleted(interrupted: Path, tmp_path: Path) -> None:
+    content = (interrupted / PARTS).read_bytes()
+    for harmed, fault in (
+        (content.replace(b"swaps", b"swapt", 1), r"line \d+"),
+        (content[: content.rindex(b"\n", 0, -1) + 1], "it lacks .*part-000003"),
+    ):
+        (interrupted / PARTS).write_bytes(harmed)
+        with pytest.raises(InputError, match=rf"checkpoint/parts is damaged \({fault}.*; delete it"):
+            run_toy(tmp_path)
+
+
+def test_a_flipped_bit_in_any_page_of_an_older_run_is_noticed(older: Path, tmp_path: Path) -> None:
+    part = max((older / "evaluations").iterdir())
     content = bytearray(part.read_bytes())
     pages = pq.ParquetFile(part).metadata.row_group(0)
     for number in range(pages.num_columns):
@@ -286,13 +314,13 @@ def test_a_flipped_bit_in_any_page_is_noticed(interrupted: Path, tmp_path: Path)
         part.write_bytes(content)
 
 
-def test_a_part_in_the_place_of_another_is_noticed(interrupted: Path, tmp_path: Path) -> None:
-    first, second = sorted((interrupted / "evaluations").iterdir())[1:3]
+def test_a_part_in_the_place_of_another_is_noticed_in_an_older_run(older: Path, tmp_path: Path) -> None:
+    first, second = sorted((older / "evaluations").iterdir())[1:3]
     kept = second.read_bytes()
     second.write_bytes(first.read_bytes())
     with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds rows of another iteration\)"):
         run_toy(tmp_path)
-    second.write_bytes((interrupted / "populations" / second.name).read_bytes())
+    second.write_bytes((older / "populations" / second.name).read_bytes())
     with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has no column slot"):
         run_toy(tmp_path)
     second.write_bytes(kept)

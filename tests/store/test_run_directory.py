@@ -95,6 +95,15 @@ def test_parts_newer_than_the_checkpoint_are_removed_on_reopening(directory: Run
     assert len(reopened.rows("evaluations", ["call"])) == 1
 
 
+def test_a_failed_commit_leaves_no_trace_in_the_list_of_parts(directory: RunDirectory) -> None:
+    (directory.path / "checkpoint/state.json").mkdir()
+    with pytest.raises(ServiceError, match="cannot write"):
+        commit(directory, 0)
+    (directory.path / "checkpoint/state.json").rmdir()
+    directory.write()
+    assert (directory.path / "checkpoint/parts").read_bytes().count(b"\n") == len(DATASETS)
+
+
 def test_a_damaged_part_is_named(directory: RunDirectory) -> None:
     commit(directory, 0, evaluations=[ROW])
     (directory.path / "evaluations" / "part-000000.parquet").write_bytes(b"PAR1 no more")
