@@ -22,7 +22,7 @@ _HIDDEN = "***"
 def load_env_file(path: Path) -> None:
     """Add the variables of a ``.env`` file to the environment, without replacing those that have a value there.
 
-    Variables named ``…_API_KEY`` without a value are then removed from the environment.
+    Variables named ``…_API_KEY`` then lose white space around their values, and are removed if nothing is left.
 
     Raises:
         InputError: The file cannot be read, or a variable in it is invalid.
@@ -38,8 +38,10 @@ def load_env_file(path: Path) -> None:
             except ValueError as error:
                 raise InputError(f"{path.absolute()}: {name} is not a valid variable ({error}); fix it") from error
     for name, value in list(os.environ.items()):
-        if name.endswith("_API_KEY") and not value.strip():
-            del os.environ[name]
+        if name.endswith("_API_KEY"):
+            os.environ[name] = value.strip()  # such as the line break at the end of a file with the key
+            if not value.strip():
+                del os.environ[name]
 
 
 def redact(text: str, *secrets: str | None) -> str:

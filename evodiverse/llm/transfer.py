@@ -16,6 +16,7 @@ from typing import Any, cast
 
 import httpx
 
+from evodiverse.errors import describe
 from evodiverse.kit.text import printable
 from evodiverse.llm.counts import drop_impossible_counts, parse_int
 from evodiverse.llm.failures import RefusedError, TransientError
@@ -74,6 +75,17 @@ class Transfer:
                 response.status_code,
             )
             raise self.failure
+
+    def note_lost(self, address: httpx.URL, error: httpx.TransportError) -> None:
+        """Set ``failure`` to the innermost cause of an error of the network; httpx, OpenAI and litellm wrap it."""
+        cause: BaseException = error
+        while inner := cause.__cause__ or cause.__context__:
+            cause = inner
+        host = f"{address.scheme}://{address.netloc.decode()}"
+        if isinstance(error, httpx.ProxyError):
+            proxy = error.__cause__ or error.__context__
+            host += f" by the proxy {getattr(proxy, 'host', '')}:{getattr(proxy, 'port', '')}"
+        self._failed(f"the connection to {host} failed ({self._shown(describe(cause))})")
 
     async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
         """Yield the decompressed body of an answer.
@@ -247,12 +259,16 @@ def watch_httpx() -> None:
         if transfer is None:
             return await send(client, request, stream=stream, **options)
         transfer.prepare(request)
-        response = await send(client, request, stream=True, **options | {"follow_redirects": False})
         try:
-            transfer.refuse_redirect(response)
-            await _replace_body(transfer, response, is_read=not stream)
-        except BaseException:
-            await response.aclose()
+            response = await send(client, request, stream=True, **options | {"follow_redirects": False})
+            try:
+                transfer.refuse_redirect(response)
+                await _replace_body(transfer, response, is_read=not stream)
+            except BaseException:
+                await response.aclose()
+                raise
+        except (httpx.NetworkError, httpx.ProxyError) as error:
+            transfer.note_lost(request.url, error)
             raise
         return response
 

@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.llm.clients import KINDS
 from evodiverse.settings.plan import Plan
+from evodiverse.vocabulary import Decoding, Message, Query, Stream
+from tests.llm.servers import ModelServer, serving
+from tests.llm.test_client import ask_once
 from tests.runs import FROM_ROOT, plan
 
 CLAUDE = ("llm=litellm", "llm.model=anthropic/claude-sonnet-4-5")
@@ -194,6 +198,36 @@ def test_all_violations_are_reported_at_once() -> None:
     wrong = ["llm.pools.cold.temperature=1.3", "llm.pools.cold.top_p=0.5", "llm.pools.hot.seed=-1"]
     assert refusals("llm=gpt5", wrong[2]) == ["llm.pools.hot.seed must be at least 0, or null, got -1"]
     assert [line.split("=")[0] for line in refusals("llm=gpt5", *wrong[:2])] == expected[:2]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (["llm=litellm", "llm.model=mistral/m"], "MISTRAL_API_KEY"),
+        (["llm=deepseek", "llm.api_key_env=MY_KEY"], "MY_KEY"),
+        (["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1"], "OPENAI_API_KEY"),
+    ],
+)
+def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
+    overrides: list[str], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key, shown in {"sk-\u2019tis-mine": r"'\u2019'", "sk-one\nsk-two": r"'\n'"}.items():
+        monkeypatch.setenv(name, key)
+        expected = f"{name} contains {shown}, which no header of a request can hold; copy the key again"
+        assert set(refusals(*overrides)) == {expected}
+
+
+def test_the_line_break_after_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-4\n")
+    with serving(ModelServer()) as server:
+        settings = accepted("llm=deepseek", "llm.api_key_env=MY_KEY", f"llm.api_base={server.url}").model
+        assert settings is not None
+        with KINDS["litellm"].open(settings) as client:
+            assert client is not None
+            ask_once(
+                client, Query(settings.models[0], (Message("user", "hello"),), Decoding(1.0, None, 9), Stream(0, 0))
+            )
+    assert server.headers[0]["authorization"] == "Bearer sk-4"
 
 
 def test_a_key_may_be_in_an_env_file(tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 import asyncio
 import base64
 import json
+import socket
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
 
-from evodiverse.llm.client import MAX_CHARACTERS, LiteLlmClient
+from evodiverse.llm.client import MAX_CHARACTERS, Client, LiteLlmClient
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
@@ -43,7 +44,7 @@ def ask(
     return ask_once(LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices), query)
 
 
-def ask_once(client: LiteLlmClient, query: Query = QUERY) -> Reply:
+def ask_once(client: Client, query: Query = QUERY) -> Reply:
     async def once() -> Reply:
         try:
             return await client.ask(query)
@@ -120,12 +121,33 @@ def test_a_server_that_hangs_times_out(server: ModelServer) -> None:
         ask(server, Answer(delay=5.0), timeout_s=0.3)
 
 
-def test_nobody_at_the_address_is_transient(server: ModelServer) -> None:
-    async def once() -> None:
-        await LiteLlmClient({"toy": "openai/toy"}, "http://127.0.0.1:9/v1", KEY, 5.0).ask(QUERY)
+def refuse_names(*_: object, **__: object) -> None:
+    raise socket.gaierror(-2, "Name or service not known")
 
-    with pytest.raises(TransientError, match="Connection error"):
-        asyncio.run(once())
+
+LOST = {
+    "closed port": ("http://127.0.0.1:9/v1", "", r"127\.0\.0\.1:9 failed \(ConnectionRefusedError: .*127\.0\.0\.1"),
+    "unknown host": ("http://no.invalid/v1", "", r"no\.invalid failed \(gaierror: .*Name or service not known"),
+    "proxy": ("http://some.invalid/v1", "http://me:pass@127.0.0.1:9", r"some\.invalid by the proxy 127\.0\.0\.1:9"),
+}
+
+
+@pytest.mark.parametrize("name", ["openai/toy", "deepseek/toy", "anthropic/toy"])
+@pytest.mark.parametrize("kind", LOST)
+def test_a_failed_connection_is_transient_and_has_its_address_and_cause(
+    kind: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, proxy, expected = LOST[kind]
+    monkeypatch.setenv("http_proxy", proxy)
+    if kind == "unknown host":
+        monkeypatch.setattr(socket, "getaddrinfo", refuse_names)
+    with pytest.raises(TransientError, match=f"^the connection to http://{expected}"):
+        ask_once(LiteLlmClient({"toy": name}, address, KEY, 5.0))
+
+
+def test_a_connection_that_is_cut_has_its_address_and_cause(server: ModelServer) -> None:
+    with pytest.raises(TransientError, match=rf"the connection to http://127\.0\.0\.1:{server.port} failed \(Server"):
+        ask(server, Answer(cut=-1))
 
 
 def test_the_wait_that_a_provider_asks_for_is_known(server: ModelServer) -> None:

@@ -31,6 +31,12 @@ def test_an_empty_variable_counts_as_unset(tmp_path: Path) -> None:
     assert "EMPTY_API_KEY" not in os.environ
 
 
+def test_white_space_around_a_key_is_no_part_of_it(tmp_path: Path) -> None:
+    os.environ |= {"TOY_API_KEY": " sk-1\r\n", "OTHER": "1 "}
+    load_env_file(tmp_path / ".env")
+    assert added() == {"THERE": "from the shell", "TOY_API_KEY": "sk-1", "OTHER": "1 "}
+
+
 def test_no_file_is_fine(tmp_path: Path) -> None:
     load_env_file(tmp_path / ".env")
     assert added() == {"THERE": "from the shell"}

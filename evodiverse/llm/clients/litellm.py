@@ -69,7 +69,7 @@ def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (t
 def _find_key(settings: ModelSettings) -> str | None:
     """Return the API key, or None if litellm is to read it from the provider's usual environment variable."""
     if settings.api_key_env is not None:
-        return os.environ.get(settings.api_key_env)
+        return os.environ.get(settings.api_key_env, "").strip() or None
     return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
 
 
@@ -101,7 +101,7 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
     except litellm.BadRequestError:
         yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
         return
-    yield from _find_missing_key(used.model, provider, settings)
+    yield from _find_in_key(used.model, provider, settings)
     from evodiverse.llm.client import sent_parameters
 
     misfits = {
@@ -119,20 +119,25 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
                 yield f"{place}={value}: {used.model} {misfits[key].rule}; set {place}={remedy}"
 
 
-def _find_missing_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
+def _find_in_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
     name = settings.api_key_env
     if name is not None:
-        missing = [] if os.environ.get(name) else [name]
+        missing = [] if os.environ.get(name, "").strip() else [name]
     elif settings.is_compatible_server:
-        missing = []
+        name, missing = "OPENAI_API_KEY", []
     else:
+        name = f"{provider.upper()}_API_KEY"
         missing = [
-            name
-            for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
-            if not (name.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
-            and not name.startswith("AWS_")  # an AWS profile or role works too
+            other
+            for other in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
+            if not (other.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
+            and not other.startswith("AWS_")  # an AWS profile or role works too
         ]
     keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # any one of them is enough
     needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
     if needed:
         yield f"{model} needs {' and '.join(needed)}; export it or put it into a file named .env"
+    for character in os.environ.get(name, "").strip():
+        if not (character.isascii() and character.isprintable()):
+            yield f"{name} contains {character!a}, which no header of a request can hold; copy the key again"
+            return
