@@ -234,19 +234,27 @@ def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
 
 
 def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
-    """Replace parameters by the nearest multiple of a half or a third, as long as the predictions stay the same.
+    """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same.
 
-    This is done only if it does not make the simplified expression longer. The arguments are those of `remove_parts`.
+    A simple number is the nearest multiple of a half or a third. It must not make the simplified expression longer.
+    Another parameter must make it shorter, as in ``(a + params[0]) / (a + params[1])`` if both are equal. The arguments
+    are those of `remove_parts`.
     """
     tree, params = formula
     expected = evaluate(tree, columns, params)
     forms = {leaf: leaf for leaf in leaves(tree, PARAMETER)}
     for leaf in forms:
-        tried = {**forms, leaf: number(nearest_fraction(params[int(leaf.value)]))}
-        snapped = replace_parameters(formula.tree, tried.__getitem__)
-        is_same = _size(evaluate(snapped, columns, params) - expected) <= tolerance
-        if is_same and simplify(snapped).size <= simplify(tree).size:
-            tree, forms = snapped, tried
+        value = params[int(leaf.value)]
+        others = [other for other in forms.values() if other.operation == PARAMETER and other != leaf]
+        distances = [abs(params[int(other.value)] - value) for other in others]
+        nearest = [others[distances.index(min(distances))]] if others else []
+        for form, gain in ((number(nearest_fraction(value)), 0), *((other, 1) for other in nearest)):
+            tried = {**forms, leaf: form}
+            snapped = replace_parameters(formula.tree, tried.__getitem__)
+            is_same = _size(evaluate(snapped, columns, params) - expected) <= tolerance
+            if is_same and simplify(snapped).size <= simplify(tree).size - gain:
+                tree, forms = snapped, tried
+                break
     return Formula(tree, params)
 
 

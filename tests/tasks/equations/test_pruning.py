@@ -71,6 +71,13 @@ def test_a_constant_that_rounding_alone_keeps_from_a_simple_number_becomes_it(
     assert write_infix(simplify(tree), params) == expected
 
 
+def test_equal_constants_become_one_if_this_makes_the_expression_shorter() -> None:
+    cancels = read("(x + params[0]) * v / (x + params[1])", [1.979, 1.979 + 1e-14])
+    assert write_infix(simplify(snap_constants(cancels, COLUMNS, 1e-10).tree), []) == "v"
+    stays = read("params[0] * x + params[1] * v", [0.3, 0.3])
+    assert snap_constants(stays, COLUMNS, 1e-10) == stays
+
+
 def test_an_expression_that_is_not_a_number_somewhere_stays_as_it_is() -> None:
     formula = read("x + params[0] * np.log(v - 1)", [1e-20])
     assert remove_parts(formula, COLUMNS, math.inf) == formula
