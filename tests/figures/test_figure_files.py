@@ -138,7 +138,7 @@ def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
 def test_a_copy_of_a_run_in_another_folder_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for folder in ("one", "two"):
         write_run(tmp_path / folder / "seed0", {"c1ccccc1": 0.9, "CCO": 0.3}, [[[1, 2], [1]], [[1, 2], [2]]])
-    write([tmp_path / "one", tmp_path / "two"], tmp_path / "figures", ["lineage"], None)
+    write([tmp_path / "one", tmp_path / "two"], tmp_path / "figures", ["circle_trajectory"], None)
     assert "figures of 1 complete runs; left out: 1 repeated later." in capsys.readouterr().out
 
 

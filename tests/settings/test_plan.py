@@ -19,21 +19,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def digests(*overrides: str) -> dict[str, str | None]:
-    sources = plan("task=jnk3", *overrides).find_sources(lambda name: name)
+def digests(**changed: object) -> dict[str, str | None]:
+    instead = {key.replace("__", "."): value for key, value in changed.items()}
+    sources = plan("task=jnk3", instead=instead).find_sources(lambda name: name)
     return {role: source.sha256 for role, source in sources.items()}
 
 
 def test_what_an_oracle_imports_counts_by_content(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.settings.plan._IMPORTED", {})
-    oracle = "task.oracle._target_=own_oracle.score"
-    before = digests(oracle)
+    oracle = {"task__oracle": {"_target_": "own_oracle.score", "published": None}}
+    before = digests(**oracle)
     assert {*before} == {"oracle", "code/oracle/own_helper.py", "initial"}
     (folder / "own_helper.py").write_text("W = 2\n")
     with pytest.raises(InputError, match=r"own_helper\.py has changed since it was imported; restart the command"):
-        digests(oracle)
+        digests(**oracle)
     monkeypatch.setattr("evodiverse.settings.plan._IMPORTED", {})  # as in another process
-    after = digests(oracle)
+    after = digests(**oracle)
     assert {role for role in before if before[role] != after[role]} == {"code/oracle/own_helper.py"}
 
 
@@ -43,9 +44,9 @@ def test_what_an_oracle_imports_counts_by_content(folder: Path, monkeypatch: pyt
 def test_the_program_of_an_evaluator_counts_unless_it_is_an_interpreter(
     folder: Path, program: str, expected: bool
 ) -> None:
-    words = ["evaluator=command", f"evaluator.command=['{program.format(folder=folder)}',rate.py]"]
-    found = digests(*words)
+    evaluator = {"evaluator__name": "command", "evaluator__command": [program.format(folder=folder), "rate.py"]}
+    found = digests(**evaluator)
     assert ("evaluator/program" in found) == expected
     assert {"evaluator/0", "code/evaluator/0/own_helper.py"} <= {*found}
     (folder / "own_helper.py").write_text("W = 2\n")
-    assert digests(*words) != found
+    assert digests(**evaluator) != found
