@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Sequence
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
@@ -17,9 +16,10 @@ from evodiverse.commands.followed import RunFailed, is_followed, plans
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError, describe
 from evodiverse.kit.threads import cap_threads
 from evodiverse.runner.process import complain, prepare, say
-from evodiverse.settings.command_line import explain, put_options_last
+from evodiverse.settings.command_line import explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, save_composition
 from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings.flags import parse_arguments, put_options_last
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.schema import register
 
@@ -40,7 +40,7 @@ def main() -> None:
     _prepare()
     register()
     try:
-        sys.exit(_start(sys.argv[1:]))
+        sys.exit(_start(_given))
     except Interrupted as error:
         complain(f"{error}; to resume: {_command()}")
         sys.exit(error.exit_code)
@@ -69,7 +69,7 @@ def _start(arguments: Sequence[str]) -> int | None:
     A single run uses `hydra.main` only with options such as ``--config-path``, because `hydra.main` composes the
     configuration twice, which takes time.
     """
-    parsed = get_args_parser().parse_args(list(arguments))
+    parsed = parse_arguments(arguments)
     is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
     is_elsewhere = any((parsed.config_path, parsed.config_name, parsed.experimental_rerun))
     is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
@@ -144,10 +144,11 @@ def _run(composed: DictConfig) -> float | None:
     plan = plans.get(tuple(hydra_part.overrides.task)) if is_shown else None
     plan = plan_run(composed, hydra_part) if plan is None else plan
     if plan.config.dry_run:
-        say(OmegaConf.to_yaml(composed, resolve=True))
-        say(plan.summary)
+        from evodiverse.settings.assembly import rehearse  # here so that errors are reported fast
+
+        rehearse(plan, lambda summary: say(f"{OmegaConf.to_yaml(composed, resolve=True)}\n{summary}"))
         return None
-    from evodiverse.runner.display import NoDisplay, choose_display  # here so that errors are reported fast
+    from evodiverse.runner.display import NoDisplay, choose_display
     from evodiverse.settings.assembly import run
 
     return run(

@@ -12,7 +12,6 @@ from typing import Any, Final
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra._internal.hydra import Hydra
-from hydra._internal.utils import get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
@@ -23,10 +22,12 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.commands.followed import is_basic, plans
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
+from evodiverse.kit.text import count_of
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
 from evodiverse.runner.process import complain, say
 from evodiverse.settings.compose import CONFIG_NAME
+from evodiverse.settings.flags import parse_arguments
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
@@ -52,7 +53,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
             No run has started.
         HydraException: The configuration of a run cannot be composed.
     """
-    parsed = get_args_parser().parse_args(list(arguments))
+    parsed = parse_arguments(arguments)
     with hydra_session(parsed.config_dir) as hydra:
         given = [*parsed.overrides, *([] if "hydra.mode=MULTIRUN" in parsed.overrides else ["hydra.mode=MULTIRUN"])]
         master = hydra.compose_config(CONFIG_NAME, _without_sweeps(given), RunMode.MULTIRUN)
@@ -69,7 +70,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
         todo = [run for run in planned if run.complete is None]
         failed = _launch_missing(composer, master, job, planned, todo)
     if any(run.plan is not None and run.plan.config.dry_run for run in todo):
-        return 0
+        return _complain_of(planned, failed, "would fail")
     return _sum_up(planned, failed)
 
 
@@ -97,7 +98,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
             varied = dict(word.split("=", maxsplit=1) for word in words if word.partition("=")[0] not in fixed)
             complain(f"trial {number:,} ({_label(varied)}) failed: {error}")
         if trials.failed:
-            complain(f"{len(trials.failed):,} of {trials.n_launched:,} runs failed")
+            complain(f"{len(trials.failed):,} of {count_of(trials.n_launched, 'run')} failed")
     return EvoDiverseError.exit_code if trials.failed else 0
 
 
@@ -161,7 +162,7 @@ class Trials:
         self.n_scored += sum(result._return_value is not None for result in results)
         if len(failed) > self._failure_rate * len(results):
             raise EvoDiverseError(
-                f"{len(failed):,} of {len(results):,} runs that were launched together failed, more than "
+                f"{len(failed):,} of {count_of(len(results), 'run')} that were launched together failed, more than "
                 f"{_FAILURE_RATE}={self._failure_rate:g} allows; the sweep ends"
             )
 
@@ -200,7 +201,8 @@ def _launch_missing(
     """Launch the runs that are not complete (``todo``), and return the error message of each failed run by number."""
     n_complete = len(planned) - len(todo)
     if n_complete:
-        say(f"{n_complete:,} of {len(planned):,} runs are complete")
+        runs, are = count_of(len(planned), "run"), "is" if n_complete == 1 else "are"
+        say(f"{n_complete:,} of {runs} {are} complete")
     if not todo:
         return {}
     listed = [Listed(run.number, _label(run.varied), run.path) for run in todo]
@@ -239,6 +241,8 @@ def _launch(
     for run, result in zip(todo, results, strict=True):
         if result.status is not JobStatus.COMPLETED:
             failed[run.number] = str(result._return_value)
+            if not is_here:  # a refused run leaves no files from which the overview could tell
+                overview.end(run.number, failed[run.number])
     return failed
 
 
@@ -302,11 +306,16 @@ def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
     console.print(table)
     if len(planned) > _MOST_ROWS:
         say(f"and {len(planned) - _MOST_ROWS:,} more")
+    return _complain_of(planned, failed, "failed", "; run the same command again to retry them")
+
+
+def _complain_of(planned: Sequence[SweptRun], failed: Mapping[int, str], verb: str, remedy: str = "") -> int:
+    """Print the errors of failed runs, and return the exit code."""
     for run in planned:
         if run.number in failed:
-            complain(f"run {run.number:,} ({_label(run.varied)}) failed: {failed[run.number]}")
+            complain(f"run {run.number:,} ({_label(run.varied)}) {verb}: {failed[run.number]}")
     if failed:
-        complain(f"{len(failed):,} of {len(planned):,} runs failed; run the same command again to retry them")
+        complain(f"{len(failed):,} of {count_of(len(planned), 'run')} {verb}{remedy}")
     return EvoDiverseError.exit_code if failed else 0
 
 

@@ -1,16 +1,16 @@
 """Checks of a command line, which report all problems at once. A sweep is checked before its first run starts."""
 
 import re
-from argparse import Action
+import shlex
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
 from hydra import compose
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-from hydra._internal.utils import get_args_parser
 from hydra.conf import HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
@@ -30,27 +30,17 @@ from evodiverse.settings.compose import (
     known_keys,
     split_hydra,
 )
+from evodiverse.settings.flags import parse_arguments
 from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.schema import Config
 
 _PARTS = ("base", "defaults")
 """Subfolders of a group. Their files are parts of options, not options themselves."""
+_NO_STRING = "Config group override must be a string"  # Hydra's message about an option that reads as a number
+_MOST_LISTED = 10
 _KEY = re.compile(r"[+~]{0,2}[\w./@:-]+=")
 Check = Callable[[DictConfig, HydraConf], object]
 Planned = TypeVar("Planned")
-
-
-def put_options_last(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with all flags moved to the end, since argparse accepts no flag between two overrides."""
-    known = get_args_parser()._option_string_actions
-    overrides: list[str] = []
-    options: list[str] = []
-    before: Action | None = None
-    for argument in arguments:
-        is_value = before is not None and (before.nargs is None or argument in (before.choices or ()))
-        is_option = is_value or argument.startswith("-")
-        (options if is_option else overrides).append(argument)
-        before = None if is_value else known.get(argument)
-    return [*overrides, *options]
 
 
 def plan_each(
@@ -97,7 +87,7 @@ def explain(error: Exception, arguments: Sequence[str], check: Check) -> InputEr
         check: A function, such as `plan_run`, that is called with the configuration of a run and Hydra's own part of
             it, and raises `InputError` if the run is invalid.
     """
-    parsed = get_args_parser().parse_args(list(arguments))
+    parsed = parse_arguments(arguments)
     violations = []
     if parsed.config_dir and not Path(parsed.config_dir).is_dir():
         violations.append(f"--config-dir {parsed.config_dir} is not a folder; check the path")
@@ -151,15 +141,14 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
     joined = _joined(overrides)
     for pieces in joined:
         override = pieces[0]
-        if len(pieces) > 1:
+        if len(pieces) > 1 and any("=" in piece for piece in pieces):
             written = " ".join(pieces)
             is_file = _names_file(written)
             right = write_override(*_split(written)) if is_file else f"{''.join(pieces)}, or quote it"
             yield f"{written} contains a space; write {right}"
             continue
         if "=" not in override and not override.startswith("~"):
-            options = [f"{group}={override}" for group in sorted(_groups()) if override in _options(group)]
-            yield f"{override} is not an option; {nearest(override, options) if options else 'write key=value'}"
+            yield _explain_word(pieces)
             continue
         try:
             singles = _expand(override)
@@ -169,6 +158,9 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
                 continue
             values.append(singles)
         except (HydraException, ValueError) as error:
+            if re.fullmatch(r"[\w./]+==[^=]+", override):
+                yield f"{override} has two equals signs; write {override.replace('==', '=')}"
+                continue
             remedy = _quoted(override, joined) or "write key=value, in quotes if it contains brackets"
             yield f"{override} cannot be read ({first_line(error)}); {remedy}"
     groups = _groups()
@@ -195,11 +187,29 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
             yield f"{' '.join(run)} contradict each other ({first_line(error)}); drop one of them"
 
 
+def _explain_word(pieces: Sequence[str]) -> str:
+    """Return what to write instead of a word without an equals sign, and of the value that may follow it."""
+    word = pieces[0]
+    key, colon, value = word.partition(":")
+    if _is_key(key) and (colon or len(pieces) > 1):
+        return f"{' '.join(pieces)} has no equals sign; write {key}={value or ''.join(pieces[1:])}"
+    if _is_key(word):
+        return f"{word} has no value; write {word}=…"
+    plus = {"experiment": "+"}
+    options = [f"{plus.get(group, '')}{group}={word}" for group in sorted(_groups()) if word in _options(group)]
+    return f"{word} is not an option; {f'did you mean {join_or(options)}?' if options else 'write key=value'}"
+
+
+def _is_key(word: str) -> bool:
+    key = word.lstrip("+")
+    return key in known_keys(_compose(())) or key in _groups()
+
+
 def _joined(overrides: Sequence[str]) -> list[list[str]]:
     """Group the arguments that belong to the same override, since the shell splits an override at spaces.
 
-    Each override is returned as the list of its pieces, for example ``["seed=1,", "2"]`` for ``seed=1, 2``. The pieces
-    of a path belong together if a file or folder has this path.
+    Each override is returned as the list of its pieces, for example ``["seed=1,", "2"]`` for ``seed=1, 2``, and
+    ``["seed", "1"]`` for ``seed 1``. The pieces of a path belong together if a file or folder has this path.
     """
     joined: list[list[str]] = []
     n_taken = 0
@@ -212,6 +222,7 @@ def _joined(overrides: Sequence[str]) -> list[list[str]]:
             n_taken = next((end for end in ends if _names_file(" ".join(overrides[place:end]))), place)
         before = "".join(joined[-1]) if joined else ""
         is_open = before.endswith((",", "=")) or sum(map(before.count, "[{(")) > sum(map(before.count, "]})"))
+        is_open = is_open or (bool(joined) and len(joined[-1]) == 1 and _is_key(before) and not _is_key(override))
         if joined and not _KEY.match(override) and (is_open or override.startswith((",", "="))):
             joined[-1].append(override)
         else:
@@ -274,6 +285,8 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
         option = missing.removeprefix(f"{key}/")
         if option != value:
             return f"{override}: its defaults name {missing}, which does not exist; fix the file"
+        if not option:
+            return f"{key} has no value; {_nearest_option(key, option)}"
         return f"{key}={option} is unknown; {_nearest_option(key, option)} ({_own_file(f'{key}/{option}.yaml')})"
     except ConfigCompositionException as error:
         if override.startswith("~"):
@@ -282,10 +295,45 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):
             return _explain_unknown(key, _compose(tuple(chosen)), chosen, override, check)
-        return wrong_value(key, value, error.__cause__ or error)
+        message = wrong_value(key, value, error.__cause__ or error)
+        return f"{message}{_several(key, value) if 'must be an integer' in message else ''}"
     except COMPOSITION_ERRORS as error:
+        if _NO_STRING in str(error):
+            return f"{key}={value} is unknown; {_number_key(key, value) or _nearest_option(key, value)}"
         return f"{override}: {first_line(error)}"
     return next(iter(find_unknown(config)), None)
+
+
+def _number_key(group: str, value: str) -> str | None:
+    """Return how to set the first number of a group to a value that was given as the group's option.
+
+    The result is None if the value is not a number, or if the group has no number.
+    """
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    kinds = {field.name: field.type for field in fields(Config)}
+    kind = kinds.get(group)
+    members = fields(kind) if isinstance(kind, type) and is_dataclass(kind) else ()
+    name = next((field.name for field in members if {int, float} & {field.type, *get_args(field.type)}), None)
+    whole = int(number) if number.is_integer() else number
+    return None if name is None else f"to set a number, write {group}.{name}={whole}"
+
+
+def _several(key: str, value: str) -> str:
+    """Return how to write several values, as the end of a message, if the value looks like a range or a list."""
+    span = re.fullmatch(r"(\d{1,9})(?:\.\.+|-|:)(\d{1,9})", value)
+    listed = re.fullmatch(r"\[(\d+(?:,\d+)+)\]", value)
+    if span and int(span[1]) < int(span[2]):
+        first, last = int(span[1]), int(span[2])
+        some = ",".join(map(str, range(first, last + 1)))
+        values = some if last - first < _MOST_LISTED else f"range({first},{last + 1})"
+    elif listed:
+        values = listed[1]
+    else:
+        return ""
+    return f"; for several runs, write evodiverse -m {shlex.quote(f'{key}={values}')}"
 
 
 def _is_surely_unknown(key: str, known: DictConfig) -> bool:

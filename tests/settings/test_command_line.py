@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 
-from evodiverse.settings.command_line import explain, put_options_last
+from evodiverse.errors import InputError
+from evodiverse.settings.command_line import explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS
 from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings.flags import parse_arguments, put_options_last
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse
@@ -64,6 +66,19 @@ def test_overrides_that_contradict_each_other_are_one_line() -> None:
         ("seed=1.5", "seed must be an integer, got 1.5"),
         ("overwrite=maybe", "overwrite must be true or false, got maybe"),
         ("method.swap.xi=big", "method.swap.xi must be a number, got big"),
+        ("budget=1e4", "budget=1e4 is unknown; to set a number, write budget.oracle_calls=10000"),
+        ("evaluator=4", "evaluator=4 is unknown; to set a number, write evaluator.workers=4"),
+        ("tracking=true", "tracking=true is unknown; expected one of mlflow, none"),
+        ("launcher=4", "launcher=4 is unknown; expected one of basic, joblib, ray, slurm"),
+        ("seed=0..2", "seed must be an integer, got 0..2; for several runs, write evodiverse -m seed=0,1,2"),
+        ("seed=0-20", "seed must be an integer, got 0-20; for several runs, write evodiverse -m 'seed=range(0,21)'"),
+        ("seed=[4,7]", "seed must be an integer, got [4,7]; for several runs, write evodiverse -m seed=4,7"),
+        ("task==jnk3", "task==jnk3 has two equals signs; write task=jnk3"),
+        ("task:jnk3", "task:jnk3 has no equals sign; write task=jnk3"),
+        ("task", "task has no value; write task=…"),
+        ("graph_ga", "graph_ga is not an option; did you mean method=graph_ga?"),
+        ("mol_main", "mol_main is not an option; did you mean +experiment=mol_main?"),
+        ("xyzzy", "xyzzy is not an option; write key=value"),
     ],
 )
 def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
@@ -133,6 +148,45 @@ def test_a_text_that_hydra_misreads_is_shown_as_it_must_be_written(
         *(shlex.quote(f'{key}="{text}"') for key, text in texts.items()),
         *["key=value, in quotes if it contains brackets"] * 3,
     ]
+
+
+def test_words_without_an_equals_sign_are_put_together() -> None:
+    assert refuse("-m", "seed", "0", "method.ladder", "0.8", "budget=10,20", "+experiment", "mol_main") == (
+        "seed 0 has no equals sign; write seed=0",
+        "method.ladder 0.8 has no equals sign; write method.ladder=0.8",
+        "+experiment mol_main has no equals sign; write +experiment=mol_main",
+        "budget=10 is unknown; to set a number, write budget.oracle_calls=10",
+        "budget=20 is unknown; to set a number, write budget.oracle_calls=20",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--task", "jnk3"], ["--task jnk3: --task is unknown; write task=jnk3"]),
+        (["-m", "-task=jnk3", "seed=0,1"], ["-task=jnk3: -task is unknown; write task=jnk3"]),
+        (["-method=pt"], ["-method=pt: -method is unknown; write method=pt"]),
+        (
+            ["--dry-run", "--seed=1"],
+            ["--dry-run: --dry-run is unknown; write dry_run=true", "--seed=1: --seed is unkn"],
+        ),
+        (["--task", "-m"], ["--task: --task is unknown; write task=…"]),
+        (["--config_dir", "x"], ["--config_dir x: --config_dir is unknown; did you mean --config-dir?"]),
+        (["seed=1", "--config-dir"], ["argument --config-dir/-cd: expected one argument; evodiverse --help shows how"]),
+        (["--cfg", "jobs"], ["argument --cfg/-c: invalid choice: 'jobs' (choose from 'job', 'hydra', 'all'); evodiv"]),
+    ],
+)
+def test_a_flag_that_does_not_exist_is_one_line(arguments: list[str], expected: list[str]) -> None:
+    with pytest.raises(InputError) as raised:
+        parse_arguments(arguments)
+    assert len(raised.value.violations) == len(expected)
+    for line, start_of_line in zip(raised.value.violations, expected, strict=True):
+        assert line.startswith(start_of_line)
+
+
+@pytest.mark.parametrize("flag", [["--multi"], ["-cd", "x"], ["--config-dir=x"]])
+def test_a_flag_that_argparse_knows_is_accepted(flag: list[str]) -> None:
+    assert parse_arguments([*flag, "seed=1"]).overrides == ["seed=1"]
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
