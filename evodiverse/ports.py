@@ -308,6 +308,14 @@ class Choosing(Protocol):
 
 
 @runtime_checkable
+class ChecksStart(Protocol):
+    """A task whose initial candidates may take long to choose, and which can tell sooner that it would refuse to."""
+
+    def check_initial(self, stream: Stream) -> None:
+        """Raise the `InputError` that `Task.initial` would raise with this stream. A dry run calls this instead."""
+
+
+@runtime_checkable
 class Tracing(Protocol):
     """A task that knows the origin of its initial candidates."""
 
@@ -457,7 +465,8 @@ class Snapshot:
         rejected: The share of all attempts that were rejected, in [0, 1].
         duplicate: The share of all attempts that were duplicates, in [0, 1].
         calls_per_second: The rate of oracle calls in this process.
-        seconds_left: The time until the budget is spent at this rate, in seconds; None if it cannot be estimated.
+        seconds_left: The time until the budget or a cap is spent, whichever is first, at the rate so far, in seconds;
+            None if it cannot be estimated.
         seconds: The wall time of the run (``wall``), and the parts of it spent waiting for proposals (``operator``) and
             for evaluations (``oracle``), in seconds.
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.

@@ -3,16 +3,18 @@
 import os
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.runlog.record import CHECKPOINT, LOCK, MOST_BYTES, RECORD
 
 _HOLDER: Final = re.compile(r"process (\d+) on (\S+)")
 _MOST_BYTES: Final = 1 << 26
+_CAPS: Final = {"llm_calls": "calls", "tokens": "counted_tokens", "usd": "counted_usd", "seconds": "wall"}
+"""The entry of a checkpoint that counts against each cap ``budget.*``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Standing:
         stopped_by: The reason why the run ended; None before that.
         error: The message of the error that a failed run ended with; None otherwise.
         is_alive: Whether the process that writes the run exists; None if unknown, as for a process on another machine.
+        caps: What counts so far against each cap that is set, and the cap.
     """
 
     state: str
@@ -39,6 +42,7 @@ class Standing:
     stopped_by: str | None = None
     error: str | None = None
     is_alive: bool | None = None
+    caps: Sequence[tuple[float, float]] = ()
 
     @property
     def is_over(self) -> bool:
@@ -50,10 +54,14 @@ class Standing:
 
     @property
     def seconds_left(self) -> float | None:
-        """The time until the whole budget is spent at the rate so far, in seconds; None if it cannot be estimated."""
+        """The time until the budget or a cap is spent, whichever is first, in seconds; None if it cannot be estimated.
+
+        The estimate assumes the rate so far.
+        """
         if self.state != "running" or self.budget is None or not self.calls:
             return None
-        return self.seconds / self.calls * (self.budget - self.calls)
+        limits = [(self.calls, self.budget), *self.caps]
+        return min(self.seconds / spent * max(limit - spent, 0) for spent, limit in limits if spent > 0)
 
 
 def read_standing(path: Path) -> Standing:
@@ -73,6 +81,8 @@ def read_standing(path: Path) -> Standing:
     budget, calls = _inner(record, "settings").get("budget.oracle_calls"), saved.get("oracle_calls")
     seconds = _inner(saved, "seconds").get("wall")
     best = saved.get("best_score")
+    counted = {**_inner(saved, "ledger"), **_inner(saved, "seconds")}
+    caps = [(counted.get(name), _inner(record, "settings").get(f"budget.{cap}")) for cap, name in _CAPS.items()]
     return Standing(
         state=state,
         calls=calls if isinstance(calls, int) else 0,
@@ -82,7 +92,12 @@ def read_standing(path: Path) -> Standing:
         stopped_by=record.get("stopped_by"),
         error=record.get("error"),
         is_alive=is_alive,
+        caps=tuple((spent, cap) for spent, cap in caps if _is_number(spent) and _is_number(cap)),
     )
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float)
 
 
 def _inner(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:

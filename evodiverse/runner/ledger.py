@@ -88,18 +88,31 @@ class Ledger:
             bounds: The most that each request of the round can cost; empty for a round that asks no model.
             seconds: The wall time of the run so far.
         """
-        caps = self._caps
-        worst_usd = sum(inf if bound.usd is None else bound.usd for bound in bounds)
-        needs = {
-            Cap.LLM_CALLS: (self.total.calls + len(bounds), caps.llm_calls),
-            Cap.TOKENS: (self._tokens + sum(bound.tokens for bound in bounds), caps.tokens),
-            Cap.USD: (self._usd + worst_usd, caps.usd),
+        worst = {
+            Cap.LLM_CALLS: len(bounds),
+            Cap.TOKENS: sum(bound.tokens for bound in bounds),
+            Cap.USD: sum(inf if bound.usd is None else bound.usd for bound in bounds),
         }
-        if caps.seconds is not None and seconds >= caps.seconds:
+        spent = self.spent(seconds)
+        if Cap.SECONDS in spent and seconds >= spent[Cap.SECONDS][1]:
             return Cap.SECONDS
-        return next(
-            (cap for cap, (need, limit) in needs.items() if limit is not None and bounds and need > limit), None
-        )
+        fits = {cap: spent[cap][0] + most <= spent[cap][1] for cap, most in worst.items() if cap in spent}
+        return next((cap for cap, is_enough in fits.items() if bounds and not is_enough), None)
+
+    def spent(self, seconds: float) -> dict[str, tuple[float, float]]:
+        """Return what counts against each cap that is set so far, and the cap itself.
+
+        Args:
+            seconds: The wall time of the run so far.
+        """
+        caps = self._caps
+        both = {
+            Cap.LLM_CALLS: (self.total.calls, caps.llm_calls),
+            Cap.TOKENS: (self._tokens, caps.tokens),
+            Cap.USD: (self._usd, caps.usd),
+            Cap.SECONDS: (seconds, caps.seconds),
+        }
+        return {cap: (spent, limit) for cap, (spent, limit) in both.items() if limit is not None}
 
     def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:
         """Count a request and its reply, and return the number of the request in the run, from 1.

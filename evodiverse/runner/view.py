@@ -55,7 +55,7 @@ class View:
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
         self._iterations = array("l")
         self._pools_of = array("l")  # -1 for a candidate that all pools share
-        self._n_before = 0
+        self._spent_before: Mapping[str, float] = {}
         self._n_seen = 0
         self._record = -inf
         self._summary: tuple[int, float] | None = None
@@ -90,7 +90,8 @@ class View:
         Args:
             swaps: All logged rows of the dataset ``swaps``, sorted by iteration.
         """
-        self.n_evaluated = self._n_before = self._archive.n_calls
+        self.n_evaluated = self._archive.n_calls
+        self._spent_before = {name: spent for name, (spent, _) in self._spent.items()}
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
             self._note_exchange([SwapTrial(**{name: row[name] for name in names}) for row in rows])
@@ -98,7 +99,7 @@ class View:
     def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
         """Return a snapshot of the run; ``state`` is the last one committed, None before the first commit."""
         best = self._archive.best()
-        rate = (self.n_evaluated - self._n_before) / max(self._clock.here, 1e-9)
+        rate = (self.n_evaluated - self._spent_before.get("oracle_calls", 0)) / max(self._clock.here, 1e-9)
         n_attempts = max(self._outcomes.total(), 1)
         name, summary = self._summarize(state)
         silent = 0.0 if self._silent_from is None else self._clock.here - self._silent_from
@@ -118,7 +119,7 @@ class View:
             rejected=self._outcomes[Outcome.REJECTED] / n_attempts,
             duplicate=self._outcomes[Outcome.DUPLICATE] / n_attempts,
             calls_per_second=rate,
-            seconds_left=(self._budget - self.n_evaluated) / rate if state and rate else None,
+            seconds_left=self._estimate_left() if state else None,
             seconds=self._clock.seconds,
             llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
             awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
@@ -129,6 +130,22 @@ class View:
     def note_evaluating(self, *, is_evaluating: bool = True) -> None:
         """Note that candidates are in evaluation and that a result has just arrived, or that no candidate is."""
         self._silent_from = self._clock.here if is_evaluating else None
+
+    def _estimate_left(self) -> float | None:
+        """Return the time until the first of the budget and the caps is spent at the rate of this process, in seconds.
+
+        The result is None as long as nothing is spent.
+        """
+        left = []
+        for name, (spent, limit) in self._spent.items():
+            rate = (spent - self._spent_before.get(name, 0.0)) / max(self._clock.here, 1e-9)
+            left += [max(limit - spent, 0.0) / rate] if rate > 0 else []
+        return min(left, default=None)
+
+    @property
+    def _spent(self) -> dict[str, tuple[float, float]]:
+        """What has been spent of the budget and of each cap, and the limit, by name."""
+        return {"oracle_calls": (self.n_evaluated, self._budget), **self._ledger.spent(self._clock.seconds["wall"])}
 
     def best_discoveries(self) -> list[Discovery]:
         """Return the `N_BEST` best candidates of the run and, for a `Choosing` task, the best of each grade.

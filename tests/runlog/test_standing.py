@@ -34,6 +34,18 @@ def test_a_running_run_has_an_estimate_of_the_time_left(tmp_path: Path) -> None:
     assert not standing.is_over
 
 
+@pytest.mark.parametrize(
+    ("cap", "expected"),
+    [("llm_calls", 5.0), ("tokens", 10.0), ("usd", 10.0), ("seconds", 2.0), ("none", 30.0)],
+)
+def test_the_time_left_ends_with_the_nearest_cap(tmp_path: Path, cap: str, expected: float) -> None:
+    limits = {"llm_calls": 60, "tokens": 2000, "usd": 1.0, "seconds": 12.0}
+    settings = RECORD["settings"] | {f"budget.{name}": limit if name == cap else None for name, limit in limits.items()}
+    ledger = {"calls": 40, "counted_tokens": 1000, "counted_usd": 0.5}
+    standing = read_standing(write(tmp_path, RECORD | {"settings": settings}, SAVED | {"ledger": ledger}))
+    assert standing.seconds_left == expected
+
+
 def test_a_run_that_does_not_exist_yet_is_waiting(tmp_path: Path) -> None:
     assert read_standing(tmp_path / "absent") == Standing("waiting")
     assert read_standing(tmp_path / "absent").seconds_left is None

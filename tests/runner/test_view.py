@@ -1,8 +1,12 @@
 """The view of a run whose task chooses a candidate by more than the score."""
 
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import combinations, islice
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,9 +14,10 @@ from evodiverse.ports import Discovery
 from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Caps, Ledger
 from evodiverse.runner.view import N_BEST, View
+from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
-from evodiverse.search.state import Attempt, IterationInfo
-from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
+from evodiverse.search.state import Attempt, IterationInfo, Progress, State
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Usage
 from tests.search.builders import make_method
 from tests.toys.bits.task import BitTask
 
@@ -64,3 +69,23 @@ def test_the_best_discoveries_are_sorted(scores: list[float | None]) -> None:
     found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_discoveries()]
     assert found == sorted(found)
     assert len(found) == sum(score is not None for score in scores)
+
+
+@pytest.mark.parametrize(
+    ("caps", "expected"),
+    [
+        (Caps(), 990.0),
+        (Caps(llm_calls=60), 5.0),
+        (Caps(tokens=100_000, usd=1.0), 10.0),
+        (Caps(seconds=30.0), 20.0),
+        (Caps(llm_calls=10), 0.0),
+    ],
+)
+def test_the_time_left_ends_with_the_nearest_cap(caps: Caps, expected: float) -> None:
+    ledger, task = Ledger(caps, 1), BitTask(4, 1)
+    usage = asdict(Usage(40, 1000, 1000, 0.5))
+    ledger.resume({"pools": [usage], "counted_tokens": 2000, "counted_usd": 0.5})
+    view = View(make_method(), 1000, task, Archive(0), Clock(time.perf_counter() - 10.0), ledger)
+    view.n_evaluated = 10
+    state = State(1, tuple(np.empty(0, np.int64) for _ in make_method().ladder), Thermostat(1.0), Progress())
+    assert view.snapshot(state).seconds_left == pytest.approx(expected, rel=0.2)
