@@ -14,7 +14,7 @@ from pathlib import Path
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.runner.ledger import Caps, Ledger
-from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.loop import Loop, Setup, draw_start
 from evodiverse.runner.proposers import OperatorProposer
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
@@ -68,8 +68,8 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             search=SEARCH,
             streams=Streams(0),
             oracle_calls=calls,
-            n_initial=120,
-            shared_start=False,
+            n_initial=120 * METHOD.n_pools,
+            draw_start=lambda: draw_start(task, Streams(0), METHOD.n_pools, 120),
             task=task,
             workers=workers,
             proposers=[OperatorProposer(workers, ledger)] * SEARCH.attempts,

@@ -31,7 +31,7 @@ from evodiverse.settings.freeze import freeze_method
 from evodiverse.settings.identity import digest, override_label
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
-from evodiverse.store.opening import Identity, find_complete, open_run
+from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.tasks.equations.baselines import ENGINES
 from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
@@ -93,10 +93,7 @@ def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
         raise explain(error, ["-m", *words], plan_run) from error
     given = [f"--engine={engine}", *(f"--{key.removeprefix('budget.')}={n}" for key, n in budget.settings.items())]
     for plan in plans:
-        if plan.config.dry_run:
-            say(f"would run in {plan.path}")
-        else:
-            run_baseline(engine, plan, budget, partial(_save, [*given, *overrides]))
+        run_baseline(engine, plan, budget, partial(_save, [*given, *overrides]))
 
 
 def _find_missing(engine: str) -> list[str]:
@@ -148,7 +145,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
     """Run an engine on the training data of a task, and log its final front.
 
     The front holds the equations that fit better than all simpler ones.
-    If the run is already complete, only report that.
+    If the run is already complete, only report that. With ``dry_run``, only report what would run.
 
     Args:
         engine: The name of the engine.
@@ -166,6 +163,10 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
     complete = None if plan.config.overwrite else find_complete(this)
     if complete is not None:
         say(complete)
+        return
+    check_openable(this, overwrite=plan.config.overwrite)
+    if plan.config.dry_run:
+        say(f"would run in {plan.path}")
         return
     libraries = list(dict.fromkeys([*plan.libraries, *ENGINES[engine].libraries.values()]))
     with ExitStack() as stack:

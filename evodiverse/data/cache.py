@@ -30,6 +30,10 @@ _LOG = logging.getLogger("evodiverse.data")
 _DOWNLOAD_PREFIX = ".fetch-"
 
 
+class AbsentError(DataError):
+    """An artifact is not in the cache."""
+
+
 class State(enum.StrEnum):
     """The state of an artifact in the cache."""
 
@@ -109,7 +113,8 @@ def present_path(name: str) -> Path:
     """Return the path of an artifact that is already in the cache with the right SHA-256.
 
     Raises:
-        DataError: The name is unknown, or the file is missing or damaged.
+        AbsentError: The file is missing.
+        DataError: The name is unknown, or the file is damaged.
     """
     return _usable_path(inspect_artifact(name))
 
@@ -146,7 +151,8 @@ def _usable_paths(names: Sequence[str]) -> list[Path]:
 
 def _usable_path(entry: CacheEntry) -> Path:
     if entry.state is not State.PRESENT:
-        raise DataError(f"{entry.path} {entry.problem}; {entry.remedy}")
+        kind = AbsentError if entry.state is State.ABSENT else DataError
+        raise kind(f"{entry.path} {entry.problem}; {entry.remedy}")
     return entry.path
 
 

@@ -17,6 +17,7 @@ from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
 from evodiverse.kit.text import count_of
 from evodiverse.ports import (
+    ChecksStart,
     Choosing,
     Comparable,
     Discovery,
@@ -67,6 +68,11 @@ def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
             task.initial, f"returned {_count(len(genotypes), 'genotype')}", f"at most {at_most}, as count_initial says"
         )
     return list(genotypes)
+
+
+def check_initial(task: ChecksStart, stream: Stream) -> None:
+    """Let the task refuse what it would refuse when the initial candidates are drawn from this stream."""
+    call(task.check_initial, stream)
 
 
 def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
@@ -356,7 +362,7 @@ def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int
 
 
 def _count(n: int, word: str) -> str:
-    return f"{n:,} hypotheses" if word == "hypothesis" and n != 1 else count_of(n, word)
+    return count_of(n, word, "hypotheses" if word == "hypothesis" else "")
 
 
 def _listed(function: Callable[..., object], answers: Sequence[Answer], expected: str) -> Sequence[Answer]:

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from evodiverse.errors import InputError
-from evodiverse.kit.text import one_line
+from evodiverse.kit.text import count_of, one_line
 from evodiverse.ports import (
     Choosing,
     Comparable,
@@ -57,6 +58,47 @@ BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
 
 
+class Start(NamedTuple):
+    """The initial candidates of a run.
+
+    Attributes:
+        n_draws: The number of pools that they were drawn for; 1 if all pools start from the same ones.
+        requests: The place of each candidate.
+        answers: Each candidate as drawn and as parsed, at least one of them a hypothesis.
+    """
+
+    n_draws: int
+    requests: Sequence[Request]
+    answers: Sequence[Answer]
+
+
+def draw_start(task: Task, streams: Streams, n_draws: int, at_most: int) -> Start:
+    """Draw the initial candidates and parse them.
+
+    Args:
+        task: The task that draws them.
+        streams: The random streams of the run.
+        n_draws: The number of pools to draw for; 1 if all pools start from the same candidates.
+        at_most: The largest number of candidates for each of these pools.
+
+    Raises:
+        InputError: No candidate can be parsed.
+    """
+    initial = [streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
+    drawn = [contracts.draw_initial(task, stream, at_most) for stream in initial]
+    slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
+    requests = [Request(0, pool, slot, 1, (), Prompt.COLD, initial[pool]) for slot, pool in slots]
+    genotypes = [drawn[pool][slot] for slot, pool in slots]
+    parsed = contracts.parse(task, genotypes)
+    if not any(isinstance(one, Hypothesis) for one in parsed):
+        raise InputError(
+            f"no initial candidate can enter a pool ({_count_errors([str(one) for one in parsed])}); "
+            "start from other candidates"
+        )
+    proposals = [Proposal(genotype, "initial") for genotype in genotypes]
+    return Start(n_draws, requests, list(zip(proposals, parsed, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """The parts that a run is built from.
@@ -66,8 +108,8 @@ class Setup:
         search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
-        n_initial: The largest number of initial candidates that a pool may have. The task must not draw more.
-        shared_start: Whether all pools start from the same candidates.
+        n_initial: The largest number of oracle calls that the initial candidates can cost.
+        draw_start: A function that returns the initial candidates.
         task: The task of the run.
         workers: The worker processes.
         proposers: One proposer for each attempt to fill a slot (the place for one offspring): the first one makes the
@@ -87,7 +129,7 @@ class Setup:
     streams: Streams
     oracle_calls: int
     n_initial: int
-    shared_start: bool
+    draw_start: Callable[[], "Start"]
     task: Task
     workers: Workers
     proposers: Sequence[Proposer]
@@ -254,18 +296,11 @@ class Loop:
 
     def _start(self) -> State:
         """Evaluate the initial candidates and commit them as iteration 0."""
-        setup, method = self._setup, self._setup.method
-        n_draws = 1 if setup.shared_start else method.n_pools
-        streams = [setup.streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
-        drawn = [contracts.draw_initial(setup.task, stream, setup.n_initial) for stream in streams]
-        slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
-        requests = [Request(0, pool, slot, 1, (), Prompt.COLD, streams[pool]) for slot, pool in slots]
-        genotypes = [drawn[pool][slot] for slot, pool in slots]
-        proposals = [Proposal(genotype, "initial") for genotype in genotypes]
-        answers = list(zip(proposals, contracts.parse(setup.task, genotypes), strict=True))
-        attempts = Attempts(slots, empty_pools(n_draws), self._archive)
-        self._evaluate(attempts, attempts.settle(requests, answers), is_start=True)
-        state, info = start(attempts, self._archive, method)
+        drawn = self._setup.draw_start()
+        slots = [Slot(request.slot, request.pool) for request in drawn.requests]
+        attempts = Attempts(slots, empty_pools(drawn.n_draws), self._archive)
+        self._evaluate(attempts, attempts.settle(drawn.requests, drawn.answers), is_start=True)
+        state, info = start(attempts, self._archive, self._setup.method)
         self._commit(state, info)
         return state
 
@@ -282,20 +317,15 @@ class Loop:
         members = [call for pool in state.pools for call in pool.tolist()]
         if any(self._archive.evaluation(call).valid for call in members):
             return
-        reasons = self._initial_errors()
-        first = f"; the first: {reasons[0]}" if reasons else ""
-        counts = Counter(reason.split(":")[0] for reason in reasons)
-        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items())) or "the task has none"
+        counted = _count_errors(self._initial_errors())
         if not members:
-            raise InputError(
-                f"no initial candidate can enter a pool ({counted}{first}); the log has the reason for each"
-            )
+            raise InputError(f"no initial candidate can enter a pool ({counted}); the log has the reason for each")
         if not self._setup.search.continue_on_failed_start:
             raise InputError(
-                f"every initial candidate failed ({counted}{first}); start from one that does not fail, "
+                f"every initial candidate failed ({counted}); start from one that does not fail, "
                 "or search anyway with search.on_failed_start=continue"
             )
-        _LOG.warning("every initial candidate failed (%s%s); the search continues from them", counted, first)
+        _LOG.warning("every initial candidate failed (%s); the search continues from them", counted)
 
     def _check_offspring(self) -> None:
         """Refuse to mark a run as complete if it stopped before it could evaluate a single offspring.
@@ -306,8 +336,7 @@ class Loop:
             InputError: Only initial candidates were evaluated. The message says what became of the proposals.
         """
         setup = self._setup
-        n_draws = 1 if setup.shared_start else setup.method.n_pools
-        if self._archive.n_calls > setup.n_initial * n_draws:
+        if self._archive.n_calls > setup.n_initial:
             return  # the common case is decided without reading the log, which may be long
         setup.store.write()
         rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
@@ -319,7 +348,7 @@ class Loop:
         (often, n_often), *_ = Counter(one_line(end) for end in ends).most_common(1)
         raise InputError(
             f"no offspring of the initial candidates could be evaluated ({counted}; most often, in {n_often} of "
-            f"{len(ends)} attempts: {often}); start from other candidates, or use another operator or model"
+            f"{count_of(len(ends), 'attempt')}: {often}); start from other candidates, or use another operator or model"
         )
 
     def _resume(self) -> State | None:
@@ -393,11 +422,19 @@ class Loop:
                 self._setup.store.write_best(contracts.show_improvement(self._setup.task, discovery))
 
     def _initial_errors(self) -> list[str]:
-        """Return the errors of the distinct initial candidates (all failed), one line each, in the order of the log."""
+        """Return the errors of the distinct initial candidates (all failed), in the order of the log."""
         self._setup.store.write()
         rows = self._setup.store.rows("evaluations", ["outcome", "error"])
-        errors = [row["error"] or "no reason given" for row in rows if row["outcome"] != Outcome.DUPLICATE]
-        return [one_line(error) for error in errors]
+        return [str(row["error"] or "no reason given") for row in rows if row["outcome"] != Outcome.DUPLICATE]
+
+
+def _count_errors(errors: Sequence[str]) -> str:
+    """Return how often each kind of error came, and the first error."""
+    if not errors:
+        return "the task has none"
+    lines = [one_line(error) for error in errors]
+    counts = Counter(line.split(":")[0] for line in lines)
+    return f"{', '.join(f'{kind} {n}' for kind, n in sorted(counts.items()))}; the first: {lines[0]}"
 
 
 def _similarities(task: Task) -> Similarities | None:

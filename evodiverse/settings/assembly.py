@@ -3,27 +3,31 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import Any, NamedTuple
 
 from evodiverse.data.artifacts import find_artifact
-from evodiverse.data.cache import artifact_path
+from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
+from evodiverse.kit.offline import is_offline
 from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
-from evodiverse.ports import Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
+from evodiverse.llm.settings import ModelSettings
+from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
 from evodiverse.runlog.record import ASKED, JOBS
 from evodiverse.runlog.standing import read_standing
+from evodiverse.runner.contracts import check_initial
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
 from evodiverse.runner.evaluators.command import CommandEvaluator, CommandSettings
-from evodiverse.runner.evaluators.ray import RayEvaluator, RaySettings
+from evodiverse.runner.evaluators.jobs import check_command
+from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, RaySettings, check_cluster
 from evodiverse.runner.ledger import Ledger
-from evodiverse.runner.loop import Loop, Setup
+from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
 from evodiverse.runner.tracking import Committed, followed, open_tracker
@@ -31,7 +35,7 @@ from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.search.settings import Method, Search
-from evodiverse.search.streams import Streams
+from evodiverse.search.streams import Purpose, Streams
 from evodiverse.settings import schema
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
 from evodiverse.settings.going_further import begin_from_shorter
@@ -39,11 +43,31 @@ from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.store.datasets import add_columns
 from evodiverse.store.journal import Journal
-from evodiverse.store.opening import Identity, find_complete, open_run
+from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 
 _LOG = logging.getLogger("evodiverse.settings")
 ModelRound = Callable[[Task, Ledger], ModelProposer]
+
+
+class Ready(NamedTuple):
+    """The parts of a run that `prepare` has built and checked.
+
+    Attributes:
+        this: The identity of the run.
+        task: The task.
+        method: The settings of the method.
+        columns: The columns that the run adds to ``evaluations``.
+        model: The complete settings of the language model, or None for a run without one.
+        draw_start: A function that returns the initial candidates; they are drawn only once.
+    """
+
+    this: Identity
+    task: Task
+    method: Method
+    columns: Mapping[str, type]
+    model: ModelSettings | None
+    draw_start: Callable[[], Start]
 
 
 def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> float | None:
@@ -65,18 +89,12 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         InputError: The run directory holds another run, or data cannot be used.
         ServiceError: A service that the run depends on failed permanently.
     """
-    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
-    complete = None if plan.config.overwrite else find_complete(this)
-    if complete is not None:
-        say(complete)
+    ready = prepare(plan)
+    if isinstance(ready, str):
+        say(ready)
         return read_standing(plan.path).best
-    task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
-    method = freeze_method(plan.config.method, has_model=plan.model is not None)
-    _check_able(plan, task, method)
-    columns = add_columns(task.columns, screens=method.screen is not None)  # before a folder is created
     try:
-        result = _run(plan, this, task, method, columns, display, say, save_hydra)
+        result = _run(plan, ready, display, say, save_hydra)
     except Asked as asked:
         say(f"waiting for the scores of {count_of(asked.n, 'candidate')}: {asked.path}")
         say(f"to continue: evodiverse-tell {quote(str(plan.path))} SCORES.csv")
@@ -90,28 +108,78 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
     return result.best
 
 
+def rehearse(plan: Plan, say: Callable[[str], None]) -> None:
+    """Say what `run` would do, and refuse what it would refuse before its first oracle call.
+
+    Nothing is written, fetched or asked.
+
+    Raises:
+        InputError: The run would be refused.
+    """
+    try:
+        ready = prepare(plan, artifact_path if is_offline() else present_path, is_dry=True)
+    except AbsentError as error:
+        say(f"{plan.summary}\nnot checked further, since {error}, or let the run do that")
+    else:
+        say(ready if isinstance(ready, str) else plan.summary)
+
+
+def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_dry: bool = False) -> Ready | str:
+    """Build the parts of a run, and refuse what can be refused before anything is written, asked or charged.
+
+    Args:
+        plan: The plan of the run.
+        artifact: A function that returns the path of a published file, given its name.
+        is_dry: Whether to leave out the choice of the initial candidates if it takes long.
+
+    Returns:
+        The parts, or the message that the run is complete.
+
+    Raises:
+        InputError: The run directory holds another run or is in use, or data cannot be used, or the task cannot be
+            searched in the way that the settings ask for.
+    """
+    overwrite = plan.config.overwrite
+    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
+    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    complete = None if overwrite else find_complete(this)
+    if complete is not None:
+        return complete
+    is_new = check_openable(this, overwrite=overwrite)
+    task = plan.domain.build_task(plan.task, artifact, lambda *preload: open_sandbox(plan.config.sandbox, preload))
+    method = freeze_method(plan.config.method, has_model=plan.model is not None)
+    _check_able(plan, task, method)
+    _check_evaluator(plan.config.evaluator)
+    columns = add_columns(task.columns, screens=method.screen is not None)
+    model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
+    n_draws = 1 if plan.domain.is_shared(plan.task) else plan.n_pools
+    streams, at_most = Streams(plan.config.seed), plan.domain.count_initial(plan.task)
+    draw = cache(partial(draw_start, task, streams, n_draws, at_most))
+    if is_new and is_dry and isinstance(task, ChecksStart):
+        for pool in range(n_draws):
+            check_initial(task, streams.at(Purpose.INITIAL, 0, pool=pool))
+    elif is_new:
+        draw()
+    return Ready(this, task, method, columns, model, draw)
+
+
 def _run(
-    plan: Plan,
-    this: Identity,
-    task: Task,
-    method: Method,
-    columns: Mapping[str, type],
-    display: Display,
-    say: Callable[[str], None],
-    save_hydra: Callable[[Path], None],
+    plan: Plan, ready: Ready, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]
 ) -> Snapshot | None:
-    """Run a plan whose task is already built; return how the run ended, or None if another process completed it.
+    """Run a plan whose parts are built; return how the run ended, or None if another process completed it.
 
     Raises:
         Asked: The run needs scores from a person before it can continue.
     """
+    this, task, method = ready.this, ready.task, ready.method
     with ExitStack() as stack:
         workers = stack.enter_context(_workers(plan, task))  # they load while the model opens
-        by_model = _open_model(plan, stack)  # before a folder is created, and before overwrite deletes another run
+        # Before a folder is created, and before overwrite deletes another run.
+        by_model = _open_model(plan, ready.model, stack)
         check = stack.enter_context(deferred_signals())
         search = freeze_search(plan.config.search)
         begin = partial(_begin, plan, this, task, method, search)
-        opening = open_run(this, columns, plan.libraries, save_hydra, begin, overwrite=plan.config.overwrite)
+        opening = open_run(this, ready.columns, plan.libraries, save_hydra, begin, overwrite=plan.config.overwrite)
         standing = stack.enter_context(opening)
         if isinstance(standing, str):  # another process completed it meanwhile
             say(standing)
@@ -120,9 +188,7 @@ def _run(
         place = (tracking.name, tracking.uri, tracking.experiment, Path(plan.config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
         evaluator = stack.enter_context(_opened_evaluator(plan, task, standing.directory))
-        result = _search(
-            plan, method, task, workers, evaluator, standing.directory, display, check, by_model, committed
-        )
+        result = _search(plan, ready, workers, evaluator, standing.directory, display, check, by_model, committed)
         standing.stopped_by = result.stopped_by
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
@@ -135,19 +201,37 @@ def _begin(
 
 
 def _check_able(plan: Plan, task: Task, method: Method) -> None:
-    """Refuse a method with niches or screening if the task lacks a function that they call.
+    """Refuse a method or an evaluator if the task lacks a function that they call.
 
     Raises:
         InputError: The task lacks a function; the message names it.
     """
     domain, name = plan.config.task.get("domain"), plan.config.method.name
     violations = []
+    evaluator = plan.config.evaluator.name
+    if evaluator in ("command", ASK) and not isinstance(task, Measurable):
+        raise InputError(
+            f"evaluator={evaluator} takes scores from elsewhere, but the task of {domain} has no `rate`; add it, "
+            "or use evaluator=local"
+        )
     if (method.niche is not None or method.screen is not None) and not isinstance(task, Comparable):
         violations.append(f"method={name} compares hypotheses, but the task of {domain} has no `similarities`")
     if method.screen is not None and not isinstance(task, Featured):
         violations.append(f"method={name} screens proposals, but the task of {domain} has no `features`")
     if violations:
         raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
+
+
+def _check_evaluator(evaluator: schema.Evaluator) -> None:
+    """Refuse a program that does not exist, or a cluster that does not listen.
+
+    Raises:
+        InputError: The evaluator cannot be used.
+    """
+    if evaluator.command:
+        check_command(evaluator.command)
+    elif evaluator.name == "ray":
+        check_cluster(evaluator.address or AUTO)
 
 
 def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
@@ -172,22 +256,20 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
     return ProcessSandbox(preload)
 
 
-def _open_model(plan: Plan, stack: ExitStack) -> ModelRound | None:
+def _open_model(plan: Plan, settings: ModelSettings | None, stack: ExitStack) -> ModelRound | None:
     """Open the language model, which ``stack`` closes, and return a function that builds the model's proposer.
 
     The proposer asks the model for offspring. The function is called later, with the task and with the run's ledger, in
     which the requests to the model and their costs are recorded. The result is None for a run without a model.
     """
-    if plan.model is None:
+    if settings is None:
         return None
     if plan.adapted:
         _LOG.warning("%s", plan.adapted)
-    kind = KINDS[plan.model.client]
-    settings = kind.complete(plan.model, artifact_path)
     model = stack.enter_context(opened(settings))
     round_bounds = model.bound_costs(plan.example_queries(settings)) * plan.config.method.offspring
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
-    if cap is not None and kind.asks:
+    if cap is not None and KINDS[settings.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     prompts, llm = plan.build_prompts(), plan.config.llm
     limits = {"warn_after": llm.warn_after, "give_up_after": llm.give_up_after}
@@ -207,15 +289,9 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
     """Yield the open evaluator, or None if the workers themselves evaluate.
 
     Raises:
-        InputError: The task does not accept scores from outside the run, or the cluster does not exist.
+        InputError: The cluster does not exist.
     """
     evaluator = plan.config.evaluator
-    if evaluator.name in ("command", ASK) and not isinstance(task, Measurable):
-        domain = plan.config.task.get("domain")
-        raise InputError(
-            f"evaluator={evaluator.name} takes scores from elsewhere, but the task of {domain} has no `rate`; add it, "
-            "or use evaluator=local"
-        )
     if evaluator.name == ASK:
         yield AskingEvaluator(plan.path / ASKED)
     elif evaluator.name == "command" and isinstance(task, Measurable):
@@ -226,7 +302,7 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
         yield CommandEvaluator(task, settings, plan.path / JOBS, directory.journal, directory.has_answers)
     elif evaluator.name == "ray":
         name = f"{digest(plan.settings)}-{sha256(str(plan.path.absolute()).encode()).hexdigest()[:16]}"
-        address = evaluator.address or "auto"
+        address = evaluator.address or AUTO
         ray = RaySettings(address, evaluator.cpus, evaluator.batch, evaluator.timeout, evaluator.retries, name)
         with RayEvaluator(task, ray, directory.journal) as opened:
             yield opened
@@ -249,8 +325,7 @@ def _make_proposers(
 
 def _search(
     plan: Plan,
-    method: Method,
-    task: Task,
+    ready: Ready,
     workers: Workers,
     evaluator: Evaluator | None,
     directory: RunDirectory,
@@ -267,15 +342,15 @@ def _search(
     ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
     with display:
         setup = Setup(
-            method=method,
+            method=ready.method,
             search=freeze_search(plan.config.search),
             streams=Streams(plan.config.seed),
             oracle_calls=plan.config.budget.oracle_calls,
-            n_initial=plan.domain.count_initial(plan.task),
-            shared_start=plan.domain.is_shared(plan.task),
-            task=task,
+            n_initial=plan.n_initial,
+            draw_start=ready.draw_start,
+            task=ready.task,
             workers=workers,
-            proposers=_make_proposers(plan, task, ledger, workers, by_model),
+            proposers=_make_proposers(plan, ready.task, ledger, workers, by_model),
             ledger=ledger,
             store=directory,
             display=display,

@@ -40,14 +40,42 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _acquire(descriptor: int, path: Path) -> None:
+def check_unlocked(path: Path) -> None:
+    """Refuse a run directory that another process has locked; nothing is written.
+
+    Raises:
+        InputError: Another process holds the lock (the message names it), or the lock file is a link.
+    """
+    refuse_odd_file(path / LOCK)
+    try:
+        descriptor = os.open(path / LOCK, os.O_RDONLY)
+    except OSError:  # no such file, or `locked` says what is wrong with it
+        return
+    try:
+        _lock(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> bool:
+    """Lock an open lock file; return False, after a warning, if the file system has no locks.
+
+    Raises:
+        InputError: Another process holds the lock, or has just removed the directory.
+    """
     try:
         is_mine = lock(descriptor, waits=False)
     except OSError as error:
         _LOG.warning("cannot lock %s (%s); make sure that no other process writes there", path, error.strerror)
-        return
-    if not is_mine:
+        return False
+    if not is_mine or not os.fstat(descriptor).st_nlink:
         holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
         raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed")
+    return True
+
+
+def _acquire(descriptor: int, path: Path) -> None:
+    if not _lock(descriptor, path):
+        return
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

@@ -1,13 +1,17 @@
 """Opening a run: a complete run is left alone, an unfinished one is resumed, and otherwise a new one starts."""
 
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
-from evodiverse.store.lock import locked
+from evodiverse.runlog.record import CHECKPOINT, RECORD
+from evodiverse.store.journal import Journal
+from evodiverse.store.lock import check_unlocked, locked
 from evodiverse.store.provenance import git_commit, own_versions, package_versions, tell_change
 from evodiverse.store.record import (
     Source,
@@ -18,7 +22,7 @@ from evodiverse.store.record import (
     new_record,
     read_record,
 )
-from evodiverse.store.run_directory import RunDirectory, delete_run, writing_to
+from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run, writing_to
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,22 @@ def find_complete(this: Identity) -> str | None:
     return describe_complete(this.path, _find_record(this))
 
 
+def check_openable(this: Identity, *, overwrite: bool) -> bool:
+    """Refuse what `open_run` would refuse, without writing anything; return whether the run has not begun yet.
+
+    Raises:
+        InputError: The directory cannot be used, or another process has locked it.
+    """
+    check_unlocked(this.path)
+    if overwrite:
+        check_deletable(this.path)
+        return True
+    _find_record(this)
+    saved = RunDirectory(this.path, {}, is_read_only=True).checkpoint()
+    check_parts(this.path, -1 if saved is None else saved["iteration"])
+    return saved is None
+
+
 @contextmanager
 def open_run(
     this: Identity,
@@ -92,10 +112,12 @@ def open_run(
 
     Raises:
         InputError: The directory holds another run, a run with other data, or something that is not a run; or another
-            process has locked it.
+            process has locked it. A new directory is removed if an `InputError` ends the run before anything is
+            evaluated.
         ServiceError: The disk is full or no longer available.
     """
-    with locked(this.path):
+    missing = [folder for folder in (this.path, *this.path.parents) if not folder.exists()]
+    with locked(this.path), _removed_if_refused(this.path, missing):
         record = None if overwrite else _find_record(this)
         complete = describe_complete(this.path, record)
         if complete is not None:
@@ -118,6 +140,26 @@ def open_run(
             run = OpenRun(directory)
             yield run
             record |= {"stopped_by": run.stopped_by, **run.facts}
+
+
+@contextmanager
+def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
+    """Remove a new run that is refused before anything is evaluated, so that it is not listed among the runs.
+
+    Args:
+        path: The run directory.
+        missing: The run directory and the folders around it, innermost first, as far as they did not exist before.
+    """
+    is_new = not (path / RECORD).exists()
+    try:
+        yield
+    except InputError:
+        if is_new and not (path / CHECKPOINT).exists() and not Journal(path / JOURNAL).read():
+            (path / RECORD).unlink(missing_ok=True)
+            with suppress(OSError):  # another run has put files there
+                for folder in missing:
+                    shutil.rmtree(folder) if folder == path else folder.rmdir()
+        raise
 
 
 def _find_record(this: Identity) -> dict[str, Any] | None:

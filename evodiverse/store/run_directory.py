@@ -54,15 +54,24 @@ def writing_to(path: Path) -> Iterator[None]:
         ) from error
 
 
+def check_deletable(path: Path) -> None:
+    """Refuse to delete a folder that is not a run directory; a missing folder is accepted.
+
+    Raises:
+        InputError: The folder holds other files, or is a link.
+    """
+    refuse_link(path)
+    if not (path / RECORD).is_file():
+        check_not_foreign(path)
+
+
 def delete_run(path: Path) -> None:
     """Empty a run directory that this process has locked. Links in it are not followed.
 
     Raises:
         InputError: The folder is not a run directory, or is itself a link.
     """
-    refuse_link(path)
-    if not (path / RECORD).is_file():
-        check_not_foreign(path)
+    check_deletable(path)
     doomed = path.with_name(f".{path.name}.deleted-{os.getpid()}")
     doomed.mkdir()
     for entry in path.iterdir():  # renamed first, so that an interrupted deletion leaves nothing that looks like a run

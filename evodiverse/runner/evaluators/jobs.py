@@ -1,5 +1,6 @@
 """Processes of an evaluator program. They outlive the run, and the next start of the run finds them."""
 
+import errno
 import json
 import os
 import shutil
@@ -26,6 +27,17 @@ _MOST_RECORD: Final = 1 << 26
 _MOST_ERRORS: Final = 10_000
 _PROC: Final = Path("/proc")
 _START: Final = 19  # place of the start time in /proc/PID/stat, counted from 0 at the state
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Refuse a command whose program does not exist.
+
+    Raises:
+        InputError: There is no such program, or it is not executable.
+    """
+    if shutil.which(command[0]) is None:
+        why = os.strerror(errno.EACCES if Path(command[0]).is_file() else errno.ENOENT)
+        raise InputError(f"evaluator.command: {command[0]} cannot be started ({why}); check the path")
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -18,6 +19,8 @@ from evodiverse.runner.workers import TimedEvaluation
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.runner")
+AUTO: Final = "auto"
+"""The address of a cluster that Ray is to find itself."""
 _NAMESPACE: Final = "evodiverse"
 _POLL_SECONDS: Final = 0.5
 _CONNECT_SECONDS: Final = 5.0
@@ -120,16 +123,26 @@ def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEv
     return [(evaluation, seconds) for evaluation in evaluations]
 
 
-def _check_reachable(address: str) -> None:
-    """Check that something listens at an address of the form host:port; Ray itself would wait for minutes.
+def check_cluster(address: str) -> None:
+    """Refuse an address of the form host:port at which nothing listens; Ray itself would wait for minutes.
 
     Raises:
-        OSError: Nothing listens there.
-        ValueError: The port of the address is not a number.
+        InputError: Nothing listens there, or Ray is not installed.
     """
+    if find_spec("ray") is None:
+        raise InputError("evaluator=ray needs Ray; run pip install 'evodiverse[ray]'")
     host, colon, port = address.rpartition(":")
-    if colon and "://" not in address:
-        socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    try:
+        if colon and "://" not in address:
+            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise _not_found(address, error) from error
+
+
+def _not_found(address: str, error: Exception) -> InputError:
+    return InputError(
+        f"no Ray cluster found at evaluator.address={address} ({describe(error)}); start one with ray start --head"
+    )
 
 
 class RayEvaluator:
@@ -154,22 +167,16 @@ class RayEvaluator:
         An earlier process of the run may have left the broker there.
 
         Raises:
-            InputError: There is no cluster at this address, or Ray is not installed.
+            InputError: There is no cluster at this address.
         """
-        try:
-            import ray
-        except ImportError as error:
-            raise InputError("evaluator=ray needs Ray; run pip install 'evodiverse[ray]'") from error
+        import ray
+
         settings = self._settings
         options = {"namespace": _NAMESPACE, "ignore_reinit_error": True, "log_to_driver": False}
         try:
-            _check_reachable(settings.address)
             ray.init(settings.address, logging_level=logging.WARNING, **options)
         except (OSError, ValueError, RuntimeError) as error:
-            raise InputError(
-                f"no Ray cluster found at evaluator.address={settings.address} ({describe(error)}); start one with "
-                "ray start --head"
-            ) from error
+            raise _not_found(settings.address, error) from error
         self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / settings.cpus), 1)
         kept = {"name": settings.name, "lifetime": "detached", "get_if_exists": True, "num_cpus": 0}
         kept |= {"max_restarts": -1, "max_task_retries": -1}

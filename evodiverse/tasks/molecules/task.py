@@ -15,7 +15,7 @@ from evodiverse.kit.apart import Apart
 from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
-from evodiverse.tasks.molecules.choosing import Choose, choose_any
+from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
 from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
 from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
@@ -86,6 +86,17 @@ class MoleculeTask:
             for molecule in chosen:
                 self._line_of.setdefault(molecule.smiles, molecule.line)
         return [molecule.smiles for molecule in chosen]
+
+    def check_initial(self, stream: Stream) -> None:
+        """Refuse to start if too few molecules of the library pass the filters, without choosing among those that do.
+
+        Raises:
+            InputError: Too few molecules pass.
+        """
+        if isinstance(self._library, FilteredLibrary):
+            choose = self._choose
+            size = choose.among if isinstance(choose, ChooseDifferent | ChooseBest) else self._initial_size
+            self._library.check(size, stream.rng())
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""

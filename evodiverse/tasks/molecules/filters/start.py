@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -31,12 +31,14 @@ class FilteredLibrary:
         max_heavy_atoms: The maximum number of heavy atoms; larger molecules are skipped, too.
         needed: The number of molecules that a pool starts from. If more than this number are requested and too few
             pass, `sample` returns fewer than requested. It raises an error only if fewer than ``needed`` pass.
+        told: The messages that were logged, none of which is logged twice.
     """
 
     library: AnyLibrary
     filters: Filters
     max_heavy_atoms: int
     needed: int
+    told: set[str] = field(default_factory=set)
 
     @property
     def names_lines(self) -> bool:
@@ -57,13 +59,21 @@ class FilteredLibrary:
             InputError: No molecule passes. Or more molecules were drawn from the library than the smaller of ``size``
                 and ``self.needed`` (the number that a pool starts from), and fewer than that number pass.
         """
+        return self._draw(size, rng, size)
+
+    def check(self, size: int, rng: np.random.Generator) -> None:
+        """Raise the error that `sample` would raise, which is known as soon as `needed` molecules have passed."""
+        self._draw(size, rng, min(size, self.needed))
+
+    def _draw(self, size: int, rng: np.random.Generator, enough: int) -> list[Molecule]:
+        """Draw as `sample` does, but stop when ``enough`` molecules have passed."""
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:
             drawn = [drawn[index] for index in rng.permutation(len(drawn)).tolist()]
         passed: list[Molecule] = []
         faults: list[str] = []
         for molecule in drawn:
-            if len(passed) == size:
+            if len(passed) == enough:
                 break
             parsed = parse_filtered(molecule.smiles, self.max_heavy_atoms, self.filters)
             if isinstance(parsed, Rejection):
@@ -82,8 +92,12 @@ class FilteredLibrary:
                 f"rejected by: {rejected}); loosen the filters{fewer} or provide other molecules with task.initial.path"
             )
         if faults:
-            told = ", ".join(f"{kind} {n:,}" for kind, n in most)
-            _LOG.info("filters rejected %s of %s initial molecules (%s)", f"{len(faults):,}", f"{n_checked:,}", told)
+            n_other = len(faults) - sum(n for _, n in most)
+            kinds = ", ".join(f"{kind} {n:,}" for kind, n in [*most, *([("other", n_other)] if n_other else [])])
+            told = f"filters rejected {len(faults):,} of {count_of(n_checked, 'molecule')} drawn for a pool ({kinds})"
+            if told not in self.told:  # two pools may draw the same molecules of a small file
+                self.told.add(told)
+                _LOG.info("%s", told)
         return passed
 
 

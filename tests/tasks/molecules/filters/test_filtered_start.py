@@ -51,9 +51,30 @@ def test_a_short_library_gives_what_passes_in_its_order() -> None:
 
 
 def test_what_is_passed_over_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    library = filtered(MIXED)
     with caplog.at_level(logging.INFO):
-        draw(filtered(MIXED), len(MIXED))
-    assert caplog.messages == ["filters rejected 40 of 80 initial molecules (element 40)"]
+        for _ in range(2):  # two pools of the same file
+            draw(library, len(MIXED))
+    assert caplog.messages == ["filters rejected 40 of 80 molecules drawn for a pool (element 40)"]
+
+
+def test_the_counts_of_what_is_passed_over_add_up(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evodiverse.tasks.molecules.filters.start._MOST_TOLD", 1)
+    with caplog.at_level(logging.INFO):
+        draw(filtered(("C", "CN", "CO", "C" * 81)), 4)
+    assert caplog.messages == ["filters rejected 3 of 4 molecules drawn for a pool (element 2, other 1)"]
+
+
+def test_a_check_refuses_what_a_draw_refuses_without_drawing_more_than_are_needed() -> None:
+    library = filtered(MIXED, needed=3)
+    library.check(50, Stream(0, 1).rng())
+    with pytest.raises(InputError) as checked:
+        filtered(MIXED, needed=50).check(60, Stream(0, 1).rng())
+    with pytest.raises(InputError) as drawn:
+        draw(filtered(MIXED, needed=50), 60)
+    assert str(checked.value) == str(drawn.value)
 
 
 def test_too_few_that_pass_are_an_error_that_says_what_to_do() -> None:
