@@ -26,7 +26,7 @@ from evodiverse.analysis.summary import (
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
-from evodiverse.kit.text import printable
+from evodiverse.kit.text import count_of, printable
 from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
@@ -89,7 +89,7 @@ def read_whole_log(path: Path) -> Log:
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
-            f"{path / 'evaluations'} holds {log.n_calls:,} of {n_expected:,} calls, so a part is missing; "
+            f"{path / 'evaluations'} holds {log.n_calls:,} of {count_of(n_expected, 'call')}, so a part is missing; "
             "run it again with overwrite=true"
         )
     return log
@@ -121,20 +121,40 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
             console.print(_text(f"{path} {standing.state}: {standing.error}"), soft_wrap=True)
 
 
-def read_overrides(path: Path) -> list[str] | None:
-    """Return the overrides that the user wrote on the command line; None if the run directory does not have them.
+def read_command(path: Path) -> tuple[str, str | None] | None:
+    """Return the command that repeats a run, and the folder that the run was started from, which paths are relative to.
+
+    The result is None if the run directory does not have the overrides that the user wrote. The folder is None if it is
+    unknown.
 
     Raises:
-        InputError: The file with the overrides is damaged; the message names it.
+        InputError: A file about how the run was started is damaged; the message names it.
     """
-    file = path / ".hydra" / "overrides.yaml"
+    folder = path / ".hydra"
     try:
-        overrides = _read(file, lambda content: yaml.load(content, _PlainLoader))  # noqa: S506 (only text and lists)
+        overrides = _read(folder / "overrides.yaml", _load)
     except FileNotFoundError:
         return None
     if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
-        raise InputError(f"{file} cannot be read (expected a list of strings); move it away")
-    return overrides
+        raise InputError(f"{folder / 'overrides.yaml'} cannot be read (expected a list of strings); move it away")
+    if overrides and overrides[0].startswith("--engine="):
+        return shlex.join(["evodiverse-baseline", *overrides]), None
+    file = folder / "hydra.yaml"
+    try:
+        hydra = _read(file, _load)["hydra"]
+        sources, given = hydra["runtime"]["config_sources"], hydra["overrides"]["hydra"]
+        own = [source["path"] for source in sources if source["provider"] == "command-line"]
+        searched = [word for word in given if word.startswith("hydra.searchpath=")]
+        words = ["evodiverse", *(word for one in own for word in ("--config-dir", one)), *searched, *overrides]
+        return shlex.join(words), str(hydra["runtime"]["cwd"])
+    except FileNotFoundError:
+        return shlex.join(["evodiverse", *overrides]), None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{file} cannot be read (expected what Hydra writes); move it away") from error
+
+
+def _load(content: bytes) -> Any:
+    return yaml.load(content, _PlainLoader)  # noqa: S506 (only text, lists and mappings)
 
 
 def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
@@ -167,7 +187,7 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
     changed = (
         None if run.overrides is None else [f"{key}={write_setting(value)}" for key, value in run.overrides.items()]
     )
-    overrides = read_overrides(run.path)
+    command, folder = read_command(run.path) or ("unknown: no .hydra folder", None)
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in run.seconds.items())
     if status == "running":
         seconds = f"{seconds} (before it was resumed)" if seconds else "recorded when it ends"
@@ -180,7 +200,8 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
             "changed",
             _text(*(["unknown: written by an older version"] if changed is None else changed or ["nothing"])),
         ),
-        ("overrides", _text("unknown: no .hydra folder" if overrides is None else shlex.join(overrides) or "none")),
+        ("command", _text(command)),
+        *([("started in", _text(folder))] if folder else []),
         ("started", _text(record.get("started") or "unknown")),
         ("seconds", _text(seconds or "none recorded")),
         ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["unknown"]))),
@@ -287,7 +308,7 @@ def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
         copies = Counter(zip(log.migrations["from_pool"], log.migrations["to_pool"], strict=True))
         events = len(set(log.migrations["iteration"]))
         each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
-        drawn.append(f"{n_copies:,} migrations in {events:,} events ({each})")
+        drawn.append(f"{count_of(n_copies, 'migration')} in {count_of(events, 'event')} ({each})")
     rule = run.settings.get("method.swap.rule")
     return drawn or [_text(f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})")]
 
@@ -341,7 +362,7 @@ def _sources(sources: Mapping[str, str]) -> str:
     """Return a text with the role and the shortened hash of each data file of a run, and the number of code files."""
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
-    return ", ".join([*data, *([f"code ({n_files} files)"] if n_files else [])]) or "none"
+    return ", ".join([*data, *([f"code ({count_of(n_files, 'file')})"] if n_files else [])]) or "none"
 
 
 def _quantity(value: float) -> str:

@@ -1,14 +1,14 @@
 """The report of one run."""
 
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Final
 
-from evodiverse.analysis.show import read_overrides
+from evodiverse.analysis.show import read_command
 from evodiverse.analysis.summary import errors_by_kind, requests_by_pool, swaps_by_rungs
 from evodiverse.kit.markup import Content, Markup, join, tag
+from evodiverse.kit.text import count_of
 from evodiverse.report.charts import Line, draw_chart
 from evodiverse.report.history import History, find_lineage, find_parents
 from evodiverse.report.page import Section, build_page, cut, facts, table
@@ -56,7 +56,7 @@ def status_of(run: Run) -> Markup:
 
 def _lead(history: History) -> Markup:
     best = f", best {history.best[0]['score']:.6g}" if history.best else ""
-    return tag("p", status_of(history.run), f" {history.log.n_calls:,} oracle calls{best}")
+    return tag("p", status_of(history.run), f" {count_of(history.log.n_calls, 'oracle call')}{best}")
 
 
 def _tell_settings(run: Run) -> list[Content]:
@@ -70,9 +70,9 @@ def _tell_settings(run: Run) -> list[Content]:
         contents.append(
             tag("p", "No overrides: all settings come from the task, the method and the model.", class_="note")
         )
-    written = read_overrides(run.path)
-    command = None if written is None else shlex.join(["evodiverse", *written])
-    contents.append(facts([("command", tag("code", cut(command, _MOST_SETTING)))] if command else []))
+    command, folder = read_command(run.path) or (None, None)
+    started = [("command", command), ("started in", folder)]
+    contents.append(facts([(name, tag("code", cut(text, _MOST_SETTING))) for name, text in started if text]))
     rest = {key: value for key, value in run.settings.items() if key not in (changed or {})}
     contents.append(tag("details", tag("summary", f"All other settings ({len(rest)})"), _list_settings(rest)))
     return contents
@@ -170,7 +170,7 @@ def _draw_exchange(history: History) -> list[Content]:
         names = ["pools", "events", "tried", "accepted", "rate", "blocked"]
         contents += [tag("div", *drawn, class_="charts"), table(names, counts, "swaps by pair of pools")]
     if n_copies := len(log.migrations["iteration"]):
-        contents.append(tag("p", f"{n_copies:,} candidates migrated."))
+        contents.append(tag("p", f"{count_of(n_copies, 'candidate')} migrated."))
     rule = history.run.settings.get("method.swap.rule")
     return contents or [tag("p", f"No swaps so far (method.swap.rule={rule}).", class_="none")]
 
@@ -219,7 +219,8 @@ def _show_best(history: History) -> list[Content]:
     names = ["rank", "card", "call", "score", *history.measured, "iteration", "pool", "operator", "candidate"]
     n_scored = len(history.best)
     note = (
-        f"The best {len(listed):,} of {n_scored:,} candidates with a score; drawings of the first {len(drawn)} follow."
+        f"The best {len(listed):,} of {count_of(n_scored, 'candidate')} with a score; drawings of the first "
+        f"{len(drawn)} follow."
     )
     cards = [_draw_card(history, row, rank) for rank, row in enumerate(drawn, start=1)]
     is_long = any("\n" in (row["genotype"] or "") for row in drawn[:1]) and not any("<img" in card for card in cards)
@@ -250,7 +251,7 @@ def _write_genotype(genotype: str) -> Markup:
     if "\n" not in genotype:
         return tag("div", cut(genotype, _MOST_GENOTYPE), class_="genotype")
     text = tag("pre", cut(genotype, _MOST_GENOTYPE), tabindex=0)
-    return tag("details", tag("summary", f"Text ({len(genotype.splitlines())} lines)"), text)
+    return tag("details", tag("summary", f"Text ({count_of(len(genotype.splitlines()), 'line')})"), text)
 
 
 def _place(row: Row) -> str:
@@ -280,7 +281,7 @@ def _show_lineage(history: History) -> list[Content]:
     young, old = (line, []) if not n_left_out else (line[: N_STEPS - _N_OLDEST], line[-_N_OLDEST:])
     steps = [_draw_step(history, row) for row in young]
     if n_left_out:
-        steps.append(tag("li", f"… {n_left_out:,} more steps …", class_="step none"))
+        steps.append(tag("li", f"… {count_of(n_left_out, 'more step')} …", class_="step none"))
     steps += [_draw_step(history, row) for row in old]
     note = (
         "From the best candidate back to the start, along the best parent of each candidate; steps: "
@@ -332,7 +333,8 @@ def _tell_requests(history: History) -> list[Content]:
     ]
     costs = [one.used.cost_usd for one in asked]
     known = [cost for cost in costs if cost is not None]
-    total = f"${sum(known):,.4f}" + ("" if len(known) == len(costs) else " plus requests without a known price")
+    rest = "" if len(known) == len(costs) else " plus requests without a known price"
+    total = f"${sum(known):,.4f}{rest}" if known else "unknown"
     return [facts([("cost", total)]), table(names, lines, "requests to language models")]
 
 

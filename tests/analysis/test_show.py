@@ -115,14 +115,36 @@ def test_changed_settings_that_an_older_version_did_not_record_are_not_known(cop
     assert fact(printed(copy), "changed") == "unknown: written by an older version"
 
 
-def test_overrides_are_quoted_as_for_a_shell(copy: Path) -> None:
+def test_the_command_is_quoted_as_for_a_shell(copy: Path) -> None:
     (copy / ".hydra" / "overrides.yaml").write_text("- task=bits\n- method.ladder=[0.8,0.2]\n")
-    assert fact(printed(copy), "overrides") == "task=bits 'method.ladder=[0.8,0.2]'"
+    assert fact(printed(copy), "command") == "evodiverse task=bits 'method.ladder=[0.8,0.2]'"
+
+
+HYDRA = """\
+hydra:
+  runtime:
+    cwd: /home/me
+    config_sources: [{path: hydra.conf, provider: hydra}, {path: /home/my options, provider: command-line}]
+  overrides: {hydra: ["hydra.mode=RUN", "hydra.searchpath=[file:///more]"], task: []}
+"""
+
+
+def test_the_command_has_the_folders_of_the_users_own_options(copy: Path) -> None:
+    (copy / ".hydra" / "overrides.yaml").write_text("- task=mine\n")
+    (copy / ".hydra" / "hydra.yaml").write_text(HYDRA)
+    text = printed(copy, width=1000)
+    expected = "evodiverse --config-dir '/home/my options' 'hydra.searchpath=[file:///more]' task=mine"
+    assert (fact(text, "command"), fact(text, "started in")) == (expected, "/home/me")
+
+
+def test_the_command_of_a_baseline_starts_a_baseline(copy: Path) -> None:
+    (copy / ".hydra" / "overrides.yaml").write_text("- --engine=gplearn\n- seed=1\n")
+    assert fact(printed(copy), "command") == "evodiverse-baseline --engine=gplearn seed=1"
 
 
 def test_a_run_without_its_overrides_is_shown_all_the_same(copy: Path) -> None:
     shutil.rmtree(copy / ".hydra")
-    assert fact(printed(copy), "overrides") == "unknown: no .hydra folder"
+    assert fact(printed(copy), "command") == "unknown: no .hydra folder"
 
 
 # How it went, counted independently of what is tested
@@ -326,7 +348,7 @@ def test_an_interrupted_run_is_shown_up_to_its_last_commit(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("spoiled", "iterations", "error"),
     [
-        ("start", "0", "no initial candidate can enter a pool"),
+        ("failing", "0", "every initial candidate failed"),
         ("oracle", "none logged yet", "the toy oracle is spoiled"),
     ],
 )
@@ -472,7 +494,7 @@ def test_overrides_that_are_not_a_list_of_texts_are_named_at_once(copy: Path, co
 
 def test_overrides_that_look_like_something_else_are_text(copy: Path) -> None:
     (copy / ".hydra" / "overrides.yaml").write_text("- null\n- 2020-01-01\n- !!int x\n")
-    assert fact(printed(copy), "overrides") == "null 2020-01-01 x"
+    assert fact(printed(copy), "command") == "evodiverse null 2020-01-01 x"
 
 
 # Several runs
