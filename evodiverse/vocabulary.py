@@ -423,6 +423,8 @@ class Usage:
         """The tokens of the prompts, the tokens of the replies, and the cost of both, as human-readable text."""
         known = self.prompt_tokens is not None and self.completion_tokens is not None
         tokens = f"{self.prompt_tokens:,} + {self.completion_tokens:,}" if known else "unknown"
+        if not self.calls:
+            return "nothing spent yet"
         cost = "unknown cost" if self.cost_usd is None else f"${self.cost_usd:,.4f}"
         return f"{tokens} tokens, {cost}"
 

@@ -10,6 +10,7 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Measurable, Task
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import ASKED
@@ -145,7 +146,8 @@ def _tell(plan: Plan, given: _Given, asked: Mapping[str, str]) -> None:
         journal.append(records)
     keys = {record["key"] for record in records}
     again = keys - asked.keys()
-    say(f"received {len(keys - again):,} of {len(asked):,} scores{f', and updated {len(again):,}' if again else ''}")
+    updated = f", and updated {len(again):,}" if again else ""
+    say(f"received {len(keys - again):,} of {count_of(len(asked), 'score')}{updated}")
 
 
 def _find(task: Task, name: str, text: str, asked: Mapping[str, str], known: Container[str]) -> Hypothesis:

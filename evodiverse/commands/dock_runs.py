@@ -24,6 +24,7 @@ from evodiverse.docking.docked import Docked, Job, Program, Settings
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.text import count_of
 from evodiverse.runlog.docking import DOCKING
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, find_records, read_record
@@ -231,7 +232,7 @@ def _write_ready(waiting: Sequence[Batch], results: Mapping[str, Docked]) -> lis
 def _print_scores(batch: Batch, found: Mapping[str, Docked]) -> None:
     scores = {key: docked.score for key, docked in found.items() if docked.score is not None}
     receptor = batch.record["receptor"]
-    say(f"docked {len(scores)} of {len(found)} molecules of {batch.run.path} into {receptor}")
+    say(f"docked {len(scores)} of {count_of(len(found), 'molecule')} of {batch.run.path} into {receptor}")
     for key, docked in found.items():
         if docked.error:
             say(f"  failed: {key}: {docked.error}")
@@ -248,7 +249,7 @@ def _print_means(batch: Batch, scores: Mapping[str, float]) -> None:
     means = [fmean(top) for top in tops if top]
     last = f"{means[-1]:.2f}" if tops[-1] else "—"
     each = f"{fmean(means):.2f}" if means else "—"
-    say(f"  mean score in kcal/mol: last iteration {last}, last {len(tops)} iterations {each}")
+    say(f"  mean score in kcal/mol: last iteration {last}, last {count_of(len(tops), 'iteration')} {each}")
     for key in batch.tops[-1]:
         if key in scores:
             say(f"  {scores[key]:7.2f}  {key}")

@@ -21,7 +21,7 @@ from evodiverse.figures.missing import find_lacks
 from evodiverse.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.figures.style import add_basis, styled, write_image
 from evodiverse.kit.listed_files import write_listed
-from evodiverse.kit.text import printable
+from evodiverse.kit.text import count_of, printable
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Survey, survey_runs
 
@@ -63,7 +63,7 @@ def write(
     context = Context(Measurer(cache_folder() / "analysis", find_encoders(), tuple(own)), reference)
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
     facts = [
-        f"{len(results)} complete runs; left out: {_count_left_out(survey, len(errors))}.",
+        f"{count_of(len(results), 'complete run')}; left out: {_count_left_out(survey, len(errors))}.",
         (
             "Figures show runs in which no setting of the search but the budget is changed, and runs that were named "
             "directly; figures of sweeps show all runs."
@@ -77,7 +77,7 @@ def write(
     print("\n".join(to_lines(entries)))
     sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
     n_drawn = sum(len(entry.pictures) for entry in entries)
-    print(f"{n_drawn} figures of {facts[0]} {printable(str(folder / INDEX))}")
+    print(f"{count_of(n_drawn, 'figure')} of {facts[0]} {printable(str(folder / INDEX))}")
     return 2 if errors else 0
 
 

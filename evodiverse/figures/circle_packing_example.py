@@ -23,7 +23,7 @@ from evodiverse.figures.reading import (
     numbers,
 )
 from evodiverse.figures.style import INK, PAGE, new_figure
-from evodiverse.kit.text import printable
+from evodiverse.kit.text import count_of, printable
 
 NAME: Final = "circle_packing_example"
 _MOST_LINES: Final = 46
@@ -43,8 +43,9 @@ def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
             yield Picture(
                 f"{NAME}_{group.suffix}{own}",
                 f"The best packing of {best.run.settings.get('task.n')} circles in the unit square, {group.words}, out "
-                f"of {len(group.results)} runs: sum of radii {total:.6f} ({best.run.method}, seed {best.run.seed}, "
-                f"evaluation {call:,}), and the start of its program; the .py file has the whole program.",
+                f"of {count_of(len(group.results), 'run')}: sum of radii {total:.6f} ({best.run.method}, seed "
+                f"{best.run.seed}, evaluation {call:,}), and the start of its program; the .py file has the whole "
+                "program.",
                 partial(draw, best),
                 describe_runs([best]),
                 partial(write_program, best),
@@ -89,7 +90,7 @@ def _first_lines(program: str) -> list[str]:
         for part in wrap(printable(line), _MOST_COLUMNS, drop_whitespace=False, subsequent_indent="    ") or [""]
     ]
     rest = len(lines) - _MOST_LINES
-    return [*lines[:_MOST_LINES], f"# … {rest} more lines"] if rest > 0 else lines
+    return [*lines[:_MOST_LINES], f"# … {count_of(rest, 'more line')}"] if rest > 0 else lines
 
 
 FIGURE: Final = FigureKind(

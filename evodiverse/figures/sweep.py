@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from evodiverse.analysis.tables.results import Result, show_overrides
 from evodiverse.figures.reading import OWN_FIT, Context, FigureKind, Picture, is_budget
 from evodiverse.figures.style import COLUMN, PAGE, PALE, new_figure, shorten
+from evodiverse.kit.text import count_of
 from evodiverse.runlog.runs import write_setting
 
 NAME: Final = "sweep"
@@ -93,7 +94,7 @@ def _picture(kind: str, *about: str, grid: Grid) -> Picture:
         f"{', '.join(filter(None, about))}: {measure.words} by {settings}, {mean} over runs, with their number in "
         f"parentheses; n = {n}. Apart from the budget, no other setting of the search is changed. Lighter is better.",
         partial(draw, grid, measure),
-        f"n = {n} runs; in parentheses, the number of runs in a cell",
+        f"n = {count_of(n, 'run')}; in parentheses, the number of runs in a cell",
     )
 
 

@@ -6,9 +6,9 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
-def count_of(n: int, what: str) -> str:
-    """Return a number with a noun, in the singular or plural."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def count_of(n: int, what: str, plural: str = "") -> str:
+    """Return a number with a noun, in the singular or plural; ``plural`` is needed if it is not formed with an s."""
+    return f"{n:,} {what if n == 1 else plural or f'{what}s'}"
 
 
 def one_line(text: str, most: int = 200) -> str:

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.files import lock
+from evodiverse.kit.text import count_of
 from evodiverse.llm.client import MAX_CHARACTERS
 from evodiverse.llm.counts import is_count
 from evodiverse.llm.prices import Price
@@ -111,7 +112,8 @@ class ReplyCache:
             rows |= self._reporting(partial(self._select, some))
         n_damaged = sum(key in rows and rows[key] is None for key in keys)
         if n_damaged:
-            _LOG.warning("%s has %d damaged rows; their replies are requested again", self._path, n_damaged)
+            damaged = count_of(n_damaged, "damaged row")
+            _LOG.warning("%s has %s; what is lost is requested again", self._path, damaged)
         return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
@@ -186,11 +188,11 @@ class ReplyCache:
                 self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
                 rebuilt.rename(self._path)
                 _LOG.warning(
-                    "%s is damaged (%s); set aside as %s and rebuilt with the %d replies that could be read",
+                    "%s is damaged (%s); set aside as %s and rebuilt with the %s that could be read",
                     self._path,
                     " ".join(str(reason).split()),
                     aside.name,
-                    n_saved,
+                    count_of(n_saved, "reply", "replies"),
                 )
         self._reopen()
 

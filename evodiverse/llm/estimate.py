@@ -23,8 +23,9 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
     prompt_tokens = prompt / len(queries) / BYTES_A_TOKEN
     reply_tokens = sum(query.decoding.max_tokens for query in queries) / len(queries)
     replies = _range(fewest * reply_tokens, most * reply_tokens)
+    requests = "request" if max(fewest, most) == 1 else "requests"
     lines = [
-        f"and {_range(fewest, most)} requests to {', '.join(settings.models)}, unless the search stops early",
+        f"and {_range(fewest, most)} {requests} to {', '.join(settings.models)}, unless the search stops early",
         f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
         f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total",
     ]

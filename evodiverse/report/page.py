@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.kit.markup import Content, Markup, join, tag, void
+from evodiverse.kit.text import count_of
 from evodiverse.version import VERSION
 
 _FOLDER: Final = Path(__file__).parent
@@ -94,7 +95,7 @@ def table(
         "div",
         tag("label", "Filter ", void("input", type="search", class_="filter", placeholder="text in any column")),
         tag("button", "Copy rows", type="button", class_="copy"),
-        tag("output", f"{len(lines):,} rows", class_="count"),
+        tag("output", count_of(len(lines), "row"), class_="count"),
         class_="tools",
     )
     inner = tag("div", drawn, class_="scroll", tabindex=0, role="group", aria_label=label)
@@ -103,7 +104,7 @@ def table(
 
 def cut(text: str, most: int) -> str:
     """Return a text, cut after ``most`` characters with a note on how many were left out."""
-    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters)"
+    return text if len(text) <= most else f"{text[:most]} … ({count_of(len(text) - most, 'more character')})"
 
 
 def number(value: float) -> str:

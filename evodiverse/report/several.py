@@ -75,7 +75,10 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     sections = [Section("runs", "Runs", [list_runs([(curve.run, curve.best) for curve in curves], folder)])]
     for at, (subject, some) in enumerate(sorted(subjects.items()), start=1):
         sections.append(Section(f"subject-{at}", " · ".join(dict.fromkeys(subject)), _draw_subject(some)))
-    lead = tag("p", f"{len(curves):,} runs, sorted by best score, with a column for each setting in which they differ.")
+    lead = tag(
+        "p",
+        f"{count_of(len(curves), 'run')}, sorted by best score, with a column for each setting in which they differ.",
+    )
     return build_page("Comparison", lead, sections)
 
 
@@ -93,7 +96,7 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
         Section("runs", "Runs", [list_runs(listed, folder)] if listed else []),
         Section("damaged", "Damaged", problems),
     ]
-    return build_page("Runs", tag("p", f"{len(listed):,} runs"), sections)
+    return build_page("Runs", tag("p", count_of(len(listed), "run")), sections)
 
 
 def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:

@@ -179,7 +179,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
     """Return a snapshot as one line; unknown values are left out or shown as ``-``."""
     parts = [
         f"iteration {snapshot.iteration}",
-        f"{snapshot.oracle_calls:,}/{snapshot.budget:,} calls",
+        f"{snapshot.oracle_calls:,}/{count_of(snapshot.budget, 'call')}",
         f"best {format_number(snapshot.best)}",
     ]
     if snapshot.summary_name is not None:
@@ -203,7 +203,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
 
 def format_usage(usage: Usage) -> str:
     """Return a text with the number of calls to a language model and what they cost."""
-    return f"{usage.calls:,} calls, {usage.spent}"
+    return f"{count_of(usage.calls, 'call')}, {usage.spent}"
 
 
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
@@ -219,11 +219,7 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
         *([("chosen", snapshot.headline)] if snapshot.headline else []),
         *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),
         *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
-        *(
-            [("swaps accepted", f"{sum(rates) / len(rates):.3f} on average over the last {len(rates)} exchanges")]
-            if rates
-            else []
-        ),
+        *([("swaps accepted", f"{sum(rates) / len(rates):.3f} {_over_exchanges(len(rates))}")] if rates else []),
         *([("language model", format_usage(snapshot.llm))] if snapshot.llm is not None else []),
         ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
         ("time", ", ".join(f"{name} {format_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
@@ -237,7 +233,7 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     head = Table.grid(padding=(0, 2))
     head.add_row(
         ProgressBar(total=1.0, completed=share, width=24),
-        f"{snapshot.oracle_calls:,}/{snapshot.budget:,} calls",
+        f"{snapshot.oracle_calls:,}/{count_of(snapshot.budget, 'call')}",
         f"{snapshot.calls_per_second:,.0f} calls/s",
         left,
     )
@@ -280,6 +276,10 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
     return lines
 
 
+def _over_exchanges(n: int) -> str:
+    return "in the last exchange" if n == 1 else f"on average over the last {n} exchanges"
+
+
 def _pool_line(pool: PoolView) -> str:
     return f"β = {pool.beta:g}: best {format_number(pool.best)}, median {format_number(pool.median)}, size {pool.size}"
 
@@ -292,7 +292,7 @@ def _awaited(snapshot: Snapshot) -> str:
     if snapshot.awaited is None:
         return ""
     received, asked = snapshot.awaited
-    return f" ({received} of {asked} replies received)"
+    return f" ({received:,} of {count_of(asked, 'reply', 'replies')} received)"
 
 
 def format_number(value: float | None) -> str:

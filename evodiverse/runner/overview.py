@@ -264,7 +264,7 @@ def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
     if done and running:
         work = sum(done) / len(done) * counts["waiting"] + sum(one.seconds_left or 0 for one in running)
         parts.append(f"about {format_duration(work / len(running))} left")
-    return f"{n_runs:,} runs: {', '.join(parts)}"
+    return f"{count_of(n_runs, 'run')}: {', '.join(parts)}"
 
 
 def describe_end(standing: Standing) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.kit.text import count_of
 from evodiverse.ports import Task
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD
@@ -76,8 +77,8 @@ def begin_from_shorter(
         except EvoDiverseError as error:
             _LOG.warning("this run cannot continue %s (%s)", beginning.path, error)
             continue
-        aside = f", and reuses {n_aside:,} more evaluations" if n_aside else ""
-        _LOG.info("starts with the first %s calls of %s%s", f"{n_taken:,}", beginning.path, aside)
+        aside = f", and reuses {count_of(n_aside, 'more evaluation')}" if n_aside else ""
+        _LOG.info("starts with the first %s of %s%s", count_of(n_taken, "call"), beginning.path, aside)
         return {"begun_from": {"path": str(beginning.path), "oracle_calls": n_taken}}
     if unfit is not None:
         _LOG.info("starts from scratch, since %s", unfit)

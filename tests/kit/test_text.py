@@ -16,3 +16,4 @@ def test_all_others_stay() -> None:
 
 def test_a_noun_agrees_with_its_number() -> None:
     assert [count_of(n, "run") for n in (0, 1, 2_000)] == ["0 runs", "1 run", "2,000 runs"]
+    assert [count_of(n, "reply", "replies") for n in (1, 2)] == ["1 reply", "2 replies"]

@@ -183,7 +183,7 @@ def test_a_damaged_row_is_ignored(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     with ReplyCache(path) as cache:
         found = cache.find([query(number) for number in range(3)])
     assert [entry is not None for entry in found] == [True, False, True]
-    assert "has 1 damaged rows; their replies are requested again" in caplog.text
+    assert "has 1 damaged row; what is lost is requested again" in caplog.text
 
 
 def execute(path: Path, statement: str, *values: object) -> None:
@@ -253,7 +253,7 @@ def test_an_impossible_row_counts_as_missing(tmp_path: Path, caplog: pytest.LogC
         (kept,) = cache.keep([(query(1), bought(1))])
         assert kept == bought(1)
         assert None not in cache.find([query(number) for number in range(3)])
-    expected = f"{path} has 1 damaged rows; their replies are requested again"
+    expected = f"{path} has 1 damaged row; what is lost is requested again"
     assert [record.getMessage() for record in caplog.records] == [expected]
     assert peak < 8 * 12 * MAX_CHARACTERS
 

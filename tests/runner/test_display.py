@@ -310,6 +310,8 @@ ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 14
         (Usage(1234, 400_000, 50_000, 0.5), "1,234 calls, 400,000 + 50,000 tokens, $0.5000"),
         (Usage(2, 30, 40, None), "2 calls, 30 + 40 tokens, unknown cost"),
         (Usage(2, None, 40, 0.0), "2 calls, unknown tokens, $0.0000"),
+        (Usage(1, 30, 40, 0.5), "1 call, 30 + 40 tokens, $0.5000"),
+        (Usage(), "0 calls, nothing spent yet"),
     ],
 )
 def test_the_usage_of_a_model_is_shown_and_unknown_values_are_not_zero(usage: Usage, shown: str) -> None:
@@ -317,6 +319,11 @@ def test_the_usage_of_a_model_is_shown_and_unknown_values_are_not_zero(usage: Us
     assert f"| llm {shown} |" in format_snapshot(snapshot)
     assert ("language model", shown) in summarize(snapshot)
     assert f"llm {shown}" in drawn(snapshot)
+
+
+def test_one_exchange_is_not_several() -> None:
+    ended = dict(summarize(replace(SNAPSHOT, stopped_by="budget", swap_rates=(0.25,))))
+    assert ended["swaps accepted"] == "0.250 in the last exchange"
 
 
 def test_received_replies_are_counted_during_a_round() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from evodiverse.analysis.tables.formats import WRITERS, to_html
 from evodiverse.analysis.tables.table import Table
+from evodiverse.kit.text import count_of
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem; padding: 0 1rem; color: #1d2733; }
@@ -39,7 +40,7 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
     body += [_section(table) for _, some in groups for table in some]
     if empty:
         folded = "".join([_contents("Without numbers yet", empty), *map(_section, empty)])
-        summary = f"{len(empty)} tables without numbers yet, with the commands that fill them"
+        summary = f"{count_of(len(empty), 'table')} without numbers yet, with the commands to fill in what is missing"
         body.append(f'<details id="empty"><summary>{summary}</summary>{folded}</details>')
     head = '<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>EvoDiverse: tables</title>'
     lines = ["<!doctype html>", f'<html lang="en"><head>{head}<style>{_STYLE}</style></head>', "<body>"]
@@ -50,7 +51,7 @@ def _contents(title: str, tables: Sequence[Table]) -> str:
     names = [html.escape(table.name) for table in tables]
     rows = "".join(
         f'<tr{"" if table.n_filled else " class=none"}><td><a href="#{name}">{name}</a></td>'
-        f"<td>{html.escape(table.title)}</td><td>{table.n_filled} of {table.n_cells} cells</td>"
+        f"<td>{html.escape(table.title)}</td><td>{table.n_filled} of {count_of(table.n_cells, 'cell')}</td>"
         f"<td>{_links(table)}</td></tr>"
         for table, name in zip(tables, names, strict=True)
     )

@@ -15,6 +15,7 @@ import numpy as np
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Record, Source
 from evodiverse.vocabulary import Rejection
@@ -213,7 +214,7 @@ class _Found:
         if not self.n_malformed:
             return ""
         _, first = self._first[0]
-        counted = f"{self.n_malformed:,} of {self._n_read:,} records"
+        counted = f"{self.n_malformed:,} of {count_of(self._n_read, 'record')}"
         return f"{self._source.path}: skipped {counted}, which cannot be used; the first fault: {first}"
 
     def check(self, *, skip_invalid: bool) -> None:
@@ -226,7 +227,7 @@ class _Found:
         if self.n_malformed and not skip_invalid:
             shown = [f"{path} {message}" for _, message in self._first]
             if self.n_malformed > MAX_SHOWN:
-                shown.append(f"{path}: {self.n_malformed - MAX_SHOWN} more malformed records")
+                shown.append(f"{path}: {count_of(self.n_malformed - MAX_SHOWN, 'more malformed record')}")
             raise InputError(*(f"{message}; fix it or set task.initial.skip_invalid=true" for message in shown))
         if not self.line_of:
             first = f"; {self._first[0][1]}" if self._first else ""

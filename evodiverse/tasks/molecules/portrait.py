@@ -8,6 +8,7 @@ from rdkit.Chem import rdFMCS
 from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.kit.markup import Markup, picture, tag
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.vocabulary import Rejection
 
@@ -38,7 +39,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     kept = set() if pattern is None else set(child.GetSubstructMatch(pattern))
     new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
     lost = parent.GetNumAtoms() - len(kept)
-    words = f"{len(kept)} atoms kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
+    words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
     return tag("div", picture(_draw(child, new), f"structure of {genotype}; {words}"), tag("p", words))
 
 

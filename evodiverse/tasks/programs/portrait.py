@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evodiverse.kit.markup import Markup, tag
+from evodiverse.kit.text import count_of
 from evodiverse.tasks.programs.circle_packing.portrait import draw_packing
 
 _MOST_LINES: Final = 400
@@ -26,5 +27,5 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     left_out = len(lines) - _MOST_LINES
     shown = [tag("span", line + "\n", class_=_CLASSES.get(line[:1])) for line in lines[:_MOST_LINES]]
     if left_out > 0:
-        shown.append(tag("span", f"… {left_out:,} more lines\n", class_="place"))
+        shown.append(tag("span", f"… {count_of(left_out, 'more line')}\n", class_="place"))
     return tag("pre", *shown, class_="diff", tabindex=0) if lines else tag("p", "no line differs")

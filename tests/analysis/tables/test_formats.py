@@ -142,7 +142,7 @@ def test_tables_without_numbers_come_last_in_one_folded_list() -> None:
     page = to_page([bare, TABLE], [])
     folded = page.index('<details id="empty">')
     assert page.index('id="mol_llm"') < folded < page.index('id="bare"')
-    assert "<summary>1 tables without numbers yet" in page
+    assert "<summary>1 table without numbers yet" in page
     assert "<details id" not in to_page([TABLE], [])
 
 
