@@ -9,7 +9,7 @@ from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
-from evodiverse.runlog.record import CHECKPOINT, RECORD
+from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import check_unlocked, locked
 from evodiverse.store.provenance import git_commit, own_versions, package_versions, tell_change
@@ -154,7 +154,8 @@ def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except InputError:
-        if is_new and not (path / CHECKPOINT).exists() and not Journal(path / JOURNAL).read():
+        is_begun = (path / CHECKPOINT).exists() or any((path / JOBS).glob("*")) or Journal(path / JOURNAL).read()
+        if is_new and not is_begun:
             (path / RECORD).unlink(missing_ok=True)
             with suppress(OSError):  # another run has put files there
                 for folder in missing:

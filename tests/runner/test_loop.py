@@ -190,14 +190,6 @@ def test_a_score_above_the_target_ends_a_search(tmp_path: Path) -> None:
     assert all(score <= 0.6 for iteration, score in scores if iteration < last)
 
 
-def test_a_start_without_a_usable_candidate_is_refused_and_logged(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"\(unparsable 16; the first: unparsable: 7 characters\)"):
-        run_toy(tmp_path, "task.spoiled=start")
-    run = tmp_path / "bits/pt/off/task.spoiled=start/seed0"
-    assert [row["outcome"] for row in rows(run, "evaluations")] == ["rejected"] * 16
-    assert json.loads((run / "run.json").read_text())["status"] == "failed"
-
-
 FAILED = r"^every initial candidate failed \(crashed 16; the first: crashed: the toy is broken\); start from one that"
 
 
