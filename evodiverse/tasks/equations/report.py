@@ -18,7 +18,7 @@ from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
 from evodiverse.tasks.equations.fitter import ALL, define_all
 from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.in_sandbox import matching
-from evodiverse.tasks.equations.operators.trees import TreeSizeError, read_tree, write_infix
+from evodiverse.tasks.equations.operators.trees import TreeSizeError, evaluate, places, read_tree, write_infix
 from evodiverse.tasks.equations.problems import Problem, Rows
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
@@ -158,6 +158,31 @@ def write_equation(target: str, discovery: Discovery) -> str:
     except (TreeSizeError, RecursionError):  # equations of a language model may be that large
         right = "…"
     return f"{target} = {right}"
+
+
+def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
+    """Return whether a divisor of an equation changes its sign among some rows, so that it may be 0 between them.
+
+    Args:
+        discovery: The equation. One that is too large to analyze counts as having no pole.
+        columns: The ``(n,)`` values of each variable, by name.
+    """
+    params = read_params(discovery)
+    try:
+        nodes = [node for _, node, _ in places(read_tree(discovery.candidate.genotype))]
+    except (TreeSizeError, RecursionError):
+        return False
+    for node in nodes:
+        if node.operation == "divide":
+            divisor = node.arguments[1]
+        elif node.operation == "power" and (evaluate(node.arguments[1], columns, params) < 0).all():
+            divisor = node.arguments[0]
+        else:
+            continue
+        values = evaluate(divisor, columns, params)
+        if values.min() < 0 < values.max():
+            return True
+    return False
 
 
 def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:

@@ -25,7 +25,7 @@ from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import Rows, Splits
 from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.pruning import Pruner
-from evodiverse.tasks.equations.report import lay_out, read_params, write_equation
+from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
@@ -186,12 +186,16 @@ class EquationTask:
         """Return one line with the equation chosen from the Pareto front of error against complexity, and its error.
 
         The error is the NMSE on the training rows held back from the fits. If it is not finite, for example because no
-        rows were held back, the NMSE on the training rows used in the fit is given instead.
+        rows were held back, the NMSE on the training rows used in the fit is given instead. The line also says if the
+        equation may have a pole between the training rows.
         """
         front = self._shown_front(discoveries)
         chosen = choose([member for member, _ in front])
+        best = dict(front)[chosen]
         error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
-        return f"{write_equation(self._dataset.target.name, dict(front)[chosen])}  ({error})"
+        columns = dict(zip(self._dataset.names, self._dataset.splits.train.inputs.T, strict=True))
+        pole = "; a divisor changes sign within the data" if has_pole(best, columns) else ""
+        return f"{write_equation(self._dataset.target.name, best)}  ({error}{pole})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
         """Return the content of the files in ``best/`` about the front and the chosen equation, by file name.

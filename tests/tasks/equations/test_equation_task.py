@@ -214,6 +214,20 @@ def test_an_equation_that_no_other_form_fits_as_well_stays_as_it_is(sandbox: Pro
     assert line == "y = 2 * 3 * x  (NMSE 0)"
 
 
+@pytest.mark.parametrize(
+    ("expression", "is_said"),
+    [
+        ("params[0] / (x - params[1])", True),
+        ("params[0] * (x - params[1])**-2", True),
+        ("params[0] / (x + params[1])", False),
+        ("params[0] * (x - params[1])**2 / x", False),
+    ],
+)
+def test_a_pole_between_the_rows_is_said(sandbox: ProcessSandbox, expression: str, is_said: bool) -> None:
+    line = make_task(sandbox).headline([found(expression, [1.0, 1.2], ["x"], nmse_train=0.1)])
+    assert ("; a divisor changes sign within the data)" in line) == is_said
+
+
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
     sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, noise: float
