@@ -298,22 +298,20 @@ def test_a_failed_reply_uses_up_the_attempt_and_the_run_continues(
     assert {row["outcome"] for row in rows(run, "llm_calls")} == {outcome}
 
 
-def test_a_run_that_ended_without_a_usable_reply_goes_on_when_resumed_and_has_the_log_of_one_that_never_ends(
+def test_a_run_that_ended_without_a_usable_reply_goes_on_where_it_ended_when_it_is_resumed(
     toy: ModelServer, tmp_path: Path
 ) -> None:
     toy.script = lambda body, number: Answer("no idea")
-    arguments = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=20"]
-    watched = [*arguments, "llm.give_up_after=45", "evaluator.workers=2"]
-    with pytest.raises(ModelUnavailableError, match="none of the first 45 requests to toy/model:1") as ended:
-        run_toy(tmp_path / "watched", *watched)
+    arguments = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=20", "search.attempts=1", "llm.give_up_after=15"]
+    with pytest.raises(ModelUnavailableError, match="none of the first 15 requests to toy/model:1") as ended:
+        run_toy(tmp_path, *arguments)
     assert ended.value.exit_code == 1
-    assert len(toy.requests) == 45 + N_PROBES
+    assert len(toy.requests) == 15 + N_PROBES
     toy.script = answer_bits
-    run = run_toy(tmp_path / "watched", *watched)
-    assert record(run)["status"] == "complete"
-    n_sent = len(toy.requests)
-    assert log(run) == log(run_toy(tmp_path / "unwatched", *arguments, "llm.give_up_after=null"))
-    assert len(toy.requests) == n_sent
+    calls = rows(run_toy(tmp_path, *arguments), "llm_calls")
+    assert [call["cached"] for call in calls[:16]] == [False] * 12 + [True] * 3 + [False]
+    assert [call["iteration"] for call in calls[11:17]] == [3, 4, 4, 4, 4, 5]
+    assert "parsed" in {call["outcome"] for call in calls}
 
 
 def test_each_pool_may_have_its_own_decoding_and_model(toy: ModelServer, tmp_path: Path) -> None:
@@ -471,7 +469,7 @@ def test_a_model_of_claude_starts_with_the_defaults_of_the_task_and_the_run_says
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     toy.script = ask_like_claude
     claude = ["llm=litellm", "llm.model=anthropic/claude-sonnet-4-5", f"llm.cache={tmp_path / 'cache'}"]
-    run = run_toy(tmp_path, *claude, f"llm.api_base={toy.url}", "budget.oracle_calls=30")
+    run = run_toy(tmp_path, *claude, f"llm.api_base={toy.url}", "budget.oracle_calls=17", "search.attempts=1")
     assert {(body["temperature"], body.get("top_p")) for body in toy.requests} == {(0.7, None), (1.0, None)}
     assert record(run)["settings"]["llm.pools.hot.top_p"] is None
     assert record(run)["overrides"].keys() > {"llm.pools.cold.top_p", "llm.pools.hot.top_p"}

@@ -42,5 +42,11 @@ def test_a_model_takes_what_its_provider_documents(model: str, changed: dict[str
     assert list(find_misfits(model, **fitting)) == []
 
 
+def test_the_defaults_of_the_equation_and_program_tasks_keep_their_temperature() -> None:
+    for temperature, top_p in ((0.7, 0.8), (1.0, 0.95)):
+        misfits = find_misfits("anthropic/claude-sonnet-4-5", temperature, top_p)
+        assert [(key, remedy) for key, remedy, _ in misfits] == [("top_p", None)]
+
+
 def test_models_that_do_not_sample_take_the_default_temperature() -> None:
     assert list(find_misfits("openai/o3", 1.0, None)) == []
