@@ -195,6 +195,8 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "tool_calls", "function_call")
     if isinstance(message.get("content"), list):
         reduced["content"] = "".join(map(_text_of, message["content"]))
+        if any(isinstance(part, dict) and part.get("type") in {"thinking", "reasoning"} for part in message["content"]):
+            reduced.setdefault("reasoning_content", "in parts")
     if isinstance(message.get("tool_calls"), list):
         reduced["tool_calls"] = message["tool_calls"][:1]
     return reduced

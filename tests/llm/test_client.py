@@ -291,6 +291,7 @@ def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, n
     [
         ({"content": None, "refusal": "I will not."}, "a refusal"),
         ({"content": " ", "reasoning_content": "Hm."}, "only reasoning"),
+        ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]}, "only reasoning"),
         ({"content": "", "tool_calls": [{"id": "1", "type": "function", "function": TOOL}]}, "only a tool call"),
         ({"content": None, "function_call": TOOL}, "only a tool call"),
         ({"content": "hello", "reasoning_content": "Hm.", "refusal": None}, ""),
