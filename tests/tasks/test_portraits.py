@@ -11,6 +11,7 @@ from evodiverse.kit.markup import Markup
 from evodiverse.tasks.equations import portrait as equations
 from evodiverse.tasks.molecules import portrait as molecules
 from evodiverse.tasks.programs import portrait as programs
+from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 
 def svg_of(markup: Markup | None) -> ET.Element:
@@ -45,6 +46,26 @@ def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None
     changed = molecules.tell_change(["c1ccccc1CC"], "c1ccccc1CN")
     assert changed is not None
     assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in changed.replace("&#x27;", "'")
+
+
+def test_molecules_of_many_similar_branches_are_compared_in_little_time() -> None:
+    parent = "FS(F)(F)(F)(Cl)S(F)(S(F)(F)(F)(Cl)Cl)(S(F)(F)(Cl)(Cl)Cl)(S(F)(F)(Cl)(Cl)Cl)S(F)(F)(Cl)(Cl)Cl"
+    child = "FS(F)(F)(F)(Cl)S(F)(S(F)(F)(F)(Cl)Cl)(S(F)(F)(F)(Cl)Cl)(S(F)(Cl)(Cl)(Cl)Cl)S(F)(Cl)(Cl)(Cl)Cl"
+    shown: list[Markup | None] = []
+    assert cpu_seconds(lambda: shown.append(molecules.tell_change([parent], child))) < MAX_SECONDS
+    assert "29 atoms kept, 3 new (marked)" in str(shown[0])
+
+
+@pytest.mark.parametrize(
+    ("parent", "child", "words"),
+    [
+        ("CCCCO", "CCNCCO", "5 atoms kept, 1 new (marked), 0 of"),  # the new atom may be between the others
+        ("CC", "NN", "0 atoms kept, 2 new (marked), 2 of"),
+        ("C" * 100, "C" * 99, "too large to be compared with its parent"),
+    ],
+)
+def test_a_change_of_a_molecule_is_described(parent: str, child: str, words: str) -> None:
+    assert words in str(molecules.tell_change([parent], child))
 
 
 @pytest.mark.parametrize(

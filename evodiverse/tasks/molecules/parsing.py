@@ -15,6 +15,10 @@ MAX_CHARACTERS = 5_000
 # which may be exponentially many, and looks for aromaticity in sets of them. For some cages this takes minutes.
 MAX_RINGS = 18
 MAX_SHORT_RINGS = 32
+# The largest number of neighbors of an atom; the iron of a ferrocene has 10. What is computed later may take time that
+# is exponential in this number: the path fingerprint of an atom with 36 neighbors takes 5 s.
+MAX_NEIGHBORS = 10
+_CROWDED = Chem.MolFromSmarts(f"[D{{{MAX_NEIGHBORS + 1}-}}]")
 # The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
 _THREE = r"(  \d| \d\d|\d{3})"
 _COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
@@ -162,6 +166,9 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
         return Rejection(Reason.EMPTY, "no heavy atom")
     if n_heavy > max_heavy_atoms:
         return Rejection(Reason.TOO_LARGE, f"{n_heavy} heavy atoms, at most {max_heavy_atoms}")
+    if molecule.HasSubstructMatch(_CROWDED):
+        n_neighbors = max(atom.GetDegree() for atom in molecule.GetAtoms())
+        return Rejection(Reason.TOO_LARGE, f"an atom with {n_neighbors} neighbors, at most {MAX_NEIGHBORS}")
     return molecule
 
 

@@ -362,6 +362,12 @@ def test_a_molecule_of_just_the_most_rings_is_accepted() -> None:
     assert rejection("C1CC1" * 19) == Rejection(Reason.TOO_LARGE, "19 rings, at most 18")
 
 
+@pytest.mark.parametrize("center", ["U", "*"])
+def test_an_atom_with_too_many_neighbors_is_too_large(center: str) -> None:
+    assert isinstance(parse(f"[U]{'(C)' * 9}C"), Hypothesis)
+    assert rejection(f"[{center}]{'(C)' * 10}C") == Rejection(Reason.TOO_LARGE, "an atom with 11 neighbors, at most 10")
+
+
 # Entries of an SDF
 
 

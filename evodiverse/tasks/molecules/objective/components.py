@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from math import isnan, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -13,7 +14,7 @@ from omegaconf import MISSING
 from rdkit import Chem, DataStructs, rdBase
 
 from evodiverse.kit.documented import documented, documented_mapping
-from evodiverse.tasks.molecules.objective.fingerprints import FINGERPRINTS, Fingerprint, generator
+from evodiverse.tasks.molecules.objective.fingerprints import FINGERPRINTS, MOST_FEATURES, Fingerprint, generator
 from evodiverse.tasks.molecules.objective.formula import ELEMENTS, check_size, count_atoms, isomer_score
 from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.oracle import PUBLISHED
@@ -148,8 +149,12 @@ class Similarity(Component):
                 molecule = molecule_of(smiles)
             if molecule is None or molecule.GetNumAtoms() == 0:
                 yield f"{prefix}smiles: {smiles!r} is not a molecule; write it as SMILES"
-            elif self.fingerprint in FINGERPRINTS and _measure_similarity(self.fingerprint, (smiles,), [smiles]) == [0]:
-                yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
+            elif self.fingerprint in FINGERPRINTS:
+                (similarity,) = _measure_similarity(self.fingerprint, (smiles,), [smiles])
+                if isnan(similarity):
+                    yield f"{prefix}smiles: {smiles!r} has more than {MOST_FEATURES} {self.fingerprint} features"
+                elif similarity == 0:
+                    yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return the function that computes the similarity; ``artifact`` is not used."""
@@ -253,7 +258,8 @@ def _measure_each(measure: Callable[[Chem.Mol], float], smiles: Sequence[str]) -
 
 def _measure_similarity(fingerprint: str, targets: tuple[str, ...], smiles: Sequence[str]) -> list[float]:
     compute, known = generator(fingerprint), _fingerprints(fingerprint, targets)
-    return [max(DataStructs.BulkTanimotoSimilarity(compute(molecule_of(text)), known)) for text in smiles]
+    found = [compute(molecule_of(text)) for text in smiles]
+    return [nan if bits is None else max(DataStructs.BulkTanimotoSimilarity(bits, known)) for bits in found]
 
 
 @lru_cache(maxsize=64)

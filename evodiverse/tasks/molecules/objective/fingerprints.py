@@ -9,7 +9,13 @@ from rdkit import Chem
 from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
 Fingerprint = Any
-"""A vector of bits or counts for which RDKit computes Tanimoto similarities."""
+"""A vector of bits or counts for which RDKit computes Tanimoto similarities; None if it would take too long."""
+
+MOST_FEATURES: Final = 80
+"""The most pharmacophore features of a molecule with a fingerprint ``PHCO``, whose time grows with their cube.
+
+Drugs have up to about 30, which takes 30 ms. A molecule of 80 atoms may have 134, which would take 6 s.
+"""
 
 
 def _morgan(radius: int, *, features: bool = False) -> Callable[[Chem.Mol], Fingerprint]:
@@ -37,7 +43,14 @@ def _maccs() -> Callable[[Chem.Mol], Fingerprint]:
 def _pharmacophores() -> Callable[[Chem.Mol], Fingerprint]:
     from rdkit.Chem.Pharm2D import Generate, Gobbi_Pharm2D  # here: slow to import
 
-    return lambda molecule: Generate.Gen2DFingerprint(molecule, Gobbi_Pharm2D.factory)  # type: ignore[no-untyped-call]
+    def compute(molecule: Chem.Mol) -> Fingerprint:
+        factory = Gobbi_Pharm2D.factory
+        features: list[Any] = factory.GetMolFeats(molecule)  # type: ignore[no-untyped-call]
+        if sum(map(len, features)) > MOST_FEATURES:
+            return None
+        return Generate.Gen2DFingerprint(molecule, factory)  # type: ignore[no-untyped-call]
+
+    return compute
 
 
 _GENERATORS: Final[Mapping[str, Callable[[], Callable[[Chem.Mol], Fingerprint]]]] = MappingProxyType(

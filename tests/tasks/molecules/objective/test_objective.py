@@ -92,6 +92,11 @@ def test_every_fingerprint_finds_a_molecule_like_itself_and_unlike_others(name: 
     assert (same, other < 0.5) == (1.0, True)
 
 
+def test_a_molecule_with_too_many_pharmacophores_has_no_value() -> None:
+    found = raw({"kind": "similarity", "smiles": [ASPIRIN], "fingerprint": "PHCO"}, "C(O)" * 40, ASPIRIN)
+    assert np.array_equal(found, [np.nan, 1.0], equal_nan=True)
+
+
 def test_a_substructure_is_there_or_not() -> None:
     ring = {"kind": "smarts", "smarts": "c1ccccc1"}
     assert raw(ring, ASPIRIN, ETHANOL) == [1.0, 0.0]
@@ -303,6 +308,10 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({"kind": "qed", "weight": 1e308}, "one.weight must be above 0 and at most 1e+06, got 1e+308"),
         ({"kind": "similarity", "smiles": "C", "fingerprint": "TT"}, "one.smiles: 'C' has no TT features"),
         ({"kind": "similarity", "smiles": "C", "fingerprint": "PHCO"}, "one.smiles: 'C' has no PHCO features"),
+        (
+            {"kind": "similarity", "smiles": "C(O)" * 40, "fingerprint": "PHCO"},
+            "has more than 80 PHCO features",
+        ),
         ({"kind": "formula", "formula": "C0"}, "one.formula: 'C0' has no atoms"),
     ],
 )
