@@ -6,11 +6,15 @@ import sys
 import threading
 import traceback
 import warnings
+from collections.abc import Callable
 from functools import cache
 from itertools import groupby
 from pathlib import Path
 from typing import Final
 from unicodedata import combining, normalize
+
+from evodiverse.kit.text import TYPOGRAPHY, find_answers
+from evodiverse.vocabulary import Reason, Rejection
 
 NOT_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError)
 """The exceptions that parsing invalid source code raises; the last two mean that it is nested too deeply."""
@@ -20,6 +24,9 @@ MAX_MARKS: Final = 30
 
 Python sorts the marks of a name in quadratic time, and does so again for each way in which it tries to parse the name.
 """
+
+# A longer reply, in characters, is read only as it is.
+_MAX_TYPOGRAPHY = 100_000
 
 
 # Python 3.11 counts the depth of a syntax tree in one place for all threads, so if two threads parse at the same
@@ -50,6 +57,32 @@ def parse_quietly(source: str) -> ast.Module:
     with _TURN, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such as the one about "\\d", which does not concern the user
         return ast.parse(source)
+
+
+def read_code(reply: str, read: Callable[[str], str | Rejection]) -> str | Rejection:
+    """Return the code in a model's reply, or why there is none.
+
+    Args:
+        reply: The reply.
+        read: A function that returns the code in a text. It is called with one part of the reply after the other (see
+            `find_answers`) until it finds any, and once more for a part in which it finds no Python, with the
+            characters of print in `TYPOGRAPHY` replaced.
+    """
+    for answer in find_answers(reply):
+        found = read(answer)
+        if not answer.isascii() and len(answer) <= _MAX_TYPOGRAPHY and not _is_python(found):
+            plain = read(answer.translate(TYPOGRAPHY))
+            found = plain if _is_python(plain) else found
+        if not isinstance(found, Rejection) or found.reason is not Reason.NO_ANSWER:
+            break
+    return found
+
+
+def _is_python(found: str | Rejection) -> bool:
+    try:
+        return isinstance(found, str) and bool(parse_quietly(found))
+    except NOT_PYTHON:
+        return False
 
 
 def find_unguarded() -> str | None:

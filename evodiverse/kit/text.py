@@ -1,4 +1,33 @@
-"""Parts of messages: numbers with nouns, and text from elsewhere that is made safe to print."""
+"""Text: parts of messages, text from elsewhere that is made safe to print, and the answer in a model's reply."""
+
+import re
+from typing import Final
+
+_PLAIN: Final = {
+    "-": "\u2010\u2011\u2012\u2013\u2212",
+    '"': "\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02",
+    "'": "\u2018\u2019\u201a\u201b\uff07",
+    " ": "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+    "": "\u00ad\u200b\u200c\u200d\u2060\ufeff",  # invisible
+}
+TYPOGRAPHY: Final = str.maketrans({other: plain for plain, others in _PLAIN.items() for other in others})
+"""A table for `str.translate`: the minus sign, dashes, quotation marks and spaces of print, as a keyboard has them."""
+
+_THOUGHT = re.compile(r"(?<![\"'`])<think(?:ing)?>", re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+
+
+def find_answers(reply: str) -> list[str]:
+    """Return the parts of a model's reply that may be its answer, the likeliest first.
+
+    Reasoning stands between ``<think>`` and ``</think>``. It may lack the first at the start of a reply, and the second
+    at the end. The answer is what follows the reasoning, or else what surrounds it, or else reasoning without an end.
+    """
+    *pieces, last = _END_OF_THOUGHT.split(reply)
+    before = [_THOUGHT.split(piece, maxsplit=1) for piece in pieces]
+    after = _THOUGHT.split(last, maxsplit=1)[0]
+    around = "".join([*(parts[0] for parts in before if len(parts) > 1), after])
+    return list(dict.fromkeys([after, around, last]))
 
 
 def printable(text: str) -> str:

@@ -43,6 +43,9 @@ def law(name: str, value: str, arguments: str = "x, v, params") -> str:
     return f"def {name}({arguments}):\n    return {value}\n\n\n"
 
 
+OTHER = FUNCTION.replace("drag", "x")
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -64,6 +67,12 @@ def law(name: str, value: str, arguments: str = "x, v, params") -> str:
         pytest.param(f"1. The law:\n\n{indent(FUNCTION, '   ')}\nThat's it.", id="indented, unfenced"),
         pytest.param(f"<think>\n{FUNCTION.replace('drag', 'x')}\n</think>\n{fenced(FUNCTION)}", id="after thoughts"),
         pytest.param(f"{FUNCTION.replace('drag', 'x')}\n</think>{FUNCTION}", id="after thoughts that begin nowhere"),
+        pytest.param(f"{fenced(FUNCTION)}<think>\n{OTHER}</think>", id="before thoughts"),
+        pytest.param(f"{fenced(FUNCTION)}<think>\n{OTHER}", id="before thoughts that end nowhere"),
+        pytest.param(f"<think>{OTHER}</think>{FUNCTION}\n<think>{OTHER}</think>", id="between thoughts"),
+        pytest.param(f"<think>\n{FUNCTION}", id="in thoughts that end nowhere"),
+        pytest.param(f"It\u2019s:\n{FUNCTION}".replace("    ", "\u00a0" * 4), id="no-break spaces"),
+        pytest.param(fenced(FUNCTION.replace("\n", "\u200b\n")), id="zero-width spaces"),
         pytest.param(fenced(FUNCTION.replace("drag", "x")) + fenced(FUNCTION), id="the last of two versions"),
         pytest.param(fenced(FUNCTION) + fenced("equation_v2(1.0, 2.0, [1, 2])"), id="a call of it afterwards"),
         pytest.param(FUNCTION.replace("\n", "\r\n"), id="CRLF"),
@@ -103,6 +112,11 @@ def test_the_function_is_found_however_it_is_wrapped(reply: str) -> None:
 )
 def test_a_body_without_its_header_is_completed(reply: str) -> None:
     assert same(read(reply), EQUATION)
+
+
+def test_minus_signs_and_quotes_of_print_are_read() -> None:
+    printed = FUNCTION.replace("+", "\u2212").replace(":\n", ":\n    \u201c\u201c\u201cA law.\u201d\u201d\u201d\n")
+    assert same(read(printed), EQUATION.replace("+", "-"))
 
 
 def test_a_loop_at_the_beginning_of_a_body_keeps_its_block() -> None:

@@ -183,6 +183,18 @@ def test_the_shipped_templates_name_no_field_in_vain() -> None:
         ("<box>CC</box> or rather <box>CCO</box>, not <b>CCC</b>", "CCO"),
         ("I answer with <box>, so: <box>CCO</box>", "CCO"),
         ("<think><box>CC</box></think><box>CCO</box>", "CCO"),
+        ("<box>CCO</box><think>or <box>CC</box>?</think>", "CCO"),
+        ("<box>CCO</box>\n<thinking>or <box>CC</box>?", "CCO"),
+        ("<think><box>C</box></think><box>CCO</box><think><box>CC</box>", "CCO"),
+        ("<think>I begin. <box>CCO</box>", "CCO"),
+        ("<think>I begin. <box>CCO</box></think>That is all.", "CCO"),
+        ("<box>CC(=O)[O\u2212]</box>", "CC(=O)[O-]"),
+        ("<box>\ufeffCC\u200bO\u2060</box>", "CCO"),
+        ("<box>\u2028CC\u00a0</box>", "CC"),
+        *(
+            (f"<box>{quoted}</box>", "CCO")
+            for quoted in ('"CCO"', "'CCO'.", "\u201cCCO.\u201d", "\u2018CCO\u2019", "\u00abCCO\u00bb")
+        ),
         ("<box>C[N+](C)(C)CC(=O)[O-].[Na+]</box>", "C[N+](C)(C)CC(=O)[O-].[Na+]"),
         ("<box>Molecule SMILES</box>", "Molecule SMILES"),
         ("<box>CCO</box> then <box></box>", EMPTY_BOX),

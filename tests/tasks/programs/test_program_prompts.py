@@ -139,6 +139,8 @@ def test_circle_packing_is_described_with_its_numbers() -> None:
 
 BLOCK = "<<<<<<< SEARCH\n    radii[0] = 0.1\n=======\n    radii[0] = 0.2\n>>>>>>> REPLACE\n"
 
+PRINTED = SEED.replace("    ", "\u00a0 \u2009 ") + "note = \u201c2\u200b \u2212 1\u201d\n"
+
 
 @pytest.mark.parametrize("mode", ["diff", "rewrite", "mixed"])
 @pytest.mark.parametrize(
@@ -149,6 +151,13 @@ BLOCK = "<<<<<<< SEARCH\n    radii[0] = 0.1\n=======\n    radii[0] = 0.2\n>>>>>>
         (SEED, SEED),
         (f"<think>\n{BLOCK}</think>\n```\n{SEED}```", SEED),
         (f"```\n{SEED}```\n{BLOCK}", PARENTS[1].genotype),
+        (f"```\n{SEED}```\n<think>\n{BLOCK}</think>", SEED),
+        (f"```\n{SEED}```\n<think>Is it right?\n{BLOCK}", SEED),
+        (f"Now I <think>:\n{BLOCK}", PARENTS[1].genotype),
+        (BLOCK.replace("    ", "\u00a0" * 4), PARENTS[1].genotype),
+        (f"```\n{PRINTED}```", SEED + 'note = "2 - 1"\n'),
+        (f"```\n{SEED}note = '\u201cas it is\u201d'\n```", SEED + "note = '\u201cas it is\u201d'\n"),
+        (f"```\n{PRINTED}(\n```", f"{PRINTED}(\n"),
     ],
 )
 def test_blocks_and_whole_programs_are_read_in_any_mode(mode: str, reply: str, genotype: str) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from evodiverse.kit.python import parse_quietly
+from evodiverse.kit.python import parse_quietly, read_code
 from evodiverse.tasks.equations.prompts.reply_code import find_code
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.vocabulary import Reason, Rejection
@@ -32,9 +32,12 @@ def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str],
     Returns:
         The source code, or the reason why the reply proposes nothing.
     """
-    arguments = [*variables, PARAMS]
+    return read_code(reply, lambda answer: _read_answer(answer, [*variables, PARAMS], earlier, asked))
+
+
+def _read_answer(answer: str, arguments: list[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
     known = {name: _read_earlier(source, name) for name, source in earlier.items()}
-    code = list(find_code(reply))
+    code = list(find_code(answer))
     problems = [part for part in code if isinstance(part, Rejection)]
     trees = [part for part in code if isinstance(part, ast.Module)]
     try:

@@ -12,7 +12,6 @@ from evodiverse.vocabulary import Reason, Rejection
 MAX_CHARACTERS = 50_000
 _MAX_PIECES = 20
 _MAX_DEFINITIONS = 40
-_THOUGHT = "</think>"
 _FENCE = re.compile(r"`{3,}")
 _DEFINITION = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def\b|class\b|\w+[ \t]*(?::[^=]*)?=[ \t]*lambda\b)")
 _STATEMENT = re.compile(
@@ -22,13 +21,12 @@ _STATEMENT = re.compile(
 _RETURN = re.compile(r"[ \t]*return\b")
 
 
-def find_code(reply: str) -> Iterator[ast.Module | Rejection]:
-    """Yield the syntax trees of the Python code in a reply, and a rejection for code that does not parse.
+def find_code(answer: str) -> Iterator[ast.Module | Rejection]:
+    """Yield the syntax trees of the Python code in an answer, and a rejection for code that does not parse.
 
-    The thoughts of a model before its answer are skipped. A tree holds definitions, or the statements of a function
-    without its header.
+    A tree holds definitions, or the statements of a function without its header.
     """
-    answer = reply.rpartition(_THOUGHT)[2].replace("\r\n", "\n").replace("\r", "\n")
+    answer = answer.replace("\r\n", "\n").replace("\r", "\n")
     for lines in _split(answer[-MAX_CHARACTERS:])[-_MAX_PIECES:]:
         whole = _parse(lines)
         if isinstance(whole, ast.Module):

@@ -9,6 +9,7 @@ from string import Template
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.text import TYPOGRAPHY, find_answers
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
@@ -22,6 +23,7 @@ UNNAMED = ("target", "It measures how well a molecule acts on a target that is n
 """The target and the meaning of its score for ``task.prompts.name_target=false``."""
 _OPENING = re.compile("<box>", re.IGNORECASE)
 _CLOSING = re.compile("</box>", re.IGNORECASE)
+_AROUND = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\"'"
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
 
 
@@ -55,14 +57,18 @@ class MoleculePrompts:
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
-        """Return the content of a reply's last closed ``<box>``, without code fences or final periods.
+        """Return the content of the last closed ``<box>`` of a reply's answer, without code fences, quotes and periods.
 
-        A reply without a closed box, or with an empty last box, is rejected.
+        A box in the reasoning of a model counts only if there is no other. A reply without a closed box, or with an
+        empty last box, is rejected.
         """
-        opened = _OPENING.split(reply)[1:]
-        boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
-        box = next(boxes, None)
-        text = _FENCE.sub("", box or "").strip().rstrip(".").strip()
+        for answer in [*find_answers(reply), reply]:
+            opened = _OPENING.split(answer)[1:]
+            boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
+            box = next(boxes, None)
+            if box is not None:
+                break
+        text = _FENCE.sub("", box or "").translate(TYPOGRAPHY).lstrip(_AROUND).rstrip(f"{_AROUND}.")
         instead = "an empty <box>" if box is not None else "a <box> that is not closed" if opened else "no <box>"
         return text or Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 

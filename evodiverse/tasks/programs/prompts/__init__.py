@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
+from evodiverse.kit.python import read_code
 from evodiverse.tasks.programs.prompts.diffs import apply_blocks, describe_other, extract_program, find_blocks
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
@@ -33,7 +34,6 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
 )
 _OTHERS = "# Other programs\n\nThey are here for inspiration. What you change is the program to edit, below them."
 _MAX_ERROR = 500
-_THOUGHT = "</think>"
 
 
 class ProgramPrompts:
@@ -91,9 +91,11 @@ class ProgramPrompts:
         """Return the program that a reply proposes, or the reason why it proposes none.
 
         Any SEARCH/REPLACE blocks of the reply are applied to the first parent, even if the model was asked for a whole
-        program. A reply without blocks must hold a whole program. A model's reasoning before ``</think>`` is ignored.
+        program. A reply without blocks must hold a whole program. A model's reasoning is ignored.
         """
-        answer = reply.rpartition(_THOUGHT)[2]
+        return read_code(reply, lambda answer: self._read_answer(request, answer))
+
+    def _read_answer(self, request: Request, answer: str) -> str | Rejection:
         blocks = find_blocks(answer)
         if isinstance(blocks, Rejection):
             return blocks
