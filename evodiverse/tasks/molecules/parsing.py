@@ -108,7 +108,6 @@ def molecule_of(smiles: str) -> Chem.Mol:
     return Chem.MolFromSmiles(smiles)
 
 
-@lru_cache(maxsize=2048)
 def canonical_form(smiles: str) -> str | None:
     """Return the canonical isomeric SMILES of a molecule, which is the same however often it is canonicalized again.
 
@@ -117,17 +116,21 @@ def canonical_form(smiles: str) -> str | None:
     that is canonical already is read and written only once.
 
     Returns:
-        The SMILES, which is cached, or None if RDKit cannot read ``smiles``, or cannot read what it wrote.
+        The SMILES, or None if RDKit cannot read ``smiles``, or cannot read what it wrote.
     """
     forms = [smiles]
-    while True:
-        molecule: Chem.Mol | None = molecule_of(forms[-1])
-        if molecule is None:
+    while (form := _rewrite(forms[-1])) not in forms:
+        if form is None:
             return None
-        form = Chem.MolToSmiles(molecule)
-        if form in forms:
-            return min(forms[forms.index(form) :])
         forms.append(form)
+    return min(forms[forms.index(form) :])
+
+
+@lru_cache(maxsize=16_384)  # offspring often recur, and each may have two entries
+def _rewrite(smiles: str) -> str | None:
+    """Return the SMILES that RDKit writes for the molecule that it reads; the result is cached."""
+    molecule: Chem.Mol | None = molecule_of(smiles)
+    return None if molecule is None else Chem.MolToSmiles(molecule)
 
 
 def strip_extension(text: str) -> str:
