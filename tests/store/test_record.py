@@ -272,12 +272,11 @@ def test_a_checkpoint_that_is_not_json_is_refused(interrupted: Path, tmp_path: P
     ("harm", "fault"),
     [
         (lambda part: part.unlink(), "it is missing"),
-        (lambda part: part.write_bytes(b""), "it has 0 bytes, expected "),
         (lambda part: part.write_bytes(part.read_bytes()[:-9]), "it has .* bytes, expected "),
         # a bit that Arrow does not read, in the name of the program that wrote the file
         (lambda part: part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp")), "its content has changed"),
     ],
-    ids=["lost", "emptied", "cut", "flipped"],
+    ids=["lost", "cut", "flipped"],
 )
 def test_a_damaged_part_of_any_dataset_is_named(
     interrupted: Path, tmp_path: Path, dataset: str, harm: Callable[[Path], object], fault: str
