@@ -15,7 +15,7 @@ from evodiverse.errors import InputError
 from tests import starts
 from tests.docs.pages import read_page
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import FROM_ROOT, ROOT, TOY_CONF, Silent, log
+from tests.runs import FROM_ROOT, ROOT, TOY_CONF, log
 from tests.runs import evodiverse as command
 from tests.toys.bits.model import answer_bits
 
@@ -177,17 +177,19 @@ def test_a_script_without_a_main_guard_is_refused_before_it_starts_workers(scrip
     assert list(tmp_path.iterdir()) == [script]
 
 
-def test_a_second_run_in_the_same_process_is_refused_and_leaves_the_first_alone(
+def test_a_second_run_in_the_same_process_is_refused_until_the_first_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = []
 
-    def run_too(commits: int) -> None:
-        with ThreadPoolExecutor() as threads:
-            refused.append(threads.submit(evodiverse.run, [*TOY, f"outputs={tmp_path}/other"]).exception())
+    def run_another(*_: str) -> None:
+        with ThreadPoolExecutor(1) as threads:
+            refused.append(threads.submit(evodiverse.run, TOY).exception())
+        raise ZeroDivisionError
 
-    monkeypatch.setattr("evodiverse.runner.display.choose_display", lambda *_: Silent(run_too))
-    run = evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
-    assert (run.status, run.curve().calls.size) == ("complete", 60)
-    assert {str(error).partition(";")[0] for error in refused} == {"evodiverse.run is already running in this process"}
-    assert not (tmp_path / "other").exists()
+    monkeypatch.setattr("evodiverse.runner.display.choose_display", run_another)
+    with pytest.raises(ZeroDivisionError):
+        evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
+    assert str(refused[0]).startswith("evodiverse.run is already running in this process; wait until it has ended")
+    with pytest.raises(InputError, match="overrides must be a list"):
+        evodiverse.run("task=bits")

@@ -132,8 +132,9 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("name", ["openai/toy", "deepseek/toy", "anthropic/toy"])
-@pytest.mark.parametrize("kind", LOST)
+@pytest.mark.parametrize(
+    ("kind", "name"), [("closed port", "openai/toy"), ("unknown host", "deepseek/toy"), ("proxy", "openai/toy")]
+)
 def test_a_failed_connection_is_transient_and_has_its_address_and_cause(
     kind: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,7 +281,7 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize("name", ["openai/toy", "deepseek/toy", "mistral/toy"])
+@pytest.mark.parametrize("name", ["openai/toy", "mistral/toy"])
 @pytest.mark.parametrize("kind", PARTS)
 def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, name: str) -> None:
     assert ask(server, Answer(PARTS[kind]), name=name).text == "hello"

@@ -5,7 +5,7 @@ import gzip
 import json
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -138,7 +138,7 @@ def test_an_answer_with_more_structure_than_a_reply_is_not_parsed(server: ModelS
         ask(server, Answer(body=body))
 
 
-HIDING = reply_body().decode()[:-1] + ', "\u2200": [' + "{}," * 100_000 + "{}]}"  # the letter has the byte of a quote
+HIDING = reply_body().decode()[:-1] + ', "\u2200": [' + "{}," * 40_000 + "{}]}"  # the letter has the byte of a quote
 
 
 @pytest.mark.parametrize(
@@ -150,15 +150,10 @@ HIDING = reply_body().decode()[:-1] + ', "\u2200": [' + "{}," * 100_000 + "{}]}"
     ],
     ids=["utf-16", "utf-16-le", "utf-16-be", "utf-32", "ASCII in utf-16", "latin-1"],
 )
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_an_answer_in_another_encoding_than_utf_8_is_not_parsed(
-    server: ModelServer, body: bytes, pack: Callable[[bytes], bytes]
-) -> None:
-    headers = {"Content-Type": "application/json; charset=utf-16"}
-    if pack is gzip.compress:
-        headers["Content-Encoding"] = "gzip"
+def test_an_answer_in_another_encoding_than_utf_8_is_not_parsed(server: ModelServer, body: bytes) -> None:
+    headers = {"Content-Type": "application/json; charset=utf-16", "Content-Encoding": "gzip"}
     with pytest.raises(TransientError, match="the answer is not UTF-8, expected a reply"):
-        ask(server, Answer(body=pack(body), headers=headers))
+        ask(server, Answer(body=gzip.compress(body), headers=headers))
 
 
 def test_a_reply_in_utf_8_is_read_whatever_the_headers_say(server: ModelServer) -> None:
