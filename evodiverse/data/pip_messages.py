@@ -60,7 +60,13 @@ _CAUSES = (
     ),
     _Cause(r"Tunnel connection failed: (?P<detail>\d{3}[^'\")\n]*)", "the proxy refused with {detail}", _CHECK_PROXY),
     _Cause(r"\b407 Client Error: (?P<detail>.*?) for url", "the proxy refused with 407 {detail}", _CHECK_PROXY),
+    _Cause(
+        rf"{_PROXY}.*?Connection\(host='(?P<host>[^']+)', port=(?P<port>\d+)\).*?{_SYSTEM_ERROR}",
+        "the proxy {host}:{port} cannot be reached ({detail})",
+        _CHECK_PROXY,
+    ),
     _Cause(rf"{_PROXY}.*?{_SYSTEM_ERROR}", "the proxy cannot be reached ({detail})", _CHECK_PROXY),
+    _Cause(rf"{_PROXY} {_HOST} while", "the proxy {host} cannot be reached", _CHECK_PROXY),
     _Cause(_PROXY, "the proxy cannot be reached", _CHECK_PROXY),
     _Cause(
         r"(?P<detail>\[SSL[^\]\n]*\][^'\"(\n]*[^'\"(\s])",
@@ -90,6 +96,7 @@ _CAUSES = (
         "the connection broke repeatedly ({detail} arrived)",
         _CHECK_INDEX,
     ),
+    _Cause(r"Pool\(host='(?P<host>[^']+)'.*?Read timed out", "{host} stopped responding", _CHECK_INDEX),
     _Cause(r"Read timed out|ReadTimeoutError", "the package index stopped responding", _CHECK_INDEX),
     _Cause(
         r"repository located at (?P<host>\S+) is not a trusted",

@@ -3,6 +3,7 @@
 import importlib
 import json
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import isfinite
@@ -72,12 +73,14 @@ class _Follower:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._tracker: Tracker | None = None
+        self._place = ""
 
     def begin(self, open_it: Callable[[], Tracker | None], settings: Mapping[str, Any]) -> None:
         def begin() -> None:
             tracker = open_it()
             if tracker is None:
                 return
+            self._place = re.sub(r"//[^/@]*@", "//", tracker.place)  # without a password
             file = self._path / NAMES
             names = read_json(file, _MOST_BYTES) if file.exists() else {}
             known = names.get(tracker.place)
@@ -104,7 +107,10 @@ class _Follower:
             action()
         except Exception as error:  # noqa: BLE001 (no failure of an outside service may end a search)
             self._tracker = None
-            _LOG.warning("tracking failed (%s); the run continues without it, and its log is complete", describe(error))
+            at = f" at {self._place}" if self._place else ""
+            _LOG.warning(
+                "tracking%s failed (%s); the run continues without it, and its log is complete", at, describe(error)
+            )
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:

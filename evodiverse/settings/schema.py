@@ -493,7 +493,12 @@ class Config:
         changes_log=False,
         choices=choices.displays,
     )
-    dry_run: bool = documented("whether to print what would run, and run nothing", default=False, changes_log=False)
+    dry_run: bool = documented(
+        "whether to print what would run, and refuse what the run would refuse before its first oracle call, but "
+        "run nothing and send no request",
+        default=False,
+        changes_log=False,
+    )
 
 
 def register() -> None:

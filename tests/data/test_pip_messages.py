@@ -49,7 +49,7 @@ REASONS = {
             "host='proxy.corp', port=80): Failed to resolve 'proxy.corp' ([Errno -2] Name or service not known)\")) "
             f"- skipping\n{NOT_FOUND}"
         ),
-        "the proxy cannot be reached (Name or service not known)",
+        "the proxy proxy.corp:80 cannot be reached (Name or service not known)",
     ),
     "no such proxy, 25.1": (
         (
@@ -60,7 +60,7 @@ REASONS = {
     ),
     "proxy without a reason": (
         "error: proxy-connection-failed\n\nFailed to connect to proxy http://proxy.corp while fetching https://x\n",
-        "the proxy cannot be reached",
+        "the proxy proxy.corp cannot be reached",
     ),
     "certificate": (
         (

@@ -112,7 +112,10 @@ def test_a_tracker_that_fails_causes_one_warning_and_is_not_called_again(
     run = run_toy(tmp_path, *SHORT)
     warnings = [record.getMessage() for record in caplog.records if "tracking" in record.getMessage()]
     assert warnings == [
-        "tracking failed (ConnectionError: nobody answers); the run continues without it, and its log is complete"
+        (
+            "tracking at memory failed (ConnectionError: nobody answers); the run continues without it, and its log is "
+            "complete"
+        )
     ]
     assert json.loads((run / "run.json").read_text())["status"] == "complete"
     assert len(failing.numbers) == {"begin": 0, "log": 1}.get(where, len(failing.numbers))
@@ -224,4 +227,4 @@ def test_a_server_that_does_not_answer_causes_one_warning(tmp_path: Path) -> Non
     made = evodiverse(*RUN, "budget.oracle_calls=20", "tracking.uri=http://127.0.0.1:9", cwd=tmp_path, env=FROM_ROOT)
     assert made.returncode == 0
     (warning,) = made.stderr.splitlines()
-    assert "tracking failed" in warning
+    assert "tracking at http://127.0.0.1:9 failed" in warning

@@ -305,5 +305,6 @@ class RayEvaluator:
             return ray.get(getattr(self._broker, method).remote(*arguments))
         except ray.exceptions.RayError as error:
             raise ServiceError(
-                f"the Ray cluster failed ({describe(error)}); run the same command again to resume"
+                f"the Ray cluster at {self._settings.address} failed ({describe(error)}); run the same command again "
+                "to resume"
             ) from error
