@@ -151,7 +151,7 @@ def test_a_damaged_run_is_named_and_the_others_are_in_the_tables(tmp_path: Path)
     (path / "evaluations" / "part-000000.parquet").unlink()
     written = tables(tmp_path)
     assert written.returncode == 2
-    assert re.fullmatch(rf"tables: {path} has logged .* so a part is missing; .*\n", written.stderr)
+    assert re.fullmatch(rf"tables: {path}/evaluations/\S+ is damaged \(it is missing\); .*\n", written.stderr)
     assert read_table(tmp_path, "search")[1][:5] == ["bits", "pt", "off", "budget.oracle_calls=40", "1"]
 
 
@@ -185,7 +185,7 @@ def test_show_prints_all_runs_below_a_folder_and_names_what_is_damaged(tmp_path:
     assert shown.returncode == 2
     assert [path for path in paths if str(path) in shown.stdout] == [paths[0], paths[2]]
     (line,) = shown.stderr.splitlines()
-    assert line.startswith(f"show: {damaged} cannot be read (")
+    assert line.startswith(f"show: {damaged} is damaged (it has 0 bytes, ")
 
 
 def test_show_continues_after_a_folder_without_a_run(tmp_path: Path) -> None:
