@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from evodiverse.analysis.tables.commands import Absent, fill_commands
 from evodiverse.analysis.tables.results import read_result
 from evodiverse.commands import show, tables
+from evodiverse.runlog.parts import PARTS
 from evodiverse.runlog.runs import Run
 from tests.analysis.builders import make_record
 from tests.runs import run_toy
@@ -48,10 +49,11 @@ def scripts() -> tuple[ModuleType, ModuleType]:
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two runs, of which a test may damage one, and a cache."""
+    """Two runs, of which a test may damage one, and a cache. Nothing lists their parts, as in any run of a stranger."""
     folder = tmp_path_factory.mktemp("foreign")
     for seed in (0, 1):
-        run_toy(folder / "runs", "method=pt", *SMALL, f"seed={seed}")
+        path = run_toy(folder / "runs", "method=pt", *SMALL, f"seed={seed}")
+        (path / PARTS).unlink()
     return folder / "runs"
 
 

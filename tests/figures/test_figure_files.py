@@ -139,7 +139,7 @@ def test_a_copy_of_a_run_in_another_folder_is_left_out(tmp_path: Path, capsys: p
     for folder in ("one", "two"):
         write_run(tmp_path / folder / "seed0", {"c1ccccc1": 0.9, "CCO": 0.3}, [[[1, 2], [1]], [[1, 2], [2]]])
     write([tmp_path / "one", tmp_path / "two"], tmp_path / "figures", ["circle_trajectory"], None)
-    assert "figures of 1 complete runs; left out: 1 repeated later." in capsys.readouterr().out
+    assert "figures of 1 complete run; left out: 1 repeated later." in capsys.readouterr().out
 
 
 def test_hostile_names_of_runs_stay_in_the_folder_and_out_of_the_markup(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def test_all_malformed_lines_are_named_at_once(write: Callable[[str], Path]) -> 
 
 
 @pytest.mark.parametrize(
-    ("n_malformed", "rest"), [(6, ": 1 more malformed records"), (12, ": 7 more malformed records")]
+    ("n_malformed", "rest"), [(6, ": 1 more malformed record"), (12, ": 7 more malformed records")]
 )
 def test_beyond_five_malformed_lines_are_counted(write: Callable[[str], Path], n_malformed: int, rest: str) -> None:
     *named, last = refusals(write("((\n" * n_malformed))
