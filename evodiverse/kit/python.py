@@ -68,14 +68,16 @@ def read_code(reply: str, read: Callable[[str], str | Rejection]) -> str | Rejec
             `find_answers`) until it finds any, and once more for a part in which it finds no Python, with the
             characters of print in `TYPOGRAPHY` replaced.
     """
+    rejections = []
     for answer in find_answers(reply):
         found = read(answer)
         if not answer.isascii() and len(answer) <= _MAX_TYPOGRAPHY and not _is_python(found):
             plain = read(answer.translate(TYPOGRAPHY))
             found = plain if _is_python(plain) else found
-        if not isinstance(found, Rejection) or found.reason is not Reason.NO_ANSWER:
-            break
-    return found
+        if isinstance(found, str):
+            return found
+        rejections.append(found)
+    return max(rejections, key=lambda rejection: rejection.reason is not Reason.NO_ANSWER)  # the first, if any
 
 
 def _is_python(found: str | Rejection) -> bool:

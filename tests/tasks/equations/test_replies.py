@@ -71,6 +71,7 @@ OTHER = FUNCTION.replace("drag", "x")
         pytest.param(f"{fenced(FUNCTION)}<think>\n{OTHER}", id="before thoughts that end nowhere"),
         pytest.param(f"<think>{OTHER}</think>{FUNCTION}\n<think>{OTHER}</think>", id="between thoughts"),
         pytest.param(f"<think>\n{FUNCTION}", id="in thoughts that end nowhere"),
+        pytest.param(f"return the value:\n<think>\n{FUNCTION}", id="in thoughts after prose that looks like code"),
         pytest.param(f"It\u2019s:\n{FUNCTION}".replace("    ", "\u00a0" * 4), id="no-break spaces"),
         pytest.param(fenced(FUNCTION.replace("\n", "\u200b\n")), id="zero-width spaces"),
         pytest.param(fenced(FUNCTION.replace("drag", "x")) + fenced(FUNCTION), id="the last of two versions"),

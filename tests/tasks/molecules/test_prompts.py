@@ -187,6 +187,7 @@ def test_the_shipped_templates_name_no_field_in_vain() -> None:
         ("<box>CCO</box>\n<thinking>or <box>CC</box>?", "CCO"),
         ("<think><box>C</box></think><box>CCO</box><think><box>CC</box>", "CCO"),
         ("<think>I begin. <box>CCO</box>", "CCO"),
+        ("In <box></box>: <think>I begin. <box>CCO</box>", "CCO"),
         ("<think>I begin. <box>CCO</box></think>That is all.", "CCO"),
         ("<box>CC(=O)[O\u2212]</box>", "CC(=O)[O-]"),
         ("<box>\ufeffCC\u200bO\u2060</box>", "CCO"),

@@ -59,18 +59,18 @@ class MoleculePrompts:
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
         """Return the content of the last closed ``<box>`` of a reply's answer, without code fences, quotes and periods.
 
-        A box in the reasoning of a model counts only if there is no other. A reply without a closed box, or with an
-        empty last box, is rejected.
+        A box in the reasoning of a model counts only if the last other one is empty, or if there is no other. A reply
+        without a closed box, or with an empty last box, is rejected.
         """
+        box = None
         for answer in [*find_answers(reply), reply]:
             opened = _OPENING.split(answer)[1:]
             boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
-            box = next(boxes, None)
-            if box is not None:
-                break
-        text = _FENCE.sub("", box or "").translate(TYPOGRAPHY).lstrip(_AROUND).rstrip(f"{_AROUND}.")
+            box = next(boxes, box)
+            if text := _FENCE.sub("", box or "").translate(TYPOGRAPHY).lstrip(_AROUND).rstrip(f"{_AROUND}."):
+                return text
         instead = "an empty <box>" if box is not None else "a <box> that is not closed" if opened else "no <box>"
-        return text or Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
+        return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 
 
 def read_templates(folder: Path) -> dict[Prompt, str]:
