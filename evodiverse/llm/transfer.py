@@ -195,7 +195,7 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "tool_calls", "function_call")
     if isinstance(message.get("content"), list):
         reduced["content"] = "".join(map(_text_of, message["content"]))
-        if any(isinstance(part, dict) and part.get("type") in {"thinking", "reasoning"} for part in message["content"]):
+        if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in message["content"]):
             reduced.setdefault("reasoning_content", "in parts")
     if isinstance(message.get("tool_calls"), list):
         reduced["tool_calls"] = message["tool_calls"][:1]
@@ -209,7 +209,7 @@ def _select(entries: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def _text_of(part: Any) -> str:
     """Return the text of one part of a message; empty for reasoning, pictures and other parts."""
-    if isinstance(part, dict) and part.get("type", "text") in {"text", "output_text"}:
+    if isinstance(part, dict) and (part.get("type") or "text") in ("text", "output_text"):  # a type may be a list
         part = part.get("text")
     return part if isinstance(part, str) else ""
 

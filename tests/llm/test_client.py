@@ -269,7 +269,8 @@ def test_an_empty_answer_is_a_reply(server: ModelServer) -> None:
 PARTS = {
     "one": [{"type": "text", "text": "hello"}],
     "several": [{"type": "text", "text": "hel"}, {"type": "output_text", "text": "lo"}],
-    "without types": [{"text": "hel"}, "lo"],
+    "without types": [{"text": "hel"}, "l", {"type": None, "text": "o"}],
+    "with odd types": [{"type": ["text"], "text": "hm"}, {"type": {}}, {"type": "text", "text": "hello"}],
     "with reasoning": [
         {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
         {"type": "reasoning", "text": "hm", "summary": [{"type": "summary_text", "text": "hm"}]},
