@@ -33,7 +33,7 @@ FAMILIES: Final = (
     Family(re.compile(r"claude"), hottest=1.0),
     Family(re.compile(r"(?:^|/)(?:o[1-9]|gpt-5(?!\.[1-4]|-chat)|gpt-[6-9])(?!\d)"), samples=False),
     Family(re.compile(r"^moonshot/kimi-k2\.[5-9]"), samples=False),
-    Family(re.compile(r"^(?:bedrock|minimax|moonshot|zai)/"), hottest=1.0),
+    Family(re.compile(r"^(?:bedrock|cohere(?:_chat)?|minimax|moonshot|zai)/"), hottest=1.0),
 )
 
 

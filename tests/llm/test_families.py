@@ -28,6 +28,7 @@ NEITHER = {"temperature": None, "top_p": None}
         ("moonshot/kimi-k2.5", NEITHER),
         ("moonshot/kimi-k2", ONE),
         ("zai/glm-4.6", ONE),
+        ("cohere_chat/command-a-03-2025", ONE),
         ("openai/gpt-5.1", {}),
         ("openai/gpt-5-chat-latest", {}),
         ("openai/gpt-4o", {}),
