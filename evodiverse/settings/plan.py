@@ -98,12 +98,13 @@ class Plan:
         """The output of a dry run."""
         n_calls = self.config.budget.oracle_calls
         calls = f"with {count_of(n_calls, 'oracle call')}, {self.n_initial:,} of them for the initial candidates"
-        lines = [f"would run in {self.path}", calls, *([self.adapted] if self.adapted else [])]
+        lines = [f"would run in {self.path}", calls]
         if self.model is not None:
             fewest = self.proposals * (n_calls - self.n_initial)
             most = fewest * (self.config.search.attempts if self.proposals == 1 else 1)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
+        lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
 
     def build_prompts(self) -> Prompts:
