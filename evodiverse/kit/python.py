@@ -69,7 +69,7 @@ def read_code(reply: str, read: Callable[[str], str | Rejection]) -> str | Rejec
             characters of print in `TYPOGRAPHY` replaced.
     """
     rejections = []
-    for answer in find_answers(reply):
+    for answer in dict.fromkeys(find_answers(reply)):
         found = read(answer)
         if not answer.isascii() and len(answer) <= _MAX_TYPOGRAPHY and not _is_python(found):
             plain = read(answer.translate(TYPOGRAPHY))

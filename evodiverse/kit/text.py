@@ -17,8 +17,8 @@ _THOUGHT = re.compile(r"(?<![\"'`])<think(?:ing)?>", re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 
 
-def find_answers(reply: str) -> list[str]:
-    """Return the parts of a model's reply that may be its answer, the likeliest first.
+def find_answers(reply: str) -> tuple[str, str, str]:
+    """Return the parts of a model's reply that may be its answer, the likeliest first; some may be the same.
 
     Reasoning stands between ``<think>`` and ``</think>``. It may lack the first at the start of a reply, and the second
     at the end. The answer is what follows the reasoning, or else what surrounds it, or else reasoning without an end.
@@ -27,7 +27,7 @@ def find_answers(reply: str) -> list[str]:
     before = [_THOUGHT.split(piece, maxsplit=1) for piece in pieces]
     after = _THOUGHT.split(last, maxsplit=1)[0]
     around = "".join([*(parts[0] for parts in before if len(parts) > 1), after])
-    return list(dict.fromkeys([after, around, last]))
+    return after, around, last
 
 
 def printable(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from evodiverse.errors import ContractError, ModelUnavailableError
-from evodiverse.kit.text import count_of, one_line
+from evodiverse.kit.text import count_of, find_answers, one_line
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
@@ -36,8 +36,6 @@ _LOG = logging.getLogger("evodiverse.runner")
 _MAX_SEED = 2**31
 # The number of characters of a reply that a message shows.
 _MAX_EXAMPLE = 80
-_THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.IGNORECASE | re.DOTALL)
-_ENDED_THOUGHT = re.compile(r"\A.*</think>", re.IGNORECASE | re.DOTALL)  # some models leave out the beginning
 _REFUSAL = re.compile(
     r"\W*(?:(?:I['’]m |I am )?(?:so )?(?:sorry|unable|not able)|I (?:cannot|can['’]t|won['’]t)|as an AI)\b",
     re.IGNORECASE,
@@ -126,9 +124,9 @@ class Watch:
         return None if n is None or self._give_up_after is None else self._give_up_after - n % self._give_up_after
 
     def note(self, reply: Reply, parsed: Hypothesis | Rejection) -> None:
-        """Note a reply, and what was read from it."""
-        self._was_asked |= not reply.cached
-        if isinstance(parsed, Rejection):
+        """Note a reply that the ledger has, and what was read from it, until the first usable reply."""
+        if isinstance(parsed, Rejection) and self._ledger.n_fruitless is not None:
+            self._was_asked |= not reply.cached
             why = one_line(str(parsed))
             self._reasons[parsed.reason][why] += 1
             self._examples[why] = one_line(reply.text, _MAX_EXAMPLE)
@@ -260,8 +258,8 @@ class ModelProposer:
 
 def _describe_instead(reply: Reply) -> str:
     """Return what a reply that proposes nothing has instead of a proposal in any domain; empty if that is unclear."""
-    answer = _ENDED_THOUGHT.sub("", _THOUGHT.sub("", reply.text)).strip()
-    if answer:
+    _, answer, _ = find_answers(reply.text)
+    if answer.strip():
         return "a refusal" if _REFUSAL.match(answer) else ""
     return reply.error or ("only reasoning" if reply.text.strip() else "it is empty")
 

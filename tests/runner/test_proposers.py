@@ -72,6 +72,7 @@ def ask(asking: ModelProposer, *iterations: int) -> int:
         (replace(NOTHING, text=" "), "the reply proposes nothing: it is empty"),
         (replace(NOTHING, text="", error="only a tool call"), "the reply proposes nothing: only a tool call"),
         (replace(NOTHING, text="<think>01?"), "the reply proposes nothing: only reasoning"),
+        (replace(NOTHING, text="<thinking>01</thinking>"), "the reply proposes nothing: only reasoning"),
         (replace(NOTHING, text="Hm.</think>\n"), "the reply proposes nothing: only reasoning"),
         (replace(NOTHING, text="<think>01</think>\nI’m sorry, but no."), "the reply proposes nothing: a refusal"),
         (replace(NOTHING, text="No. I cannot say."), "the reply proposes nothing"),

@@ -63,7 +63,7 @@ class MoleculePrompts:
         without a closed box, or with an empty last box, is rejected.
         """
         box = None
-        for answer in [*find_answers(reply), reply]:
+        for answer in (*find_answers(reply), reply):
             opened = _OPENING.split(answer)[1:]
             boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
             box = next(boxes, box)
