@@ -97,8 +97,8 @@ def find_unguarded() -> str | None:
     spec = getattr(main, "__spec__", None)
     if spec is not None and spec.name.endswith("__main__"):  # as of `python -m evodiverse`, which is not imported
         return None
-    frames = [frame for frame, _ in traceback.walk_stack(inspect.currentframe()) if frame.f_globals is vars(main)]
-    lines = [frame.f_lineno for frame in frames if frame.f_code.co_name == "<module>"]
+    stack = traceback.walk_stack(inspect.currentframe())
+    lines = [n for frame, n in stack if frame.f_globals is vars(main) and frame.f_code.co_name == "<module>"]
     try:
         script = parse(Path(main.__file__ or "").read_bytes())
     except (AttributeError, OSError, *NOT_PYTHON):  # a notebook, or a program that was compiled

@@ -137,14 +137,11 @@ class LiteLlmClient:
         usage = getattr(response, "usage", None)
         prompt_tokens = _count(getattr(usage, "prompt_tokens", None), is_zero_unknown=True)
         completion_tokens = _count(getattr(usage, "completion_tokens", None), is_zero_unknown=bool(text))
+        instead = "" if text.strip() else _describe_rest(choice.message)
         return Reply(
             text=text,
             finish=finish,
-            error="content filter"
-            if finish is Finish.ERROR
-            else ""
-            if text.strip()
-            else _describe_rest(choice.message),
+            error="content filter" if finish is Finish.ERROR else instead,
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             cost_usd=self._cost(model, prompt_tokens, completion_tokens, usage),

@@ -182,10 +182,8 @@ def _reduce_reply(content: Any) -> Any:
     match content:
         case {"choices": [{"message": dict(message)} as choice, *_]}:
             choices = [_select(choice) | {"message": _reduce_message(message)}]
-        case {"choices": [dict(choice), *_]}:
-            choices = [_select(choice)]
-        case {"choices": list()}:
-            choices = []
+        case {"choices": list(choices)}:
+            choices = [_select(choice) for choice in choices[:1] if isinstance(choice, dict)]
         case _:
             return content
     return _select(content, "usage", "error") | {"choices": choices}
@@ -193,12 +191,12 @@ def _reduce_reply(content: Any) -> Any:
 
 def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "tool_calls", "function_call")
-    if isinstance(message.get("content"), list):
-        reduced["content"] = "".join(map(_text_of, message["content"]))
-        if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in message["content"]):
+    if isinstance(parts := message.get("content"), list):
+        reduced["content"] = "".join(map(_text_of, parts))
+        if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts):
             reduced.setdefault("reasoning_content", "in parts")
-    if isinstance(message.get("tool_calls"), list):
-        reduced["tool_calls"] = message["tool_calls"][:1]
+    if isinstance(calls := message.get("tool_calls"), list):
+        reduced["tool_calls"] = calls[:1]
     return reduced
 
 

@@ -104,9 +104,8 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
     yield from _find_in_key(used.model, provider, settings)
     from evodiverse.llm.client import sent_parameters
 
-    misfits = {
-        misfit.key: misfit for misfit in find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
-    }
+    found = find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
+    misfits = {misfit.key: misfit for misfit in found}
     for key, value in sent_parameters(used.decoding, settings.length_parameter).items():
         place = settings.place(key, sampler)
         try:
@@ -137,7 +136,5 @@ def _find_in_key(model: str, provider: str, settings: ModelSettings) -> Iterator
     needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
     if needed:
         yield f"{model} needs {' and '.join(needed)}; export it or put it into a file named .env"
-    for character in os.environ.get(name, "").strip():
-        if not (character.isascii() and character.isprintable()):
-            yield f"{name} contains {character!a}, which no header of a request can hold; copy the key again"
-            return
+    if odd := re.search("[^ -~]", os.environ.get(name, "").strip()):
+        yield f"{name} contains {odd[0]!a}, which no header of a request can hold; copy the key again"
