@@ -43,7 +43,7 @@ class Member(NamedTuple):
     description: float = inf
 
 
-def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail, bic: Detail) -> Member:
+def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail, length: Detail) -> Member:
     """Return the complexity and the errors of an equation, from its row in the log.
 
     Args:
@@ -52,11 +52,11 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
         error: The value of ``nmse_train``; here and below, None counts as infinite.
         held_out: The value of ``nmse_held``.
         deviation: The value of ``nmse_held_se``.
-        bic: The value of ``bic``.
+        length: The value of ``description_length``.
     """
     complexity = measure_complexity(source)
     errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
-    description = inf if bic is None else float(bic) / 2 + complexity * log(SYMBOLS)
+    description = inf if length is None else float(length) + complexity * log(SYMBOLS)
     return Member(call, complexity, *errors)._replace(description=description)
 
 

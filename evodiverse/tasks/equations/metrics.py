@@ -58,7 +58,7 @@ OWN_FIT: Final = "own"
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
 
-WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "bic")
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length")
 """The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
@@ -296,12 +296,19 @@ def measure_held_back(
     return {"nmse_held": error, "nmse_held_se": max(deviation, rounding)}
 
 
-def measure_bic(error: float, n_params: int, n: int) -> float:
-    """Return the Bayesian information criterion of an equation with an NMSE on n rows, up to a constant.
+def measure_description(error: float, n_params: int, n: int) -> float:
+    """Return the length, in nats, of a description of n rows by an equation's parameters and its residuals.
 
-    An error that is no more than rounding counts as `EXACT`.
+    The constants that are the same for all equations are left out. A smaller error shortens the description of the
+    residuals, but each parameter must then be known more precisely: through as many rows as parameters, any equation
+    fits exactly, which says nothing for it. An error that is no more than rounding counts as `EXACT`.
+
+    Args:
+        error: The NMSE of the equation on these rows.
+        n_params: The number of its parameters.
+        n: The number of rows.
     """
-    return n * log(max(error, EXACT)) + n_params * log(n)
+    return (max(n - n_params, 0) * log(max(error, EXACT)) + n_params * log(n)) / 2
 
 
 def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -> dict[str, Detail]:

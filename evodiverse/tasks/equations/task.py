@@ -17,7 +17,7 @@ from evodiverse.tasks.equations.front import Member, choose, find_front, measure
 from evodiverse.tasks.equations.metrics import (
     WEIGHED,
     mean_squared_error,
-    measure_bic,
+    measure_description,
     measure_held_back,
     measure_split,
 )
@@ -60,11 +60,12 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "nmse_held_se": OwnColumn(
         float, "standard error of `nmse_held`", "variance of the training target", "`nmse_held` is null"
     ),
-    "bic": OwnColumn(
+    "description_length": OwnColumn(
         float,
-        "Bayesian information criterion of the equation, up to a constant: n ln(`nmse_train`) + k ln(n) for n rows and "
-        "k parameters",
-        null="rows are held back",
+        "length of a description of the data by the equation's k parameters and its residuals in n rows, up to a "
+        "constant: (n - k) ln(`nmse_train`) / 2 + k ln(n) / 2",
+        "nats",
+        "rows are held back",
     ),
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
@@ -256,7 +257,8 @@ class EquationTask:
             **measure_held_back(checked, held_back.target, fitted_rows.target, self._variance, self._rounding),
         }
         if not len(held_back.target):
-            details["bic"] = measure_bic(mse / self._variance, len(fitted.params), len(fitted_rows.target))
+            n_params, n_rows = len(fitted.params), len(fitted_rows.target)
+            details["description_length"] = measure_description(mse / self._variance, n_params, n_rows)
         for name, rows, values in zip(_HELD_OUT, held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error

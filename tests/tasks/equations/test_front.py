@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.front import EXACT, SYMBOLS, Member, choose, find_front, measure_complexity, weigh
-from evodiverse.tasks.equations.metrics import measure_bic
+from evodiverse.tasks.equations.metrics import measure_description
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 MEMBERS = st.lists(
@@ -60,12 +60,12 @@ def test_without_rows_held_back_the_smallest_error_is_chosen() -> None:
 
 def test_without_rows_held_back_the_shortest_description_counts() -> None:
     noise = [(3, 0.009, 1), (16, 2e-3, 3), (46, 8e-7, 10)]
-    exact = [*noise, (20, 1e-25, 4)]
+    exact, as_many = [*noise, (20, 1e-25, 4)], [*noise, (20, 1e-25, 12)]
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    assert weigh(1, source, 0.009, None, None, 4.0).description == pytest.approx(2 + 3 * log(SYMBOLS))
-    for found, call in ((noise, 0), (exact, 3)):
+    assert weigh(1, source, 0.009, None, None, 2.0).description == pytest.approx(2 + 3 * log(SYMBOLS))
+    for found, call in ((noise, 0), (exact, 3), (as_many, 0)):
         front = [
-            Member(at, size, error, inf, inf, measure_bic(error, k, 12) / 2 + size * log(SYMBOLS))
+            Member(at, size, error, inf, inf, measure_description(error, k, 12) + size * log(SYMBOLS))
             for at, (size, error, k) in enumerate(found)
         ]
         assert choose(front).call == call
