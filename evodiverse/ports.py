@@ -451,8 +451,8 @@ class Snapshot:
         budget: The number of oracle calls that the run may make.
         best: The highest score; None before the first score.
         best_genotype: The genotype with the highest score; None before the first score, or if it takes several lines.
-        headline: The line of a `Choosing` task about the chosen candidate; None for other tasks, and before the first
-            score.
+        headline: The last line of a `Choosing` task about the candidate that it chooses; None for other tasks, and
+            before the first score.
         summary_name: The name of a `Summarizer`'s number; None for other tasks.
         summary: The number of a `Summarizer`; None for other tasks, and before the first commit.
         pools: The pools in the order of their temperatures, cold to hot; empty before the first commit.

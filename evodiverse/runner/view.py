@@ -61,7 +61,7 @@ class View:
         self._summary: tuple[int, float] | None = None
         self._best_of_grade: dict[int, int] = {}
         self._n_graded = 0
-        self._headline: tuple[int, str] | None = None
+        self._headline: str | None = None
         self._silent_from: float | None = None
         self.n_evaluated = 0
         self.n_replies = 0
@@ -109,7 +109,7 @@ class View:
             budget=self._budget,
             best=best.score if best else None,
             best_genotype=best.genotype if best and "\n" not in best.genotype else None,
-            headline=self.headline(),
+            headline=self._headline or self.headline(),
             summary_name=name,
             summary=summary,
             pools=self._pools(state) if state else (),
@@ -172,15 +172,14 @@ class View:
     def headline(self) -> str | None:
         """Return the line that a `Choosing` task writes about the candidate that it chooses.
 
-        The result is None for other tasks, and before any candidate has a score.
+        The result is None for other tasks, and before any candidate has a score. It may take seconds, so snapshots have
+        the last result.
         """
         if not isinstance(self._task, Choosing):
             return None
-        n_known = len(self._iterations)
-        if self._headline is None or self._headline[0] != n_known:
-            chosen_from = [self._discovery(call) for call in self._graded().values()]
-            self._headline = (n_known, contracts.headline(self._task, chosen_from)) if chosen_from else None
-        return None if self._headline is None else self._headline[1]
+        chosen_from = [self._discovery(call) for call in self._graded().values()]
+        self._headline = contracts.headline(self._task, chosen_from) if chosen_from else None
+        return self._headline
 
     def _graded(self) -> Mapping[int, int]:
         """Return the call number of the best candidate of each grade, by grade; empty for a task without grades."""

@@ -25,10 +25,13 @@ from tests.toys.bits.task import BitTask
 class ByOnes(BitTask):
     """Chooses the string with the fewest ones; their number is its grade."""
 
+    n_choices = 0
+
     def grade(self, hypothesis: Hypothesis) -> int:
         return hypothesis.key.count("1")
 
     def headline(self, discoveries: Sequence[Discovery]) -> str:
+        self.n_choices += 1
         return " ".join(sorted((one.candidate.key for one in discoveries), key=lambda key: key.count("1")))
 
 
@@ -46,8 +49,12 @@ def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
 
 
 def test_a_task_chooses_among_the_best_of_each_grade() -> None:
-    view = view_of(ByOnes(4, 1), [("1000", 0.1), ("0110", 0.9), ("0100", 0.3), ("1111", None), ("0010", 0.3)])
+    task = ByOnes(4, 1)
+    view = view_of(task, [("1000", 0.1), ("0110", 0.9), ("0100", 0.3), ("1111", None), ("0010", 0.3)])
+    assert view.headline() == "0100 0110"
+    view.note(IterationInfo(2, (), (Attempt(2, 0, 0, 1, Outcome.EVALUATED, "toy", (), "1000", "1000", 1),)))
     assert view.snapshot(None).headline == "0100 0110"
+    assert task.n_choices == 1  # a choice may take seconds, and snapshots are taken often
 
 
 def test_a_task_that_chooses_nothing_has_no_headline() -> None:
