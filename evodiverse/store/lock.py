@@ -48,7 +48,7 @@ def check_unlocked(path: Path) -> None:
     """
     refuse_odd_file(path / LOCK)
     try:
-        descriptor = os.open(path / LOCK, os.O_RDONLY)
+        descriptor = os.open(path / LOCK, os.O_RDWR)  # NFS locks no file that is open for reading only
     except OSError:  # no such file, or `locked` says what is wrong with it
         return
     try:

@@ -1,5 +1,7 @@
 """Two processes never write to the same run directory."""
 
+import errno
+import fcntl
 import os
 import socket
 import subprocess
@@ -10,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.store.lock import locked
+from evodiverse.kit.files import lock
+from evodiverse.store.lock import check_unlocked, locked
 
 HOLD = """
 import sys
@@ -58,3 +61,20 @@ def test_a_folder_that_cannot_be_made_is_the_users_to_fix(tmp_path: Path) -> Non
         locked(tmp_path / "file" / "run"),
     ):
         pass
+
+
+def test_a_lock_on_a_network_file_system_can_be_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def lock_on_nfs(descriptor: int, *, waits: bool) -> bool:
+        if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        return lock(descriptor, waits=waits)
+
+    monkeypatch.setattr("evodiverse.store.lock.lock", lock_on_nfs)
+    with locked(tmp_path):
+        pass
+    check_unlocked(tmp_path)
+    with locked(tmp_path), pytest.raises(InputError, match="is being written by process"):
+        check_unlocked(tmp_path)
+    assert caplog.text == ""
