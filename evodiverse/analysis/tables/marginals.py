@@ -75,7 +75,7 @@ def _longest(results: Sequence[Result]) -> list[Result]:
     for result in sorted(results, key=lambda result: int(result.run.settings[BUDGET])):
         others = {key: value for key, value in result.run.settings.items() if key != BUDGET}
         longest[json.dumps([others, result.run.record.get("sources")], sort_keys=True)] = result
-    return [result for result in results if any(result is one for one in longest.values())]
+    return [*longest.values()]
 
 
 def _with_best(result: Result) -> Result:
@@ -124,7 +124,8 @@ def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:
 
 
 def _by_metric(results: Sequence[Result], columns: Sequence[Column]) -> list[Cell]:
-    return [make_cell(column, _longest(results)) for column in columns]
+    longest = _longest(results)
+    return [make_cell(column, longest) for column in columns]
 
 
 def _by_value(results: Sequence[Result], column: Column, key: str, values: Sequence[str]) -> list[Cell]:
