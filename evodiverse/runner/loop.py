@@ -129,7 +129,7 @@ class Setup:
     streams: Streams
     oracle_calls: int
     n_initial: int
-    draw_start: Callable[[], "Start"]
+    draw_start: Callable[[], Start]
     task: Task
     workers: Workers
     proposers: Sequence[Proposer]

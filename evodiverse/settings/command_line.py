@@ -144,7 +144,7 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
         if len(pieces) > 1 and any("=" in piece for piece in pieces):
             written = " ".join(pieces)
             is_file = _names_file(written)
-            right = write_override(*_split(written)) if is_file else f"{''.join(pieces)}, or quote it"
+            right = write_override(*written.split("=", 1)) if is_file else f"{''.join(pieces)}, or quote it"
             yield f"{written} contains a space; write {right}"
             continue
         if "=" not in override and not override.startswith("~"):
@@ -232,16 +232,11 @@ def _joined(overrides: Sequence[str]) -> list[list[str]]:
 
 def _names_file(override: str) -> bool:
     """Return whether the value of an override is the path of a file or folder."""
-    _, value = _split(override)
+    value = override.partition("=")[2]
     try:
         return bool(value) and expanded(value).exists()
     except (OSError, ValueError):  # a name that is too long, a null byte
         return False
-
-
-def _split(override: str) -> tuple[str, str]:
-    key, _, value = override.partition("=")
-    return key, value
 
 
 def _quoted(override: str, others: Sequence[Sequence[str]]) -> str | None:
@@ -251,11 +246,11 @@ def _quoted(override: str, others: Sequence[Sequence[str]]) -> str | None:
         override: The override, which Hydra misreads.
         others: All overrides, as `_joined` returns them; some choose options.
     """
-    key, value = _split(override)
+    key, _, value = override.partition("=")
     if value.startswith(("[", "{", "'", '"')) and not _names_file(override):
         return None
     groups = _groups()
-    choices = [pieces[0] for pieces in others if len(pieces) == 1 and _split(pieces[0])[0].lstrip("+") in groups]
+    choices = [pieces[0] for pieces in others if len(pieces) == 1 and pieces[0].partition("=")[0].lstrip("+") in groups]
     try:
         _compose((*choices, f"{key}={quote_value(value)}"))
     except COMPOSITION_ERRORS:

@@ -30,32 +30,26 @@ def _refuse(message: str) -> None:
 
 def put_options_last(arguments: Sequence[str]) -> list[str]:
     """Return the arguments with all flags moved to the end, since argparse accepts no flag between two overrides."""
+    known = get_args_parser()._option_string_actions
     overrides: list[str] = []
     options: list[str] = []
-    for argument, is_option in _classify(arguments):
-        (options if is_option else overrides).append(argument)
-    return [*overrides, *options]
-
-
-def _classify(arguments: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield each argument, and whether it is a flag or the value of one."""
-    known = get_args_parser()._option_string_actions
     before: Action | None = None
     for argument in arguments:
         is_value = before is not None and (before.nargs is None or argument in (before.choices or ()))
-        yield argument, is_value or argument.startswith("-")
+        is_option = is_value or argument.startswith("-")
+        (options if is_option else overrides).append(argument)
         before = None if is_value else known.get(argument)
+    return [*overrides, *options]
 
 
 def _find_unknown(arguments: Sequence[str]) -> Iterator[str]:
     """Yield a message for each flag that does not exist; most are keys, which take no dashes."""
     known = [*get_args_parser()._option_string_actions]
     switches = {field.name for field in fields(Config) if field.type is bool}
-    values = {index for index, (word, is_option) in enumerate(_classify(arguments)) if is_option and word[:1] != "-"}
     for index, word in enumerate(arguments):
         flag, equals, value = word.partition("=")
         is_key = flag.startswith("--") or (equals and flag.startswith("-"))
-        if not is_key or index in values or any(other.startswith(flag) for other in known):
+        if not is_key or any(other.startswith(flag) for other in known):
             continue
         similar = difflib.get_close_matches(flag.replace("_", "-"), known, n=1, cutoff=0.85)
         key = flag.lstrip("-").replace("-", "_")
