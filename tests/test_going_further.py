@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 import socket
 import subprocess
 import sys
@@ -85,10 +86,17 @@ def test_a_killed_run_is_continued(tmp_path: Path) -> None:
     assert read_record(longer)["begun_from"]["path"] == str(shorter)
 
 
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a run that has the smallest budget."""
+    outputs = tmp_path_factory.mktemp("short")
+    run_toy(outputs, "budget.oracle_calls=24")
+    return outputs
+
+
 @pytest.mark.parametrize("other", ["seed=1", "method.swap.period=7", "task.source=b"])
-def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(tmp_path: Path, other: str) -> None:
-    run_toy(tmp_path, "budget.oracle_calls=24", other)
-    assert "begun_from" not in read_record(run_toy(tmp_path, "budget.oracle_calls=30"))
+def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(short: Path, other: str) -> None:
+    assert "begun_from" not in read_record(run_toy(short, "budget.oracle_calls=30", other))
 
 
 @pytest.mark.parametrize(
@@ -100,9 +108,10 @@ def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(tmp_path: P
     ],
 )
 def test_a_run_of_other_code_is_not_continued_which_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], expected: str
+    short: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], expected: str
 ) -> None:
-    shorter = run_toy(tmp_path, "budget.oracle_calls=24")
+    name = "bits/pt/off/budget.oracle_calls=24/seed0"
+    shorter = shutil.copytree(short / name, tmp_path / name)
     record = dict(read_record(shorter))
     record["versions"] = [record["versions"][0] | changed.get("versions", {})]
     record["sources"] |= changed.get("sources", {})

@@ -66,19 +66,6 @@ def test_overrides_that_contradict_each_other_are_one_line() -> None:
         ("seed=1.5", "seed must be an integer, got 1.5"),
         ("overwrite=maybe", "overwrite must be true or false, got maybe"),
         ("method.swap.xi=big", "method.swap.xi must be a number, got big"),
-        ("budget=1e4", "budget=1e4 is unknown; to set a number, write budget.oracle_calls=10000"),
-        ("evaluator=4", "evaluator=4 is unknown; to set a number, write evaluator.workers=4"),
-        ("tracking=true", "tracking=true is unknown; expected one of mlflow, none"),
-        ("launcher=4", "launcher=4 is unknown; expected one of basic, joblib, ray, slurm"),
-        ("seed=0..2", "seed must be an integer, got 0..2; for several runs, write evodiverse -m seed=0,1,2"),
-        ("seed=0-20", "seed must be an integer, got 0-20; for several runs, write evodiverse -m 'seed=range(0,21)'"),
-        ("seed=[4,7]", "seed must be an integer, got [4,7]; for several runs, write evodiverse -m seed=4,7"),
-        ("task==jnk3", "task==jnk3 has two equals signs; write task=jnk3"),
-        ("task:jnk3", "task:jnk3 has no equals sign; write task=jnk3"),
-        ("task", "task has no value; write task=…"),
-        ("graph_ga", "graph_ga is not an option; did you mean method=graph_ga?"),
-        ("mol_main", "mol_main is not an option; did you mean +experiment=mol_main?"),
-        ("xyzzy", "xyzzy is not an option; write key=value"),
     ],
 )
 def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
@@ -186,6 +173,28 @@ def test_a_flag_that_does_not_exist_is_one_line(arguments: list[str], expected: 
 @pytest.mark.parametrize("flag", [["--multi"], ["-cd", "x"], ["--config-dir=x"]])
 def test_a_flag_that_argparse_knows_is_accepted(flag: list[str]) -> None:
     assert parse_arguments([*flag, "seed=1"]).overrides == ["seed=1"]
+
+
+# Each is explained alone, so one command line may have them all.
+SLIPS = {
+    "task==jnk3": "task==jnk3 has two equals signs; write task=jnk3",
+    "task:jnk3": "task:jnk3 has no equals sign; write task=jnk3",
+    "graph_ga": "graph_ga is not an option; did you mean method=graph_ga?",
+    "mol_main": "mol_main is not an option; did you mean +experiment=mol_main?",
+    "xyzzy": "xyzzy is not an option; write key=value",
+    "task": "task has no value; write task=…",
+    "budget=1e4": "budget=1e4 is unknown; to set a number, write budget.oracle_calls=10000",
+    "evaluator=4": "evaluator=4 is unknown; to set a number, write evaluator.workers=4",
+    "tracking=true": "tracking=true is unknown; expected one of mlflow, none",
+    "launcher=4": "launcher=4 is unknown; expected one of basic, joblib, ray, slurm",
+    "seed=0..2": "seed must be an integer, got 0..2; for several runs, write evodiverse -m seed=0,1,2",
+    "seed=0-20": "seed must be an integer, got 0-20; for several runs, write evodiverse -m 'seed=range(0,21)'",
+    "seed=[4,7]": "seed must be an integer, got [4,7]; for several runs, write evodiverse -m seed=4,7",
+}
+
+
+def test_each_slip_is_told_with_what_to_write_instead() -> None:
+    assert refuse(*SLIPS) == tuple(SLIPS.values())
 
 
 def test_all_mistakes_are_reported_at_once() -> None:
