@@ -117,13 +117,13 @@ def _read_table(path: Path) -> tuple[pa.Table, str]:
     }
     table = csv.read_csv(path, **files, convert_options=csv.ConvertOptions(strings_can_be_null=False))
     names = table.column_names  # Arrow decodes the names only here
-    kinds = {
+    others = {
         name: pa.string()
         for name, kind in zip(names, table.schema.types, strict=True)
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind))
     }
-    if any(table.schema.field(name).type != pa.string() for name in kinds):  # such as dates, whose text is needed
-        as_text = csv.ConvertOptions(column_types=kinds, strings_can_be_null=False)
+    if others:  # such as dates, whose text is needed
+        as_text = csv.ConvertOptions(column_types=others, strings_can_be_null=False)
         table = csv.read_csv(path, **files, convert_options=as_text)
     return table, delimiter
 

@@ -58,6 +58,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
             "\u00b5,\u03bc,y\n1,2,3\n2,3,4\n",
             "columns named '\u00b5', '\u03bc', which are the same identifier in Python",
         ),
+        ("x,x,y\nred,2020-01-02,3\nblue,2020-01-03,4\n", "several columns named 'x'; rename all but one"),
         ("x,y\n1,2\n2,<LOD\n3,4\n", "train.csv: row 2 of the column 'y' must be a number, got '<LOD'; correct"),
         ("x,y\n<1,2\n2,3\n<3,4\n", "row 1 of the column 'x' must be a number, got '<1', like 1 other row; correct"),
         ("x,y\n2020-01-02,3\n2020-01-03,3\n", "row 1 of the column 'x' must be a number, got '2020-01-02'"),
