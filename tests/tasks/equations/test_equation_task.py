@@ -228,12 +228,11 @@ def test_a_pole_between_the_rows_is_said(sandbox: ProcessSandbox, expression: st
     assert ("; a divisor changes sign within the data)" in line) == is_said
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
-    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch, noise: float
+    sandbox: ProcessSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     days = np.arange(45000.0, 45060.0)  # the days of a spreadsheet, where four digits of the slope are too few
-    target = 12.3456 * days - 555432.1 + noise * np.sin(days**2)
+    target = 12.3456 * days - 555432.1 + 0.3 * np.sin(days**2)
     train = Rows(days[:, None], target)
     task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=train), None))
     params = np.polyfit(days - 45000, target, 1)
