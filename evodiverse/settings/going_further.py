@@ -116,11 +116,8 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
 def _tell_difference(record: Mapping[str, Any], this: Identity, versions: Mapping[str, str]) -> str | None:
     """Return how a run was made with other data or code than ``this``, or None if it was not."""
     sources = {role: source.sha256 for role, source in this.sources.items()}
-    roles = sorted(
-        role for role in sources.keys() | record["sources"].keys() if sources.get(role) != record["sources"].get(role)
-    )
-    if roles:
-        return f"was made with other data or code ({', '.join(roles)})"
+    if roles := {role for role, _ in sources.items() ^ record["sources"].items()}:
+        return f"was made with other data or code ({', '.join(sorted(roles))})"
     if "corrected" in record:
         return "was continued with changed code"
     change = tell_change(record["versions"], versions)
