@@ -154,8 +154,9 @@ def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except InputError:
-        is_begun = (path / CHECKPOINT).exists() or any((path / JOBS).glob("*")) or Journal(path / JOURNAL).read()
-        if is_new and not is_begun:
+        if is_new and not (
+            (path / CHECKPOINT).exists() or any((path / JOBS).glob("*")) or Journal(path / JOURNAL).read()
+        ):
             (path / RECORD).unlink(missing_ok=True)
             with suppress(OSError):  # another run has put files there
                 for folder in missing:
