@@ -26,11 +26,12 @@ class Family(NamedTuple):
     takes_both: bool = True
 
 
+_CLAUDE = r"(?:^|[/.]|anthropic-|databricks-)claude"  # other models that were trained on its texts end with its name
 # The first family with a matching pattern counts.
 FAMILIES: Final = (
-    Family(re.compile(r"claude\D*(?:4[.-]\d?[7-9]|[5-9])(?!\d)"), samples=False),
-    Family(re.compile(r"claude\D*4[.-][1-6](?!\d)"), hottest=1.0, takes_both=False),
-    Family(re.compile(r"claude"), hottest=1.0),
+    Family(re.compile(rf"{_CLAUDE}\D*(?:4[.-]\d?[7-9]|[5-9])(?!\d)"), samples=False),
+    Family(re.compile(rf"{_CLAUDE}\D*4[.-][1-6](?!\d)"), hottest=1.0, takes_both=False),
+    Family(re.compile(_CLAUDE), hottest=1.0),
     Family(re.compile(r"(?:^|/)(?:o[1-9]|gpt-5(?!\.[1-4]|-chat)|gpt-[6-9])(?!\d)"), samples=False),
     Family(re.compile(r"^moonshot/kimi-k2\.[5-9]"), samples=False),
     Family(re.compile(r"^(?:bedrock|cohere(?:_chat)?|minimax|moonshot|zai)/"), hottest=1.0),

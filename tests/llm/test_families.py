@@ -18,6 +18,8 @@ NEITHER = {"temperature": None, "top_p": None}
         ("anthropic/claude-opus-4-1-20250805", ONE | LONE),
         ("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", ONE | LONE),
         ("openrouter/anthropic/claude-sonnet-4.6", ONE | LONE),
+        ("databricks/databricks-claude-sonnet-4-5", ONE | LONE),
+        ("served/Qwen3-14B-Claude-4.5-Opus-High-Reasoning-Distill", {}),
         ("anthropic/claude-opus-4-7", NEITHER),
         ("openrouter/anthropic/claude-4.7-opus", NEITHER),
         ("anthropic/claude-fable-5", NEITHER),
