@@ -248,6 +248,7 @@ def find_distinct(runs: Iterable[Run]) -> Distinct:
     """Separate the runs that are observations of their own from those that only repeat one of them."""
     latest: dict[str, Run] = {}
     alike: dict[str, list[Run]] = defaultdict(list)
+    kept: list[Run] = []
     repeated: list[Run] = []
     replayed: list[Run] = []
     for run in sorted(runs, key=lambda run: run.started, reverse=True):
@@ -255,16 +256,13 @@ def find_distinct(runs: Iterable[Run]) -> Distinct:
         if latest.setdefault(identity, run) is not run:
             repeated.append(run)
     for run in latest.values():
-        if run.llm != "off":
-            alike[_identify_but_model(run)].append(run)
+        (kept if run.llm == "off" else alike[_identify_but_model(run)]).append(run)
     for some in alike.values():
         courses: list[Any] = []
         for run in sorted(some, key=lambda run: (run.settings.get("llm.client") == "replay", run.started)):
             course = _read_course(run) if len(some) > 1 else None
-            if course is not None and course in courses:
-                replayed.append(run)
+            (replayed if course is not None and course in courses else kept).append(run)
             courses.append(course)
-    kept = [run for run in latest.values() if run not in replayed]
     ordered = (tuple(sorted(some, key=lambda run: run.path)) for some in (kept, repeated, replayed))
     return Distinct(*ordered)
 
