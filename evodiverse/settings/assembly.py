@@ -7,7 +7,7 @@ from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
@@ -34,7 +34,7 @@ from evodiverse.runner.tracking import Committed, followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.search.settings import Method, Search
+from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.settings import schema
 from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
@@ -137,7 +137,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
 
     Raises:
         InputError: The run directory holds another run or is in use, or data cannot be used, or the task cannot be
-            searched in the way that the settings ask for.
+            searched in the way that the settings ask for, or the evaluator does not exist.
     """
     overwrite = plan.config.overwrite
     sources = plan.find_sources(lambda name: find_artifact(name).sha256)
@@ -149,7 +149,10 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     task = plan.domain.build_task(plan.task, artifact, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     method = freeze_method(plan.config.method, has_model=plan.model is not None)
     _check_able(plan, task, method)
-    _check_evaluator(plan.config.evaluator)
+    if plan.config.evaluator.command:
+        check_command(plan.config.evaluator.command)
+    elif plan.config.evaluator.name == "ray":
+        check_cluster(plan.config.evaluator.address or AUTO)
     columns = add_columns(task.columns, screens=method.screen is not None)
     model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
     n_draws = 1 if plan.domain.is_shared(plan.task) else plan.n_pools
@@ -178,9 +181,16 @@ def _run(
         by_model = _open_model(plan, ready.model, stack)
         check = stack.enter_context(deferred_signals())
         search = freeze_search(plan.config.search)
-        begin = partial(_begin, plan, this, task, method, search)
-        opening = open_run(this, ready.columns, plan.libraries, save_hydra, begin, overwrite=plan.config.overwrite)
-        standing = stack.enter_context(opening)
+        standing = stack.enter_context(
+            open_run(
+                this,
+                ready.columns,
+                plan.libraries,
+                save_hydra,
+                lambda new: begin_from_shorter(this, plan.shelf, new, plan.libraries, task, method, search),
+                overwrite=plan.config.overwrite,
+            )
+        )
         if isinstance(standing, str):  # another process completed it meanwhile
             say(standing)
             return None
@@ -192,12 +202,6 @@ def _run(
         standing.stopped_by = result.stopped_by
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
-
-
-def _begin(
-    plan: Plan, this: Identity, task: Task, method: Method, search: Search, directory: RunDirectory
-) -> Mapping[str, Any]:
-    return begin_from_shorter(this, plan.shelf, directory, plan.libraries, task, method, search)
 
 
 def _check_able(plan: Plan, task: Task, method: Method) -> None:
@@ -220,18 +224,6 @@ def _check_able(plan: Plan, task: Task, method: Method) -> None:
         violations.append(f"method={name} screens proposals, but the task of {domain} has no `features`")
     if violations:
         raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
-
-
-def _check_evaluator(evaluator: schema.Evaluator) -> None:
-    """Refuse a program that does not exist, or a cluster that does not listen.
-
-    Raises:
-        InputError: The evaluator cannot be used.
-    """
-    if evaluator.command:
-        check_command(evaluator.command)
-    elif evaluator.name == "ray":
-        check_cluster(evaluator.address or AUTO)
 
 
 def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
