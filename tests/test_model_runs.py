@@ -490,7 +490,8 @@ def test_a_dry_run_estimates_costs_without_a_request(toy: ModelServer, tmp_path:
     summary = plan("task=bits", *settings).summary
     assert "and 184 to 552 requests to openai/gpt-4o" in summary
     assert "tokens: 10,120 to 30,360 in total" in summary
-    assert "for $" in summary
+    assert re.search(r"for \$0\.\d\d to \$\d\.\d\d at most$", summary)
+    assert re.search(r"for \$0\.\d\d at most$", plan("task=bits", *settings, "search.attempts=1").summary)
     assert toy.requests == []
 
 

@@ -37,8 +37,8 @@ def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest:
     if len(known) < len(prices):
         return [*lines, "at an unknown price"]
     cost = sum(price.prompt * prompt_tokens + price.completion * reply_tokens for price in known) / len(known)
-    return [*lines, f"for ${fewest * cost:,.2f} to ${most * cost:,.2f} at most"]
+    return [*lines, f"for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
 
 
-def _range(fewest: float, most: float) -> str:
-    return f"{fewest:,.0f}" if most <= fewest else f"{fewest:,.0f} to {most:,.0f}"
+def _range(fewest: float, most: float, form: str = "{:,.0f}") -> str:
+    return " to ".join(dict.fromkeys([form.format(fewest), form.format(max(fewest, most))]))
