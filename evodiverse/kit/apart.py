@@ -57,13 +57,13 @@ class Apart:
             ServiceError: The process died again and again during the call, or `close` was called.
         """
         for _ in range(DEATHS):
-            if self._is_closed:
-                raise ServiceError("the evaluation was stopped")
             try:
-                if self._child is None:
-                    self._child = _Child()
-                    _take(self._child.call(self._load, (), {}, None))
-                outcome = self._child.call(function, args, kwargs, self.timeout)
+                is_new = self._child is None
+                child = self._child = self._child or _Child()
+                self._check_open()  # only now: `close` ends a process that it sees
+                if is_new:
+                    _take(child.call(self._load, (), {}, None))
+                outcome = child.call(function, args, kwargs, self.timeout)
             except (EOFError, OSError):  # it died
                 self._end()
                 continue
@@ -85,6 +85,10 @@ class Apart:
         """End the process. A call that another thread is waiting for raises a `ServiceError`, as do all later calls."""
         self._is_closed = True
         self._end()
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ServiceError("the evaluation was stopped")
 
     def _end(self) -> None:
         child, self._child = self._child, None
@@ -109,7 +113,7 @@ class _Child:
             process = subprocess.Popen(
                 [sys.executable, "-c", code], stdin=subprocess.PIPE, pass_fds=[theirs.fileno()], start_new_session=True
             )
-        self._end = finalize(self, _end, process)
+        self.end = finalize(self, _kill, process)
 
     def call(
         self, function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], timeout: float | None
@@ -121,11 +125,8 @@ class _Child:
         outcome: tuple[bool, Any] = self._connection.recv()
         return outcome
 
-    def end(self) -> None:
-        self._end()
 
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _kill(process: "subprocess.Popen[bytes]") -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -148,13 +149,14 @@ def serve(descriptor: int) -> None:
                 function, args, kwargs = connection.recv()
                 answer = (True, function(*args, **kwargs))
             except EOFError:
-                return
+                break
             except BaseException as error:  # noqa: BLE001 (the caller raises it)
                 answer = (False, error)
             try:
                 connection.send(answer)
             except Exception as error:  # noqa: BLE001 (pickling may raise anything)
                 connection.send((False, ServiceError(describe(error))))
+    os.killpg(0, signal.SIGKILL)  # here too: this thread may see the end of the parent before the other one does
 
 
 def _end_with_parent(lifeline: int) -> None:

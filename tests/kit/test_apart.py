@@ -12,7 +12,7 @@ import pytest
 
 from evodiverse.errors import ServiceError
 from evodiverse.kit.apart import Apart, TooLongError
-from tests.kit.holding import hold
+from tests.kit.holding import CLOSED, hold
 from tests.starts import ROOT
 
 
@@ -49,8 +49,9 @@ def test_a_call_that_never_returns_is_killed_with_all_it_started_and_replaced(tm
     assert apart.call(abs, -3) == 3
 
 
-def test_a_process_ends_with_the_one_that_created_it(tmp_path: Path) -> None:
-    code = "import sys; from tests.kit.holding import hang_and_die; hang_and_die(sys.argv[1])"
+@pytest.mark.parametrize("function", ["signal.pause", "os.getpid"])
+def test_a_process_ends_with_the_one_that_created_it(tmp_path: Path, function: str) -> None:
+    code = f"import os, signal, sys; from tests.kit.holding import call_and_die; call_and_die(sys.argv[1], {function})"
     command = [sys.executable, "-c", code, str(tmp_path / "held")]
     start = threading.Thread(target=subprocess.run, args=(command,), kwargs={"cwd": ROOT})
     assert read_until_all_are_gone(tmp_path / "held", start) == b""
@@ -77,3 +78,8 @@ def test_a_call_that_is_stopped_raises() -> None:
     apart.close()
     thread.join()
     assert raised == ["the evaluation was stopped"]
+
+
+def test_a_call_that_is_stopped_before_it_begins_raises() -> None:
+    with pytest.raises(ServiceError, match="the evaluation was stopped"):
+        CLOSED.call(abs, 0)
