@@ -7,6 +7,7 @@ are separated by commas, semicolons or tabs. Files may be larger than memory, so
 import codecs
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -185,8 +186,8 @@ def find_encoding(head: bytes) -> str:
 
 
 def find_delimiter(header: str) -> str:
-    """Return the delimiter of a table: the one of comma, semicolon and tab that its header has most often."""
-    return max(_DELIMITERS, key=header.count)
+    """Return the delimiter of a table: the one of comma, semicolon and tab that its header has most often unquoted."""
+    return max(_DELIMITERS, key=re.sub('"[^"]*"', "", header).count)
 
 
 def find_decimal_mark(cells: Sequence[str], delimiter: str) -> str:

@@ -178,7 +178,12 @@ def test_a_table_without_molecules_is_refused(lines: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 @pytest.mark.parametrize(
     "content",
-    ["Smiles,Label\r\nCCO,.5\r\nCN,1\r\n", "Smiles;Label\r\nCCO;0,5\r\nCN;1\r\n", "Smiles\tLabel\nCCO\t0,5\nCN\t1\n"],
+    [
+        "Smiles,Label\r\nCCO,.5\r\nCN,1\r\n",
+        "Smiles;Label\r\nCCO;0,5\r\nCN;1\r\n",
+        "Smiles\tLabel\nCCO\t0,5\nCN\t1\n",
+        'Smiles;Label;"x, y, z"\nCCO;0,5;\nCN;1;\n',
+    ],
 )
 def test_a_table_as_spreadsheets_write_it_is_read(write, content: str, encoding: str) -> None:
     path = write(content.encode(encoding))
