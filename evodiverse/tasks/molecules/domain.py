@@ -163,10 +163,10 @@ def build_task(
     library, highlight = _open_library(settings, artifact), _choose_highlight(settings)
     arguments = oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
     functions = oracle.measures if isinstance(oracle, Objective) else (oracle,)
-    targets = [function.target for function in functions if isinstance(function, TargetOracle)]
-    if settings.score_timeout is None or not targets or any(target.startswith("__main__.") for target in targets):
+    own = [function for function in functions if isinstance(function, TargetOracle)]
+    if settings.score_timeout is None or not own or any(each.target.startswith("__main__.") for each in own):
         return MoleculeTask(*arguments)  # other processes cannot import from __main__
-    return OwnScoreTask(settings.score_timeout, *arguments)
+    return OwnScoreTask(own, settings.score_timeout, *arguments)
 
 
 def _choose_highlight(settings: MoleculeSettings) -> list[str]:

@@ -171,12 +171,14 @@ class OwnScoreTask(MoleculeTask):
     copy of the task in another process, such as on a cluster, calls the function there, without a limit.
 
     Args:
-        timeout: The seconds that a call of the function may take.
+        own: The user's functions.
+        timeout: The seconds that a call of a function may take.
         arguments: The arguments of `MoleculeTask`.
     """
 
-    def __init__(self, timeout: float, *arguments: Any) -> None:
+    def __init__(self, own: Sequence[TargetOracle], timeout: float, *arguments: Any) -> None:
         super().__init__(*arguments)
+        self._own = own
         self._timeout: float | None = timeout
         self._aparts: dict[int, Apart] = {}
 
@@ -198,9 +200,7 @@ class OwnScoreTask(MoleculeTask):
     def _apart(self) -> Apart | None:
         if self._timeout is None:
             return None
-        functions = self._oracle.measures if isinstance(self._oracle, Objective) else (self._oracle,)
-        own = [function for function in functions if isinstance(function, TargetOracle)]
-        return self._aparts.setdefault(get_ident(), Apart(self._timeout, partial(import_targets, own)))
+        return self._aparts.setdefault(get_ident(), Apart(self._timeout, partial(import_targets, self._own)))
 
 
 def energy(score: float) -> float:
