@@ -27,6 +27,7 @@ from tests.tasks.molecules.drugs import DRUGS
 
 JNK3 = Oracle(published="jnk3")
 MODULE = """
+import signal
 import threading
 
 def by_length(smiles):
@@ -63,7 +64,7 @@ def light(smiles):
 
 def choosy(smiles):
     while "CCCC" in smiles:
-        pass
+        signal.pause()
     assert "CCC" not in smiles, "three atoms"
     assert "CC" not in smiles
     return [0.5] * len(smiles)

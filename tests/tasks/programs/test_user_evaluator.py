@@ -77,7 +77,7 @@ def test_an_assertion_is_the_reason_for_which_a_result_is_invalid(tmp_path: Path
 
 
 def test_a_score_that_never_comes_fails_the_program_and_another_process_scores_the_next(tmp_path: Path) -> None:
-    code = "while result == 7:\n            pass\n        return result['a'] if result == 3 else result"
+    code = "import signal\n        while result == 7:\n            signal.pause()\n        return result"
     path = write(tmp_path, "evaluator.py", EVALUATOR.replace("return result", code))
     evaluator = UserEvaluator(path, LIMITS, 1.5)
     assert evaluator.score(7) == Rejection(Reason.TIMED_OUT, "no score after 1.5 s")
