@@ -87,21 +87,23 @@ def _find_fault(run: Path, part: Part) -> str | None:
 def _read_list(run: Path) -> dict[str, Part] | None:
     """Return the entries of the list by the path of the part, the last one of each part; None if there is no list.
 
+    The entries end before the first line that is damaged: a commit that did not finish may leave such a line.
+
     Raises:
-        InputError: The list is damaged.
+        InputError: The list cannot be read.
     """
     try:
-        *lines, _ = read_file(run / PARTS, MOST_BYTES).split(b"\n")  # a torn last line belongs to an unfinished commit
+        lines = read_file(run / PARTS, MOST_BYTES).splitlines()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise _refuse_list(run, str(error)) from error
     listed = {}
-    for number, line in enumerate(lines, start=1):
+    for line in lines:
         try:
             part = _parse(decode_line(line) or {})
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise _refuse_list(run, f"line {number:,}") from error
+        except (KeyError, TypeError, ValueError, RecursionError):
+            break
         listed[part.part] = part
     return listed
 
