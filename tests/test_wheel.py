@@ -109,10 +109,9 @@ def shrink(command: list[str]) -> list[str]:
     settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
     if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
         return command
-    if "-m" in command:
-        return [*command, "dry_run=true"]
-    if settings.get("llm", "off") != "off":
-        return [*command, "dry_run=true"]
+    if "-m" in command or settings.get("llm", "off") != "off":
+        elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
+        return [*command, "dry_run=true", *elsewhere]
     return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
 
 
