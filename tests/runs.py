@@ -140,3 +140,12 @@ def log(run: Path) -> dict[str, list[dict[str, Any]]]:
         kept = [{name: row[name] for name in row if name not in NOT_COMPARED} for row in rows(run, dataset)]
         found[dataset] = sorted(kept, key=lambda row: [row[key] or 0 for key in SORT_KEYS[dataset]])
     return found
+
+
+def stopped_after(commits: int, outputs: Path) -> Path:
+    """Interrupt a run after so many commits, each of which is written, and return the folder of its outputs."""
+    with pytest.MonkeyPatch.context() as patch:
+        write_at_once(patch)
+        with pytest.raises(Interrupted):
+            run_toy(outputs, display=stop_after(commits))
+    return outputs

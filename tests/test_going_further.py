@@ -6,7 +6,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from evodiverse.settings.freeze import freeze_method, freeze_search
 from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
 
 LONG = "budget.oracle_calls=200"
+SHORT = "bits/pt/off/budget.oracle_calls=24/seed0"
 
 
 def read_record(run: Path) -> Mapping[str, Any]:
@@ -26,17 +28,35 @@ def read_record(run: Path) -> Mapping[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["pt", "pt3", "island", "pt_diverse", "niche_ga"])
-@pytest.mark.parametrize("calls", [16, 30, 77, 150, 199])
-def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path, method: str, calls: int) -> None:
+@pytest.fixture(scope="module")
+def run_from_scratch(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return a function that returns the run of a method from scratch, which tests share."""
+
+    @cache
+    def run(method: str) -> Path:
+        return run_toy(tmp_path_factory.mktemp(method), f"method={method}", "search.patience=1000", LONG)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("method", "calls"),
+    [
+        *[("pt", calls) for calls in (16, 30, 77, 150, 199)],
+        *[(method, 150) for method in ("pt3", "island", "niche_ga")],
+        *[("pt_diverse", calls) for calls in (30, 150)],
+    ],
+)
+def test_a_longer_run_has_the_log_of_one_from_scratch(
+    tmp_path: Path, method: str, calls: int, run_from_scratch: Callable[[str], Path]
+) -> None:
     diary = tmp_path / "diary"
     words = [f"method={method}", f"task.diary={diary}", "search.patience=1000"]
-    shorter = run_toy(tmp_path / "shorter", *words, f"budget.oracle_calls={max(calls, 24)}")
+    shorter = run_toy(tmp_path, *words, f"budget.oracle_calls={max(calls, 24)}")
     n_before = len(diary.read_text().split())
-    longer = run_toy(tmp_path / "shorter", *words, LONG)
+    longer = run_toy(tmp_path, *words, LONG)
     evaluated = diary.read_text().split()
-    scratch = run_toy(tmp_path / "scratch", *words, LONG)
-    assert log(longer) == log(scratch)
+    assert log(longer) == log(run_from_scratch(method))
     assert len(evaluated) == len(set(evaluated))
     assert len(evaluated) == 200 or method == "pt_diverse"  # it may choose other candidates if it may choose more
     assert n_before == max(calls, 24)
@@ -110,8 +130,7 @@ def test_a_run_that_differs_in_more_than_its_budget_is_not_continued(short: Path
 def test_a_run_of_other_code_is_not_continued_which_is_said(
     short: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, changed: dict[str, Any], expected: str
 ) -> None:
-    name = "bits/pt/off/budget.oracle_calls=24/seed0"
-    shorter = shutil.copytree(short / name, tmp_path / name)
+    shorter = shutil.copytree(short / SHORT, tmp_path / SHORT)
     record = dict(read_record(shorter))
     record["versions"] = [record["versions"][0] | changed.get("versions", {})]
     record["sources"] |= changed.get("sources", {})
@@ -124,14 +143,16 @@ def test_a_run_of_other_code_is_not_continued_which_is_said(
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
-def test_a_damaged_run_is_not_continued(tmp_path: Path, caplog: pytest.LogCaptureFixture, is_listed: bool) -> None:
-    shorter = run_toy(tmp_path, "budget.oracle_calls=60")
+def test_a_damaged_run_is_not_continued(
+    short: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, is_listed: bool
+) -> None:
+    shorter = shutil.copytree(short / SHORT, tmp_path / SHORT)
     for part in (shorter / "swaps").glob("part-*.parquet"):
         part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp") if is_listed else b"")
     if not is_listed:
         (shorter / "checkpoint/parts").unlink()
-    longer = run_toy(tmp_path, LONG)
-    assert log(longer) == log(run_toy(tmp_path / "scratch", LONG))
+    longer = run_toy(tmp_path, "budget.oracle_calls=30")
+    assert log(longer) == log(run_toy(tmp_path / "scratch", "budget.oracle_calls=30"))
     assert f"this run cannot continue {shorter}" in caplog.text
 
 
@@ -144,7 +165,7 @@ def test_a_longer_run_reports_which_run_it_continues(tmp_path: Path) -> None:
     assert "calls of outputs/bits/pt/off/budget.oracle_calls=60/seed0, and " in line
 
 
-@pytest.mark.parametrize("method", ["pt", "pt3", "island", "pt_diverse"])
+@pytest.mark.parametrize("method", ["pt3", "island", "pt_diverse"])
 def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

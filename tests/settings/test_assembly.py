@@ -10,12 +10,12 @@ import pytest
 
 from evodiverse.commands.run import job
 from evodiverse.commands.sweep import run_sweep
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import InputError
 from evodiverse.runlog.record import CHECKPOINT
 from evodiverse.settings.assembly import rehearse, run
 from evodiverse.settings.schema import register
 from evodiverse.store.lock import locked
-from tests.runs import TOY_CONF, Silent, plan, run_toy, stop_after, write_at_once
+from tests.runs import TOY_CONF, Silent, plan, stopped_after
 
 RUN = "bits/pt/off/default/seed0"
 TOY = ("task=bits", "evaluator.workers=1")
@@ -76,12 +76,7 @@ def test_a_run_refused_at_its_first_evaluation_is_no_run(tmp_path: Path, was_the
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    outputs = tmp_path_factory.mktemp("stopped")
-    with pytest.MonkeyPatch.context() as patch:
-        write_at_once(patch)
-        with pytest.raises(Interrupted):
-            run_toy(outputs, display=stop_after(2))
-    return outputs
+    return stopped_after(2, tmp_path_factory.mktemp("stopped"))
 
 
 def _change(name: str, change: Callable[[str], str]) -> Callable[[Path], object]:

@@ -251,22 +251,22 @@ def test_a_missing_option_comes_with_the_path_of_your_own_file(options: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("sweep", "content", "expected"),
     [
-        ("name: [x\n", r"task=own: .*own\.yaml, line 2, column 1: expected ',' or ']'"),
-        ("name: a\nname: b\n", r"task=own: .*own\.yaml, line 2, column 1: found duplicate key name"),
-        ("name: !!nothing a\n", r"task=own: .*own\.yaml, line 1, column 7: could not determine a constructor"),
-        ("name: ${name\n", r"task=own: "),
-        ("defaults: [absent]\n", r"task=own: its defaults name .*absent, which does not exist; fix the file"),
+        ([], "name: [x\n", r"task=own: .*own\.yaml, line 2, column 1: expected ',' or ']'"),
+        (["-m"], "name: a\nname: b\n", r"task=own: .*own\.yaml, line 2, column 1: found duplicate key name"),
+        ([], "name: !!nothing a\n", r"task=own: .*own\.yaml, line 1, column 7: could not determine a constructor"),
+        (["-m"], "name: ${name\n", r"task=own: "),
+        ([], "defaults: [absent]\n", r"task=own: its defaults name .*absent, which does not exist; fix the file"),
         (
+            ["-m"],
             "name: own\ndomain: evodiverse.tasks.molecules\n",
             r"undefined references: task\.defaults\..*, task\.defaults\..*; set these keys in the task's file$",
         ),
     ],
 )
-@pytest.mark.parametrize("sweep", [[], ["-m"]])
 def test_an_option_file_that_cannot_be_used_is_one_line(
-    options: Path, content: str, expected: str, sweep: list[str]
+    options: Path, sweep: list[str], content: str, expected: str
 ) -> None:
     (options / "task" / "own.yaml").write_text(content)
     refused = start(options, *sweep, "task=own")

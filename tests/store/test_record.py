@@ -12,13 +12,13 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from evodiverse.errors import InputError, Interrupted, ServiceError
+from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.checked_lines import decode_line
 from evodiverse.runlog.parts import PARTS
 from evodiverse.settings.assembly import run as start
 from evodiverse.store.record import kept
 from evodiverse.store.run_directory import RunDirectory
-from tests.runs import DATASETS, Silent, log, plan, rows, run_toy, stop_after, write_at_once
+from tests.runs import DATASETS, Silent, log, plan, rows, run_toy, stopped_after
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
 
@@ -34,12 +34,7 @@ def change(run: Path, **changes: Any) -> None:
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The outputs of a run that was interrupted; `interrupted` is a copy that a test may harm."""
-    outputs = tmp_path_factory.mktemp("stopped")
-    with pytest.MonkeyPatch.context() as patch:
-        write_at_once(patch)
-        with pytest.raises(Interrupted):
-            run_toy(outputs, display=stop_after(4))
-    return outputs
+    return stopped_after(4, tmp_path_factory.mktemp("stopped"))
 
 
 @pytest.fixture
