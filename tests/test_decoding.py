@@ -24,6 +24,7 @@ SAMPLERS = {
     "island": ["cold", "cold"],
     "molleo": ["cold"],
     "graph_ga": ["cold"],
+    "mol_ga": ["cold"],
     "ea": ["cold"],
     "tempering": ["hot"],
     "diverse": ["cold", "hot"],

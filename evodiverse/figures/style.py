@@ -80,6 +80,7 @@ _LOOKS: Final = {
     "island": Look("Island", "#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\\\"),
     "random_swap": Look("Random swap", "#56b4e9", (0, (6, 2)), "P", "+++"),
     "graph_ga": Look("Graph GA", "#000000", (0, (2, 1)), "X", "ooo"),
+    "mol_ga": Look("Mol GA", "#555555", (0, (4, 1)), "X", "oo"),
     "pt_same_prompt": Look("EvoDiverse, one prompt", "#999933", (0, (7, 1, 1, 1)), "<", "--"),
     "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
     "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),

@@ -17,6 +17,8 @@ weights: Rules[Weight] = Rules("weight")
 
 # Larger than any Gumbel noise in double precision (about -4 to 37), so that only ranks decide.
 RANK_GAP = 1e6
+# The smallest share of the best scores from which the rule `quantile` draws.
+LEAST_SHARE = 1e-3
 
 
 @weights
@@ -69,6 +71,23 @@ def rank(scores: FloatArray, beta: float) -> FloatArray:
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     middles = np.cumsum(counts) - counts / 2
     return beta * middles[places] / max(scores.size, 1)
+
+
+@weights
+def quantile(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 (the rule has no temperature)
+    """Weight by how likely a score is drawn if a share is drawn first, and then one of the best scores of this share.
+
+    The logarithm of the share is uniform between those of 0.001 and 1 (Mol GA: Tripp and Hernández-Lobato 2023,
+    "Genetic algorithms are strong baselines for molecule generation", arXiv 2310.09267). Of ``n`` scores, the share
+    ``q`` has ``ceil(q * n)``. Equal scores get the mean of their weights.
+    """
+    n = scores.size
+    edges = np.log(np.clip(np.arange(n + 1) / max(n, 1), LEAST_SHARE, 1.0))
+    sizes = np.arange(1, n + 1)
+    by_rank = np.cumsum((np.diff(edges) / sizes)[::-1])[::-1]
+    _, places, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    means = np.add.reduceat(by_rank, np.cumsum(counts) - counts) / counts if n else by_rank
+    return np.log(means[places])
 
 
 def best_first(scores: FloatArray) -> FloatArray:

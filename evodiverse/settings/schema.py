@@ -37,8 +37,9 @@ class MatingPool:
     replacement: bool = documented("whether to draw with replacement", default=MISSING)
     weight: str = documented(
         "rule that gives each of the n members of a pool its weight in the draws: boltzmann gives exp(βs) to a member "
-        "with the score s, boltzmann_floor exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, and "
-        "rank exp(βq), where q is the quantile of the score in the pool",
+        "with the score s, boltzmann_floor exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, "
+        "and rank exp(βq), where q is the quantile of the score in the pool; quantile draws a share of the pool, "
+        "log-uniformly from 0.001 to 1, and then one of the best members of this share",
         default=MISSING,
         choices=choices.weight_rules,
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from evodiverse.search.sampling import sample_with_replacement, sample_without_replacement
 from evodiverse.search.weights import weights
@@ -46,8 +47,20 @@ def boltzmann_floor(scores: list[float], beta: float) -> list[float]:
     return [math.exp(s * beta / 0.8) + 0.05 / len(scores) for s in scores]
 
 
+def quantile(scores: list[float], beta: float) -> list[float]:
+    """Return the weights by adding up over shares; equal scores share the mean of their weights."""
+    n, weights_of_ranks = len(scores), [0.0] * len(scores)
+    for size in range(1, n + 1):
+        low, high = max((size - 1) / n, 1e-3), max(size / n, 1e-3)
+        for place in range(size):
+            weights_of_ranks[place] += math.log(high / low) / size
+    ranked = sorted(scores, reverse=True)
+    equal = [[place for place, other in enumerate(ranked) if other == score] for score in scores]
+    return [sum(weights_of_ranks[place] for place in places) / len(places) for places in equal]
+
+
 @given(unit_scores, betas)
-@pytest.mark.parametrize("formula", [score_floor, score_power, boltzmann, rank])
+@pytest.mark.parametrize("formula", [score_floor, score_power, boltzmann, rank, quantile])
 def test_weights_of_scores_follow_the_formula_of_the_paper(formula: Formula, scores: list[float], beta: float) -> None:
     exact = normalized(formula(scores, beta))
     assert probabilities(formula.__name__, scores, beta) == pytest.approx(exact, rel=1e-9, abs=1e-300)
@@ -126,3 +139,10 @@ def test_rank_weights_do_not_depend_on_the_scale_of_scores(scores: list[float], 
     scaled = [score * scale for score in scores]
     if len(set(scaled)) == len(set(scores)):
         assert probabilities("rank", scaled, 3.0) == pytest.approx(probabilities("rank", scores, 3.0))
+
+
+def test_quantile_draws_a_share_and_then_one_of_its_members() -> None:
+    drawn = sample_with_replacement(weights["quantile"](np.arange(1000.0), 1.0), 20_000, np.random.default_rng(0))
+    shares = np.exp(np.random.default_rng(1).uniform(np.log(1e-3), 0, 20_000))
+    expected = 999 - np.floor(np.random.default_rng(2).random(20_000) * np.ceil(shares * 1000))
+    assert stats.ks_2samp(drawn, expected).pvalue > 1e-3
