@@ -88,5 +88,5 @@ def restless() -> Iterator[None]:
 def test_threads_may_parse_at_the_same_time(function: Callable[[str], ast.Module]) -> None:
     terms = "+".join(f"params[{number}] * np.exp(A * ({number} + A * (2 + A)))" for number in range(60))
     with ThreadPoolExecutor(4) as threads:
-        trees = list(threads.map(function, [f"def equation(A, params):\n    return {terms}\n"] * 80))
+        trees = list(threads.map(function, [f"def equation(A, params):\n    return {terms}\n"] * 40))
     assert len({len(list(ast.walk(tree))) for tree in trees}) == 1

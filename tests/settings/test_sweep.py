@@ -91,34 +91,53 @@ def test_a_complete_run_is_known_again_without_being_composed(hydra: Hydra, monk
     assert again.complete.startswith(f"{fresh.path} is complete")
 
 
-@pytest.mark.parametrize("change", ["option", "record", "folder", "gone", "part"])
-def test_a_run_is_composed_again_where_anything_changed(
-    hydra: Hydra, change: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture
+def composed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """The runs that were composed so far."""
+    runs: list[object] = []
+    compose = Composer.compose
+    monkeypatch.setattr(Composer, "compose", lambda self, run: runs.append(run) or compose(self, run))
+    return runs
+
+
+@pytest.mark.parametrize("change", ["option", "folder"])
+def test_a_run_is_composed_again_where_its_surroundings_changed(
+    hydra: Hydra, change: str, composed: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (fresh,) = plan(hydra, [*RUN, "seed=1"])
     make(fresh)
-    composed: list[object] = []
-    compose = Composer.compose
-    monkeypatch.setattr(Composer, "compose", lambda self, run: composed.append(run) or compose(self, run))
     if change == "option":
         os.utime("options/task/bits.yaml", ns=(1, 1))
-    if change == "record":
-        record = fresh.path / "run.json"
-        record.write_text(record.read_text().replace('"status": "complete"', '"status": "failed"'))
     if change == "folder":
         (tmp_path / "other").mkdir()
         known = Path("known").absolute()
         monkeypatch.chdir(tmp_path / "other")
         Path("known").symlink_to(known)
-    if change == "gone":
-        (fresh.path / "run.json").unlink()
-    if change == "part":
-        part = fresh.path / "populations/part-000000.parquet"
-        part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp"))
     (again,) = plan(hydra, [*RUN, "seed=1"])
-    assert len(composed) == 1
+    assert len(composed) == 2
     assert (again.complete is None) == (change != "option")
-    assert again.is_refused == (change in ("gone", "part"))
+    assert not again.is_refused
+
+
+def test_a_run_is_composed_again_where_its_files_changed(hydra: Hydra, composed: list[object]) -> None:
+    (fresh,) = plan(hydra, [*RUN, "seed=1"])
+    make(fresh)
+    for name, old, new, is_refused in [
+        ("run.json", b'"status": "complete"', b'"status": "failed"', False),
+        ("populations/part-000000.parquet", b"cpp", b"cqp", True),
+        ("run.json", None, None, True),
+    ]:
+        file = fresh.path / name
+        content = file.read_bytes()
+        if old is None or new is None:
+            file.unlink()
+        else:
+            file.write_bytes(content.replace(old, new))
+        composed.clear()
+        (again,) = plan(hydra, [*RUN, "seed=1"])
+        assert len(composed) == 1
+        assert (again.complete, again.is_refused) == (None, is_refused)
+        file.write_bytes(content)
 
 
 def test_what_looks_at_the_environment_is_never_known(hydra: Hydra, monkeypatch: pytest.MonkeyPatch) -> None:
