@@ -40,6 +40,7 @@ def accepted(*overrides: str) -> Plan:
     "overrides",
     [
         ["llm=deepseek", "method=pt_same_prompt", "task=jnk3"],
+        ["llm=deepseek", "budget.usd=5"],
         ["llm=gpt5", "budget.usd=5"],
         ["llm=litellm", "llm.model=openai/o3"],
         ["llm=openai_compatible", "llm.model=a/b:c", "llm.api_base=http://localhost:8000/v1"],

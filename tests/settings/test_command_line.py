@@ -46,6 +46,7 @@ def test_overrides_that_contradict_each_other_are_one_line() -> None:
         ("method.swap.perid=3", "method.swap.perid is unknown; did you mean method.swap.period?"),
         ("period=3", "period is unknown; did you mean method.swap.period?"),
         ("xyzzy=3", "xyzzy is unknown; evodiverse --cfg job prints all keys"),
+        ("task.foo=1", "task.foo is unknown; evodiverse --cfg job prints all keys"),
         ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
         ("experiment=mol_graphga", "experiment=mol_graphga must be written with a plus: +experiment=mol_graphga"),
         (
@@ -62,6 +63,7 @@ def test_overrides_that_contradict_each_other_are_one_line() -> None:
         ("method.ladder=3", "method.ladder must be a list, got 3"),
         ('method.ladder=["a"]', 'method.ladder[0] must be a number, got ["a"]'),
         ("method.swap=3", "method.swap must be a group of keys, got 3"),
+        ("seed=1.5", "seed must be an integer, got 1.5"),
         ("overwrite=maybe", "overwrite must be true or false, got maybe"),
         ("method.swap.xi=big", "method.swap.xi must be a number, got big"),
     ],
