@@ -56,8 +56,8 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
                 module = MODULES[words[0]]
                 arguments = shrink(words[1:]) if words[0] == "evodiverse" else words[1:]
                 # A dry run fetches nothing, but offline it refuses a run whose files are not there yet.
-                offline = "0" if "dry_run=true" in arguments else "1"
-                done = starts.run("-m", module, *arguments, cwd=folder, env=ENV | {"EVODIVERSE_OFFLINE": offline})
+                env = ENV | {"EVODIVERSE_OFFLINE": "0"} if "dry_run=true" in arguments else ENV
+                done = starts.run("-m", module, *arguments, cwd=folder, env=env)
                 assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
                 printed = done.stdout
         folder = folder if block.is_command else tmp_path
