@@ -78,7 +78,7 @@ clean: ## remove the environment and all caches, not the runs
 	$(PYTHON) -m venv .venv
 
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[screen]'
+	$(INSTALL) --editable .
 	@touch $@
 
 .venv/.analysis: pyproject.toml constraints.txt | .venv/bin/python

@@ -275,14 +275,28 @@ class Comparable(Protocol):
 
 @runtime_checkable
 class Featured(Protocol):
-    """A task that can describe hypotheses by numerical features, which screening requires.
+    """A task that can describe hypotheses by counts of their features, which screening requires.
 
-    From these features, a random forest (the surrogate) predicts the energy of each proposal. The energy is a number
-    that the task computes from the score; the higher the score, the lower the energy.
+    From these features, a Gaussian process (the surrogate) forecasts the score of each proposal. Scores below 0 count
+    as 0, and scores above 1 as 1.
     """
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return ``(n, d)`` finite features, one row per hypothesis. They do not depend on earlier evaluations."""
+        """Return ``(n, d)`` finite counts, at least 0, one row per hypothesis, such as the counts of its parts.
+
+        Counts above 8 are treated as 8. The features do not depend on earlier evaluations.
+        """
+
+
+@runtime_checkable
+class Stocked(Protocol):
+    """A `Featured` task with a library: candidates known before the run, which screening rates without evaluating."""
+
+    def library(self) -> Sequence[str]:
+        """Return the genotypes of the library, all valid."""
+
+    def library_digest(self) -> str:
+        """Return a digest that changes whenever the genotypes or their features do. Features are kept under it."""
 
 
 @runtime_checkable

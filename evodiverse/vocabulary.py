@@ -193,6 +193,8 @@ class Request:
         prompt: Which prompt a language model is given.
         stream: The source of all randomness of the operator.
         best: The best member of the pool that the parents come from; None for an initial candidate.
+        ancestors: The calls of the parents. In place of a parent that was never evaluated, which has call 0, those of
+            its own ancestors are listed. Each call is listed once.
     """
 
     iteration: int
@@ -203,6 +205,7 @@ class Request:
     prompt: Prompt
     stream: Stream
     best: Candidate | None = None
+    ancestors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ SAMPLERS = {
     "ea": ["cold"],
     "tempering": ["hot"],
     "diverse": ["cold", "hot"],
-    "pt_diverse": ["cold", "hot"],
     "pt_niche": ["cold", "hot"],
     "niche_ga": ["cold"],
     "best_of_n": ["cold"],

@@ -44,7 +44,7 @@ def run_from_scratch(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
     [
         *[("pt", calls) for calls in (16, 30, 150, 199)],
         *[(method, 150) for method in ("pt3", "island", "niche_ga")],
-        *[("pt_diverse", calls) for calls in (30, 150)],
+        *[("diverse", calls) for calls in (30, 150)],
     ],
 )
 def test_a_longer_run_has_the_log_of_one_from_scratch(
@@ -58,7 +58,7 @@ def test_a_longer_run_has_the_log_of_one_from_scratch(
     evaluated = diary.read_text().split()
     assert log(longer) == log(run_from_scratch(method))
     assert len(evaluated) == len(set(evaluated))
-    assert len(evaluated) == 200 or method == "pt_diverse"  # it may choose other candidates if it may choose more
+    assert len(evaluated) == 200 or method == "diverse"  # it may choose other candidates if it may choose more
     assert n_before == max(calls, 24)
     begun = read_record(longer)["begun_from"]
     assert begun["path"] == str(shorter)
@@ -165,11 +165,13 @@ def test_a_longer_run_reports_which_run_it_continues(tmp_path: Path) -> None:
     assert "calls of outputs/bits/pt/off/budget.oracle_calls=60/seed0, and " in line
 
 
-@pytest.mark.parametrize("method", ["pt3", "island", "pt_diverse"])
+@pytest.mark.parametrize("method", ["pt3", "island", "diverse"])
 def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
     tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = [f"method={method}", "search.early_stop={top: 5, gain: 0.01, patience: 50}", "task.length=8"]
+    if method == "diverse":
+        words += ["method.screen.batch=[[0,4],[60,6]]", "method.screen.apart=60"]  # the budget cuts no iteration
     write_at_once(monkeypatch)
     kept: dict[int, dict[str, Any]] = {}
 

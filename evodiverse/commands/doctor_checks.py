@@ -32,7 +32,7 @@ KEYS: Final[Mapping[str, str]] = {
 """The environment variables of the most common providers, and the options that read them."""
 
 EXTRAS: Final[Mapping[str, str]] = {
-    "analysis": "evodiverse-tables, and reading the log with pandas and DuckDB",
+    "analysis": "evodiverse-tables, training your own random forests, and reading the log with pandas and DuckDB",
     "baselines": "evodiverse-baseline: Operon and sparse regression",
     "codebert": "the diversity of programs by CodeBERT",
     "docking": "evodiverse-dock",
@@ -42,7 +42,6 @@ EXTRAS: Final[Mapping[str, str]] = {
     "mlflow": "tracking=mlflow",
     "optuna": "hydra/sweeper=optuna",
     "ray": "evaluator=ray, launcher=ray",
-    "screen": "method=diverse and the other methods that screen proposals; training your own random forests",
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",
 }

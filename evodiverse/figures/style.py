@@ -84,7 +84,6 @@ _LOOKS: Final = {
     "pt_same_prompt": Look("EvoDiverse, one prompt", "#999933", (0, (7, 1, 1, 1)), "<", "--"),
     "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
     "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),
-    "pt_diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
     "diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
     "niche_ga": Look("Niche GA", "#882255", (0, (8, 2)), "d", "\\"),
     "best_of_n": Look("Best of n", "#777777", (0, (1, 3)), "*", "/"),

@@ -67,8 +67,14 @@ def _truth(meaning: str) -> Column:
 
 _ITERATION: Final = _whole("the iteration, counted from 1")
 _POOL: Final = _whole("the pool, counted from 0 (the coldest)")
-_SLOT: Final = _whole("the place of the offspring among those of its pool in this iteration, counted from 0")
-_ATTEMPT: Final = _whole("the number of the attempt at this slot, counted from 1")
+_SLOT: Final = _whole(
+    "the place of the offspring among those of its pool in this iteration, counted from 0; with screening, its place "
+    "among the proposals of its generation, or among the candidates of the library"
+)
+_ATTEMPT: Final = _whole(
+    "the number of the attempt at this slot, counted from 1; with screening, the generation; 0 for a candidate of the "
+    "task's library"
+)
 _COLD: Final = _whole("the colder of the two pools of the exchange")
 _HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
 _NO_SCORE: Final = "not evaluated, or the evaluation failed (but a program that failed has a score of 0)"
@@ -76,9 +82,10 @@ _NO_ENERGY: Final = "not evaluated, or the evaluation failed (but a program that
 _NO_MODEL: Final = "no language model was asked for the candidate"
 
 _PREDICTED: Final = (
-    "the forecast of −`energy` by the surrogate, the random forest that screens proposals; higher is better"
+    "the forecast of the value by the surrogate, the Gaussian process that screens proposals; the value is the score, "
+    "cut to the range of 0 to 1"
 )
-_SPREAD: Final = "the standard deviation of the forecasts of the trees in the surrogate"
+_SPREAD: Final = "the standard deviation of the forecast"
 
 COLUMNS: Final[Mapping[str, Dataset]] = {
     "evaluations": Dataset(
@@ -124,11 +131,16 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
                 null="nothing went wrong",
             ),
             "operator": _text(
-                "how the candidate was made: `initial` (drawn for the start), `llm` (by a language model) or the name "
+                "how the candidate was made: `initial` (drawn for the start), `library` (chosen by screening from the "
+                "task's library), `llm` (by a language model) or the name "
                 "of the changes that the classical operator made; this name begins with `fallback_` if the operator "
                 "filled a slot that a language model had left empty"
             ),
-            "parents": Column(CALLS, "the calls of the parents, in the order in which they were drawn"),
+            "parents": Column(
+                CALLS,
+                "the calls of the parents, in the order in which they were drawn; in place of a parent that was never "
+                "evaluated, those of its nearest evaluated ancestors",
+            ),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
                 "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from evodiverse.errors import InputError
 from evodiverse.kit.text import count_of, one_line
@@ -36,7 +37,6 @@ from evodiverse.runner.rows import (
     refill_archive,
     restore,
 )
-from evodiverse.runner.surrogate import Surrogate
 from evodiverse.runner.view import View
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
@@ -45,12 +45,14 @@ from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
 from evodiverse.search.niches import Similarities
-from evodiverse.search.screening import Screening
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
+
+if TYPE_CHECKING:
+    from evodiverse.runner.surrogate import Surrogate
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
@@ -121,6 +123,7 @@ class Setup:
             function raises `Interrupted`.
         committed: A function that the loop calls after each commit, to report the run to a tracker. Its argument, a
             function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
+        library_folder: The folder that keeps the features of libraries.
         evaluator: The evaluator of the run; if it is None, the workers evaluate.
     """
 
@@ -138,6 +141,7 @@ class Setup:
     display: Display
     check: Callable[[], None]
     committed: Callable[[Callable[[], Snapshot]], None]
+    library_folder: Path
     evaluator: Evaluator | None = None
 
 
@@ -155,12 +159,7 @@ class Loop:
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
         self._similarities = _similarities(setup.task)
-        self._surrogate: Surrogate | None = None
-        self._screening: Screening | None = None
-        screen = setup.method.screen
-        if screen is not None and self._similarities is not None:
-            self._surrogate = Surrogate(setup.workers.describe, self._archive, setup.streams)
-            self._screening = Screening(screen, self._surrogate.forecast, self._similarities)
+        self._surrogate = _surrogate(setup, self._archive)
 
     def run(self) -> Snapshot:
         """Run to the end and return the last snapshot, which says why the run ended.
@@ -210,18 +209,32 @@ class Loop:
 
         The result is None if the user's limit on requests, tokens, cost or time forbids even the first proposals.
         """
+        setup = self._setup
+        size = setup.method.size(self._archive.n_calls)
+        each = setup.method.offspring if setup.method.screen is None else size
+        attempts = Attempts(deal_slots(state.pools, each, min(size, self._calls_left)), state.pools, self._archive)
+        if self._surrogate is None:
+            was_tried = self._run_rounds(state, attempts)
+        else:
+            was_tried = self._run_inner_search(state, attempts, self._surrogate)
+        if not was_tried:
+            return None
+        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
+
+    def _run_rounds(self, state: State, attempts: Attempts) -> bool:
+        """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round.
+
+        Returns:
+            Whether any attempt was made; a limit of the user may forbid even the first ones.
+        """
         setup, iteration = self._setup, state.iteration + 1
-        attempts = Attempts(
-            deal_slots(state.pools, setup.method.offspring, self._calls_left), state.pools, self._archive
-        )
         mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
-        screening = self._screening if self._surrogate is not None and self._surrogate.is_ready() else None
         for attempt, proposer in enumerate(setup.proposers, start=1):
             if not attempts.open_slots:
                 break
             requests = make_requests(
                 iteration,
-                [attempt] if screening is None else range(1, screening.screen.proposals + 1),
+                attempt,
                 attempts.open_slots,
                 mating_pools,
                 state.pools,
@@ -231,22 +244,33 @@ class Loop:
             )
             answers = self._propose(proposer, requests)
             if isinstance(answers, Cap):
-                self._cap = answers
-                if attempt == 1:
-                    return None
+                return attempt > 1
+            setup.check()
+            self._evaluate(attempts, attempts.settle(requests, answers))
+        return True
+
+    def _run_inner_search(self, state: State, attempts: Attempts, surrogate: "Surrogate") -> bool:
+        """Fill the slots of an iteration with the best of an inner search; return as `_run_rounds` does."""
+        setup = self._setup
+        search = surrogate.begin(state.iteration + 1, state.pools)
+        for generation in range(1, search.n_generations + 1):
+            requests = search.breed(generation)
+            answers = self._propose(setup.proposers[0], requests)
+            if isinstance(answers, Cap):
+                if generation == 1:
+                    return False
                 break
             setup.check()
-            if screening is None:
-                charged = attempts.settle(requests, answers)
-            else:
-                charged = attempts.screen(requests, answers, screening)
-            self._evaluate(attempts, charged)
-        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
+            search.add(requests, answers)
+        self._evaluate(attempts, attempts.screen(search))
+        return True
 
     def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer] | Cap:
         self._view.n_replies, self._view.n_awaited = 0, len(requests)
         began = time.perf_counter()
         answers = proposer.propose(requests, self.clock.seconds["wall"], self._note_reply)
+        if isinstance(answers, Cap):
+            self._cap = answers
         self.clock.operator += time.perf_counter() - began
         self._view.n_awaited = 0
         return answers
@@ -376,8 +400,8 @@ class Loop:
         outcomes = (row["outcome"] for rows in store.batches("llm_calls", ["outcome"]) for row in rows)
         self._setup.ledger.resume(saved["ledger"], outcomes)
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
-        if self._surrogate is not None and saved["n_fitted"]:
-            self._surrogate.fit(saved["n_fitted"])
+        if self._surrogate is not None and saved["n_rated"]:
+            self._surrogate.rate(saved["n_rated"])
         self._view.resume(store.rows("swaps", SWAP_COLUMNS))
         return restore(saved)
 
@@ -387,8 +411,8 @@ class Loop:
         rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
         self._seconds.clear()
         saved = checkpoint(state, self._archive, times)
-        n_fitted = 0 if self._surrogate is None else self._surrogate.n_fitted
-        saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_fitted": n_fitted}
+        n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
+        saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(info)
@@ -440,3 +464,13 @@ def _count_errors(errors: Sequence[str]) -> str:
 def _similarities(task: Task) -> Similarities | None:
     """Return the task's measure of similarity, or None if it has none."""
     return partial(contracts.similarities, task) if isinstance(task, Comparable) else None
+
+
+def _surrogate(setup: Setup, archive: Archive) -> "Surrogate | None":
+    """Return the surrogate of a method that screens, or None."""
+    method, similarities = setup.method, _similarities(setup.task)
+    if method.screen is None or similarities is None:
+        return None
+    from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long
+
+    return Surrogate(setup.task, setup.workers, archive, setup.streams, method, similarities, setup.library_folder)

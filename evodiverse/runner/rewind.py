@@ -1,7 +1,7 @@
 """The checkpoint of an earlier iteration, rebuilt from the log, so that a run with a larger budget can begin there."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from evodiverse.ports import Row
 from evodiverse.runner.rows import checkpoint, refill_archive
-from evodiverse.runner.surrogate import is_due
 from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.archive import Archive
+from evodiverse.search.screening import is_due
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Progress, State
 from evodiverse.search.stopping import count_progress
@@ -20,7 +20,7 @@ from evodiverse.vocabulary import Usage
 Rows = Sequence[Mapping[str, Any]]
 
 
-def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> int:
+def find_uncut(evaluations: Rows, last: int, size: Callable[[int], int], oracle_calls: int) -> int:
     """Return the last iteration that the budget did not cut short.
 
     Up to this iteration, a run with a larger budget has the same log. Later iterations had fewer slots, since too few
@@ -29,13 +29,14 @@ def find_uncut(evaluations: Rows, last: int, slots: int, oracle_calls: int) -> i
     Args:
         evaluations: All rows of the dataset ``evaluations``, with at least ``iteration`` and ``call``.
         last: The last iteration committed.
-        slots: The number of offspring in one iteration, over all pools.
+        size: A function that returns the number of slots, over all pools, of an iteration that begins after a number of
+            oracle calls.
         oracle_calls: The budget of the run.
     """
     charged = _count_charged(evaluations)
     n_calls = charged[0]
     for iteration in range(1, last + 1):
-        if oracle_calls - n_calls < slots:
+        if oracle_calls - n_calls < size(n_calls):
             return iteration - 1
         n_calls += charged[iteration]
     return last
@@ -68,15 +69,23 @@ def rewind(
     by_iteration: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in evaluations:
         by_iteration[row["iteration"]].append(row)
-    progress, n_fitted = Progress(), 0
+    progress, n_rated = Progress(), 0
     for now in range(iteration + 1):
-        if now and method.screen is not None and is_due(archive.n_calls, n_fitted):
-            n_fitted = archive.n_calls
+        n_calls = archive.n_calls
+        if now and method.screen is not None and is_due(n_calls, n_rated, method.screen.apart):
+            n_rated = n_calls
         rows = by_iteration[now]
         refill_archive(archive, rows, ())
         charged, top_mean = any(row["call"] is not None for row in rows), archive.top_mean()
         if now:
-            progress = count_progress(progress, charged=charged, top_mean=top_mean, search=search)
+            progress = count_progress(
+                progress,
+                charged=charged,
+                top_mean=top_mean,
+                search=search,
+                n_slots=method.size(n_calls),
+                period=method.period,
+            )
         else:
             progress = Progress(top_mean=top_mean)
     thermostat = Thermostat(method.swap.xi)
@@ -89,7 +98,7 @@ def rewind(
     if ledger is None or times is None:
         return None
     saved = checkpoint(State(iteration, pools, thermostat, progress), archive, times)
-    return saved | {"ledger": ledger, "cap": None, "n_fitted": n_fitted}
+    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated}
 
 
 def _count_charged(evaluations: Rows) -> dict[int, int]:

@@ -88,6 +88,8 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
         "idle": state.progress.idle,
         "stalled": state.progress.stalled,
         "top_mean": None if top_mean is None or isnan(top_mean) else top_mean,
+        "waited": state.progress.waited,
+        "charged": state.progress.charged,
     }
 
 
@@ -101,7 +103,7 @@ def restore(saved: Mapping[str, Any]) -> State:
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
         thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
-        progress=Progress(saved["idle"], saved["stalled"], saved["top_mean"]),
+        progress=Progress(*(saved[name] for name in ("idle", "stalled", "top_mean", "waited", "charged"))),
     )
 
 
@@ -120,7 +122,7 @@ def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_c
     charged = [row for row in rows if row["outcome"] == Outcome.EVALUATED]
     for row in sorted(charged, key=lambda row: row["call"]):
         details = {name: row[name] for name in detail_columns if row[name] is not None}
-        archive.reserve(row["key"])
+        archive.reserve(row["key"], row["pool"] if row["iteration"] else -1)
         evaluation = Evaluation(row["score"], row["energy"], row["valid"], row["error"] or "", details)
         archive.record(Hypothesis(row["genotype"], row["key"]), evaluation)
 

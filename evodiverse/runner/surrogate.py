@@ -1,133 +1,209 @@
-"""The surrogate of a run: a random forest that predicts which proposals are worth an oracle call."""
+"""The surrogate of a run: Gaussian processes over the candidates evaluated so far, and the library that they rate."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Final
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from evodiverse.ports import Stocked, Task
+from evodiverse.runner import contracts
+from evodiverse.runner.stock import Stock
+from evodiverse.runner.workers import Workers
 from evodiverse.search.archive import Archive
+from evodiverse.search.exchange import Pools
+from evodiverse.search.niches import Niches, Similarities
+from evodiverse.search.process import N_DATA, Kernel, Process, Row, choose_sample, stack
 from evodiverse.search.sampling import FloatArray, IntArray
-from evodiverse.search.screening import Forecast
+from evodiverse.search.screening import InnerSearch, View, as_values, is_due
+from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Hypothesis
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-FIRST_FIT: Final = 64
-GROWTH: Final = 1.25
-N_BEST: Final = 1_500
-N_OTHERS: Final = 1_500
-N_TREES: Final = 32
-# The share of the features that each split tries, and the least number of candidates in a leaf. With these values, a
-# fit takes a twentieth of the time that it takes with scikit-learn's defaults, and ranks molecules no worse.
-_SHARE_TRIED: Final = 0.1
-_MIN_IN_LEAF: Final = 3
+N_RATERS: Final = 1_200
+"""The maximum number of candidates from which the process learns that rates the library."""
+N_DRAWN: Final = 100
+"""How many candidates of the library are drawn as founders of an inner search, besides the shortlist."""
+N_OWNED: Final = 300
+"""How many candidates, at most, say what belongs to better pools: the best of those that are good."""
+OWNED_GOOD: Final = 0.6
+"""A candidate of a pool is good if its value is at least this share of the pool's best."""
+OWNED_ALIKE: Final = 0.25
+"""The similarity, by the kernel, at or above which a hypothesis is similar to a good candidate of another pool."""
+OWNED_LEAST: Final = 3
+"""A hypothesis belongs to better pools if at least this many of their good candidates are similar to it."""
 
 
 class Surrogate:
-    """A random forest that predicts how good a candidate is from the task's features, and is refitted as the run grows.
+    """The surrogate of a run that screens.
 
-    It predicts the negative of the candidate's energy; a lower energy is better. The last fit used the first `n_fitted`
-    oracle calls of the run, or a sample of them, and the forecasts depend on no later calls. A resumed run therefore
-    fits the same forest again. The forest is fitted in a thread, while worker processes make the proposals that it will
-    judge.
+    Each iteration has processes of its own, which learn from samples of the calls before it: one for all pools or,
+    while pools learn apart (`Screen.apart`), one for each. The samples depend only on these calls and the seed, so a
+    resumed run learns the same. The shortlists, the best of the library by each process, are chosen anew whenever
+    `is_due` says so, by processes that learn from fewer candidates.
 
     Args:
-        describe: A function that returns the ``(n, d)`` sparse features of ``n`` hypotheses; ``n`` is at least 1.
+        task: The task of the run.
+        workers: The worker processes, which compute features.
         archive: The archive of the run.
         streams: The random streams of the run.
+        method: The settings of the method, with ``screen``.
+        similarities: The task's function that compares hypotheses.
+        folder: The folder that keeps the features of libraries.
+
+    Attributes:
+        n_rated: How many calls the run had made when the shortlists were chosen; 0 before that.
     """
 
     def __init__(
-        self, describe: Callable[[Sequence[Hypothesis]], "csr_matrix"], archive: Archive, streams: Streams
+        self,
+        task: Task,
+        workers: Workers,
+        archive: Archive,
+        streams: Streams,
+        method: Method,
+        similarities: Similarities,
+        folder: Path,
     ) -> None:
-        self._describe = describe
-        self._archive = archive
-        self._streams = streams
-        self._rows: csr_matrix | None = None
-        self._thread = ThreadPoolExecutor(1, "surrogate")
-        self._trees: Future[list[Any]] | None = None
-        self.n_fitted = 0
+        if method.screen is None:
+            raise ValueError("the method does not screen")
+        self.n_rated = 0
+        self._task, self._workers, self._archive, self._streams = task, workers, archive, streams
+        self._method, self._screen, self._similarities, self._folder = method, method.screen, similarities, folder
+        self._stock: Stock | None = None
+        self._shortlists: list[dict[Hypothesis, int]] = []  # for each process, the places of its best in the library
+        self._described: list[Row] = []
+        self._niches = Niches(method.screen.radius, similarities)
+        self._niche_of_calls: list[int] = []
 
-    def is_ready(self) -> bool:
-        """Start a fit if one is due, and return whether `forecast` can be called.
-
-        This method does not wait for the fit; `forecast` does.
-        """
+    def begin(self, iteration: int, pools: Pools) -> InnerSearch:
+        """Return the inner search of an iteration that begins after all calls in the archive."""
         n_calls = self._archive.n_calls
-        if is_due(n_calls, self.n_fitted):
-            self.fit(n_calls)
-        return self._trees is not None
+        self._workers.described = {}
+        if is_due(n_calls, self.n_rated, self._screen.apart):
+            self.rate(n_calls)
+        new = [self._archive.hypothesis(call + 1) for call in range(len(self._niche_of_calls), n_calls)]
+        self._niche_of_calls += self._niches.assign(new).tolist()
+        known = self._share_out(n_calls)
+        views = [self._view(iteration, place, calls) for place, calls in enumerate(known)]
+        if len(views) < len(pools):
+            views *= len(pools)
+        return InnerSearch(
+            iteration,
+            pools,
+            self._archive,
+            views,
+            self._method,
+            self._screen,
+            self._streams,
+            self._similarities,
+        )
 
-    def fit(self, n_calls: int) -> None:
-        """Start to fit the random forest to the results of the run's first ``n_calls`` oracle calls.
-
-        If there are many calls, the forest is fitted to a sample of them that `choose_sample` draws. The forest learns
-        to predict the negative energy. The energy is a result of each evaluation, besides the score; lower is better. A
-        call that gave no energy counts as if it had the highest energy of these calls. If none of them gave an energy,
-        nothing is fitted.
-        """
-        self.n_fitted = n_calls
-        self._trees = None
-        energies = self._archive.energies[:n_calls]
-        if np.isnan(energies).all():
+    def rate(self, n_calls: int) -> None:
+        """Rate the library, if there is one, by the run's first ``n_calls`` calls; the best are the shortlists."""
+        self.n_rated = n_calls
+        if self._stock is None and isinstance(self._task, Stocked) and self._screen.shortlist:
+            self._stock = Stock(self._task, self._workers, self._folder)
+        if self._stock is None:
             return
-        values = -np.where(np.isnan(energies), np.nanmax(energies), energies)
-        rng = self._streams.at(Purpose.SCREEN, 0, slot=n_calls).rng()
-        sample = choose_sample(values, rng)
-        seed = int(rng.integers(2**31))
-        self._trees = self._thread.submit(_grow, self._described(n_calls)[sample], values[sample], seed)
+        known = self._share_out(n_calls)
+        distinct = known[:1] if all(np.array_equal(calls, known[0]) for calls in known) else known
+        means = [self._learn(calls, N_RATERS, 0, place).mean for place, calls in enumerate(distinct)]
+        chosen = [self._choose(self._stock, ranking, n_calls) for ranking in self._stock.rank(means)]
+        self._shortlists = chosen * (len(known) // len(chosen))
 
-    def forecast(self, hypotheses: Sequence[Hypothesis]) -> list[Forecast]:
-        """Return the mean and the standard deviation of the trees' predictions for each hypothesis.
+    def _choose(self, stock: Stock, ranking: IntArray, n_calls: int) -> dict[Hypothesis, int]:
+        """Return the first candidates in a ranking of the library that the first ``n_calls`` calls did not evaluate."""
+        size = self._screen.shortlist
+        found: dict[Hypothesis, int] = {}
+        for at in range(0, ranking.size, size):
+            found |= self._find_new(self._read(stock, ranking[at : at + size]), n_calls)
+            if len(found) >= size:
+                break
+        return dict(islice(found.items(), size))
 
-        Raises:
-            ValueError: There is no fit.
+    def _share_out(self, n_calls: int) -> list[IntArray]:
+        """Return the calls, of the first ``n_calls``, that each process learns from."""
+        calls = np.arange(1, n_calls + 1)
+        if n_calls >= self._screen.apart or self._method.n_pools == 1:
+            return [calls]
+        pools = self._archive.pools[:n_calls]
+        return [calls[(pools == pool) | (pools < 0)] for pool in range(self._method.n_pools)]
+
+    def _view(self, iteration: int, place: int, calls: IntArray) -> View:
+        """Return what the process knows that learns from some calls."""
+        process = self._learn(calls, N_DATA, iteration, place)
+        owned = self._find_owned(place) if calls.size < self._archive.n_calls else None
+
+        def bar(rows: csr_array) -> FloatArray:
+            if owned is None:
+                return np.zeros(rows.shape[0])
+            is_owned: FloatArray = ((owned(rows) >= OWNED_ALIKE).sum(axis=1) >= OWNED_LEAST).astype(np.float64)
+            return is_owned
+
+        def forecast(rows: csr_array) -> FloatArray:
+            return np.concatenate([process.forecast(rows), bar(rows)[None]])
+
+        library: dict[Hypothesis, int] = {}
+        promised = np.empty((3, 0))
+        if self._stock is not None:
+            rng = self._streams.at(Purpose.LIBRARY, iteration, pool=place).rng()
+            drawn = rng.choice(len(self._stock), size=min(N_DRAWN, len(self._stock)), replace=False)
+            known = self._shortlists[place] | self._read(self._stock, drawn)
+            library = self._find_new(known, self._archive.n_calls)
+            promised = forecast(self._stock.rows(np.array([*library.values()], dtype=np.int64)))
+        return View(
+            calls,
+            np.array(self._niche_of_calls)[calls - 1],
+            lambda some: bar(self._rows(some)),
+            [*library],
+            promised,
+            lambda hypotheses: forecast(stack(self._workers.describe(hypotheses))),
+        )
+
+    def _find_owned(self, pool: int) -> Kernel | None:
+        """Return the kernel of the good candidates of better pools; None if there are none.
+
+        A pool is better if its best value is, or of equal ones, the colder. It has none before it is better than the
+        initial candidates.
         """
-        if self._trees is None:
-            raise ValueError("the surrogate has no fit to forecast from; check is_ready() first")
-        if not hypotheses:
-            return []
-        rows = self._describe(hypotheses)
-        predictions = np.stack([tree.predict(rows)[:, 0] for tree in self._trees.result()])
-        pairs = zip(predictions.mean(axis=0).tolist(), predictions.std(axis=0).tolist(), strict=True)
-        return [Forecast(*pair) for pair in pairs]
+        values, pools = as_values(self._archive.scores), self._archive.pools
+        start = values[pools < 0].max(initial=0.0)
+        best = [values[pools == other].max(initial=0.0) for other in range(self._method.n_pools)]
+        is_good = np.zeros(values.size, dtype=bool)
+        for other, value in enumerate(best):
+            if value > start and (value, -other) > (best[pool], -pool):
+                is_good |= (pools == other) & (values >= OWNED_GOOD * value)
+        if not is_good.any():
+            return None
+        calls = np.flatnonzero(is_good) + 1
+        ranking = np.argsort(-values[calls - 1], kind="stable")
+        return Kernel(self._rows(calls[ranking[:N_OWNED]]))
 
-    def _described(self, n_calls: int) -> "csr_matrix":
-        """Return the ``(n_calls, d)`` features of the first calls."""
-        from scipy.sparse import vstack
+    def _learn(self, calls: IntArray, most: int, iteration: int, place: int) -> Process:
+        """Return a process that learns from at most this number of calls."""
+        values = as_values(self._archive.scores[calls - 1])
+        rng = self._streams.at(Purpose.SAMPLE, iteration, pool=place, slot=calls.size).rng()
+        sample = choose_sample(values, rng, most)
+        return Process(self._rows(calls[sample]), values[sample])
 
-        n_known = 0 if self._rows is None else self._rows.shape[0]
-        if n_known < n_calls:
-            rows = self._describe([self._archive.hypothesis(call + 1) for call in range(n_known, n_calls)])
-            self._rows = rows if self._rows is None else vstack([self._rows, rows], format="csr")
-        return self._rows
+    def _rows(self, calls: IntArray) -> csr_array:
+        """Return the ``(n, d)`` bits of ``n`` calls."""
+        n_calls, n_described = self._archive.n_calls, len(self._described)
+        if n_described < n_calls:
+            new = [self._archive.hypothesis(call + 1) for call in range(n_described, n_calls)]
+            self._described += self._workers.describe(new)
+        return stack([self._described[call - 1] for call in calls.tolist()])
 
+    def _read(self, stock: Stock, places: IntArray) -> dict[Hypothesis, int]:
+        """Return the candidates at places in the library that the task accepts, with their places."""
+        parsed = contracts.parse(self._task, stock.genotypes(places))
+        pairs = zip(parsed, places.tolist(), strict=True)
+        return {one: place for one, place in pairs if isinstance(one, Hypothesis)}
 
-def is_due(n_calls: int, n_fitted: int) -> bool:
-    """Return whether to fit the surrogate again after ``n_calls`` oracle calls; its last fit used ``n_fitted``."""
-    return n_calls >= max(FIRST_FIT, GROWTH * n_fitted)
-
-
-def _grow(rows: "csr_matrix", values: FloatArray, seed: int) -> list[Any]:
-    """Return the trees of a forest fitted to ``(n, d)`` rows and ``(n,)`` values, as scikit-learn ``Tree`` objects."""
-    from sklearn.ensemble import RandomForestRegressor
-
-    forest = RandomForestRegressor(
-        N_TREES, max_features=_SHARE_TRIED, min_samples_leaf=_MIN_IN_LEAF, n_jobs=1, random_state=seed
-    )
-    return [tree.tree_ for tree in forest.fit(rows, values).estimators_]
-
-
-def choose_sample(values: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Return the sorted indices of the best `N_BEST` values and of up to `N_OTHERS` others, drawn at random.
-
-    Args:
-        values: ``(n,)`` values, higher is better, oldest first. Among equal values, the older ones count as better.
-        rng: The source of the random choice.
-    """
-    ranking = np.argsort(-values, kind="stable")
-    drawn = rng.permutation(ranking[N_BEST:])[:N_OTHERS]
-    return np.sort(np.concatenate([ranking[:N_BEST], drawn]))
+    def _find_new(self, hypotheses: Mapping[Hypothesis, int], n_calls: int) -> dict[Hypothesis, int]:
+        """Return those that the run's first ``n_calls`` calls did not evaluate."""
+        calls = [(one, self._archive.call_of(one.key)) for one in hypotheses]
+        return {one: hypotheses[one] for one, call in calls if call is None or call > n_calls}

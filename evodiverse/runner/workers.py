@@ -29,7 +29,9 @@ from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
+    from evodiverse.runner.stock import Part
+    from evodiverse.search.process import Row
+    from evodiverse.search.sampling import FloatArray
 
 _LOG = logging.getLogger("evodiverse.runner")
 Answer = tuple[Proposal, Hypothesis | Rejection]
@@ -80,13 +82,26 @@ class Bench:
             for proposal in proposals
         ]
 
-    def describe(self, hypotheses: Sequence[Hypothesis]) -> list["csr_matrix"]:
-        """Return one sparse ``(n, d)`` matrix of all features, in a list, since `Workers.describe` joins such lists."""
-        from scipy.sparse import csr_matrix  # the import is slow, and few runs need it
+    def propose_described(self, requests: Sequence[Request]) -> list[tuple[Answer, "Row | None"]]:
+        """Return what `propose` does, each with the features of the hypothesis, or None if there is no hypothesis."""
+        answers = self.propose(requests)
+        hypotheses = [parsed for _, parsed in answers if isinstance(parsed, Hypothesis)]
+        rows = iter(self.describe(hypotheses) if hypotheses else [])
+        return [(answer, next(rows) if isinstance(answer[1], Hypothesis) else None) for answer in answers]
+
+    def describe(self, hypotheses: Sequence[Hypothesis]) -> list["Row"]:
+        """Return the features of each of at least one hypothesis."""
+        from evodiverse.search.process import encode  # the import is slow, and few runs need it
 
         if not isinstance(self.task, Featured):
             raise TypeError("the task has no features")
-        return [csr_matrix(contracts.features(self.task, hypotheses))]
+        return encode(contracts.features(self.task, hypotheses))
+
+    def rate(self, parts: Sequence["Part"]) -> list["FloatArray"]:
+        """Return the means that processes forecast for parts of a library."""
+        from evodiverse.runner.stock import rate
+
+        return [rate(part) for part in parts]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
         """Evaluate and journal all hypotheses; return each evaluation with an even share of the batch's seconds."""
@@ -131,6 +146,7 @@ class Workers:
     """
 
     def __init__(self, bench: Bench, n: int, batch: int | None = None, *, proposes: bool = True) -> None:
+        self.described: dict[str, Row] | None = None
         self._bench = bench
         self._n = n
         own = bench.task.batch_size if isinstance(bench.task, Batching) else None
@@ -214,13 +230,25 @@ class Workers:
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and its hypothesis, or why it gave no hypothesis."""
-        return self._share_out(Bench.propose, requests)
+        if self.described is None:
+            return self._share_out(Bench.propose, requests)
+        answers = []
+        for answer, row in self._share_out(Bench.propose_described, requests):
+            answers.append(answer)
+            if row is not None and isinstance(answer[1], Hypothesis):
+                self.described[answer[1].key] = row
+        return answers
 
-    def describe(self, hypotheses: Sequence[Hypothesis]) -> "csr_matrix":
-        """Return the ``(n, d)`` features of ``n`` hypotheses; ``n`` must be at least 1."""
-        from scipy.sparse import vstack
+    def describe(self, hypotheses: Sequence[Hypothesis]) -> list["Row"]:
+        """Return the features of each hypothesis (see `evodiverse.search.process.encode`)."""
+        known = self.described or {}
+        unknown = {one.key: one for one in hypotheses if one.key not in known}
+        rows = known | dict(zip(unknown, self._share_out(Bench.describe, [*unknown.values()]), strict=True))
+        return [rows[hypothesis.key] for hypothesis in hypotheses]
 
-        return vstack(self._share_out(Bench.describe, hypotheses), format="csr")
+    def rate(self, parts: Sequence["Part"]) -> list["FloatArray"]:
+        """Return the means that processes forecast for parts of a library, in order."""
+        return self._share_out(Bench.rate, parts)
 
     def evaluate(
         self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None

@@ -70,7 +70,14 @@ def advance(
         exchanged = exchange_rules[method.swap.rule](pools, event)
         thermostat, adaptations = adapt(thermostat, exchanged, method)
     charged = any(record.call is not None for record in attempts.records)
-    progress = count_progress(state.progress, charged=charged, top_mean=archive.top_mean(), search=search)
+    progress = count_progress(
+        state.progress,
+        charged=charged,
+        top_mean=archive.top_mean(),
+        search=search,
+        n_slots=attempts.n_slots,
+        period=method.period,
+    )
     info = IterationInfo(
         iteration,
         exchanged.pools,

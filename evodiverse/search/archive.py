@@ -7,7 +7,7 @@ from math import fsum, isfinite, isnan, nan
 
 import numpy as np
 
-from evodiverse.search.sampling import FloatArray
+from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 
 
@@ -26,6 +26,7 @@ class Archive:
         self._top = top
         self._top_scores: list[float] = []
         self._best_call: int | None = None
+        self._pools = array("h")
         self._genotypes: list[str] = []
         self._keys: list[str] = []
         self._is_valid = bytearray()
@@ -56,6 +57,11 @@ class Archive:
         """
         return self._energies[: len(self._keys)]
 
+    @property
+    def pools(self) -> IntArray:
+        """``(n,)`` pools that the calls were made for, in the order of `scores`; -1 for initial candidates."""
+        return np.array(self._pools, dtype=np.int64)
+
     def call_of(self, key: str) -> int | None:
         """Return the number of the oracle call counted for the candidate with this key; None if there is none."""
         return self._call_of_key.get(key)
@@ -84,8 +90,12 @@ class Archive:
         score = float(self.scores[call - 1])
         return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
 
-    def reserve(self, key: str) -> int:
+    def reserve(self, key: str, pool: int = -1) -> int:
         """Count an oracle call for the candidate with a new key, and return the number of the call, from 1.
+
+        Args:
+            key: The key.
+            pool: The pool that the call is made for; -1 for an initial candidate.
 
         Raises:
             ValueError: A call was counted for this key before.
@@ -94,6 +104,7 @@ class Archive:
             raise ValueError(f"{key!r} was charged before")
         call = self.n_calls + 1
         self._call_of_key[key] = call
+        self._pools.append(pool)
         return call
 
     def record(self, hypothesis: Hypothesis, evaluation: Evaluation) -> None:

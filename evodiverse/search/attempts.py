@@ -10,12 +10,9 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.mating import Slot
 from evodiverse.search.sampling import IntArray
-from evodiverse.search.screening import Forecast, Screening
+from evodiverse.search.screening import Answer, Forecast, InnerSearch
 from evodiverse.search.state import Attempt, Screened
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
-
-Answer = tuple[Proposal, Hypothesis | Rejection]
-"""A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
 
 
 class _Settled(NamedTuple):
@@ -40,8 +37,8 @@ class Attempts:
     answer to an attempt is a proposal, with its hypothesis or the reason why it was rejected. The loop of the run
     passes the answers to `settle`, which decides their outcomes, counts an oracle call for each new hypothesis, and
     returns these hypotheses. The loop evaluates them and passes the results to `close`. If a surrogate model chooses
-    which proposals are evaluated (screening), there is a single round with several attempts at each slot, and `screen`
-    takes the place of `settle`.
+    which proposals are evaluated (screening), an inner search collects the answers, there is a single round, and
+    `screen` takes the place of `settle`.
 
     Args:
         slots: The slots to fill, sorted by the number of the slot within its pool, then by pool.
@@ -49,12 +46,14 @@ class Attempts:
         archive: The archive of the run.
 
     Attributes:
+        n_slots: The number of slots.
         open_slots: The slots that are still empty, for the next round.
         records: The records of all attempts so far.
         screened: The proposals that screening did not choose.
     """
 
     def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive) -> None:
+        self.n_slots = len(slots)
         self.open_slots = list(slots)
         self.records: list[Attempt] = []
         self.screened: list[Screened] = []
@@ -79,40 +78,30 @@ class Attempts:
             self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
         return self._pending
 
-    def screen(self, requests: Sequence[Request], answers: Sequence[Answer], screening: Screening) -> list[Hypothesis]:
-        """Choose proposals to evaluate, count an oracle call for each, and return their hypotheses.
+    def screen(self, search: InnerSearch) -> list[Hypothesis]:
+        """Choose among the proposals of an inner search, count an oracle call for each, and return their hypotheses.
 
-        A slot is the place for one offspring of a pool. For each pool, at most as many proposals are chosen as it has
-        slots that are still empty. A proposal is a duplicate if the run has evaluated a hypothesis with the same key,
-        or if one came earlier in this round, no matter in which pool.
+        For each pool, at most as many are chosen as it has slots. A proposal is a duplicate if the run has evaluated a
+        hypothesis with the same key, if the library's part in the inner search has it, or if it came earlier in the
+        inner search, no matter in which pool.
 
         Args:
-            requests: The requests, several for each slot, sorted by the number of the slot within its pool, then by
-                pool, then by attempt.
-            answers: The answer to each request.
-            screening: The rule that chooses.
+            search: The inner search, after its last generation.
         """
-        fresh: dict[str, tuple[int, Hypothesis]] = {}
-        for place, (_, parsed) in enumerate(answers):
-            if isinstance(parsed, Hypothesis) and self._archive.call_of(parsed.key) is None:
-                fresh.setdefault(parsed.key, (place, parsed))
-        places, hypotheses = [place for place, _ in fresh.values()], [parsed for _, parsed in fresh.values()]
-        shares = Counter(slot.pool for slot in self.open_slots)
-        forecasts, chosen = screening.choose(hypotheses, [requests[place].pool for place in places], shares)
-        forecast_of = dict(zip(places, forecasts, strict=True))
-        paid = {places[at] for at in chosen}
+        chosen = search.choose(Counter(slot.pool for slot in self.open_slots))
         self.open_slots = []
-        for place, (request, (proposal, parsed)) in enumerate(zip(requests, answers, strict=True)):
+        for request, proposal, hypothesis, forecast, _ in chosen:
+            call = self._charge(request, hypothesis)
+            self._settled.append(_Settled(request, proposal, hypothesis, Outcome.EVALUATED, call, forecast))
+        paid = {offer.hypothesis.key for offer in chosen}
+        for request, (proposal, parsed) in search.answers:
             if isinstance(parsed, Rejection):
                 self._settled.append(_Settled(request, proposal, parsed, Outcome.REJECTED))
-            elif place in paid:
-                call, forecast = self._charge(request, parsed), forecast_of[place]
-                self._settled.append(_Settled(request, proposal, parsed, Outcome.EVALUATED, call, forecast))
-            elif place in forecast_of:
-                address = (request.iteration, request.pool, request.slot, request.attempt)
-                self.screened.append(Screened(*address, parsed.key, *forecast_of[place]))
-            else:
+            elif (offer := search.offers.get(parsed.key)) is None or offer.request is not request:
                 self._settled.append(_Settled(request, proposal, parsed, Outcome.DUPLICATE))
+            elif parsed.key not in paid:
+                address = (request.iteration, request.pool, request.slot, request.attempt)
+                self.screened.append(Screened(*address, parsed.key, *offer.forecast))
         return self._pending
 
     def close(self, evaluations: Sequence[Evaluation]) -> None:
@@ -145,7 +134,7 @@ class Attempts:
         return Outcome.EVALUATED, self._charge(request, parsed)
 
     def _charge(self, request: Request, hypothesis: Hypothesis) -> int:
-        call = self._archive.reserve(hypothesis.key)
+        call = self._archive.reserve(hypothesis.key, request.pool if request.iteration else -1)
         self._held[request.pool][hypothesis.key] = call
         self._pending.append(hypothesis)
         return call
@@ -162,7 +151,7 @@ class Attempts:
             attempt=request.attempt,
             outcome=outcome,
             operator=proposal.operator,
-            parents=tuple(parent.call for parent in request.parents),
+            parents=request.ancestors,
             genotype=proposal.genotype if isinstance(parsed, Rejection) else parsed.genotype,
             key=None if isinstance(parsed, Rejection) else parsed.key,
             call=call if outcome is Outcome.EVALUATED else None,

@@ -4,7 +4,6 @@ The requests go to a classical operator or to a language model, which makes offs
 """
 
 from collections.abc import Sequence
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -28,15 +27,15 @@ class Slot(NamedTuple):
     pool: int
 
 
-def deal_slots(pools: Pools, offspring: int, calls_left: int) -> list[Slot]:
-    """Return the slots (places for one offspring) of an iteration, ``offspring`` of them for each pool with members.
+def deal_slots(pools: Pools, each: int, most: int) -> list[Slot]:
+    """Return the slots (places for one offspring) of an iteration, ``each`` of them for each pool with members.
 
-    There are never more slots than oracle calls left. Slots are dealt to the pools in turn, one at a time, so the pools
-    share the last calls fairly if the budget runs out within an iteration.
+    There are never more slots than ``most``. Slots are dealt to the pools in turn, one at a time, so the pools share
+    the last calls fairly if the budget runs out within an iteration.
     """
     mating = [pool for pool, members in enumerate(pools) if members.size]
-    slots = [Slot(slot, pool) for slot in range(offspring) for pool in mating]
-    return slots[: max(calls_left, 0)]
+    slots = [Slot(slot, pool) for slot in range(each) for pool in mating]
+    return slots[: max(most, 0)]
 
 
 def draw_mating_pools(
@@ -62,7 +61,7 @@ def draw_mating_pools(
 
 def make_requests(
     iteration: int,
-    attempts: Sequence[int],
+    attempt: int,
     slots: Sequence[Slot],
     mating_pools: Sequence[IntArray],
     pools: Pools,
@@ -70,15 +69,14 @@ def make_requests(
     method: Method,
     streams: Streams,
 ) -> list[Request]:
-    """Draw parents for every attempt to make an offspring, and return the requests.
+    """Draw parents for an attempt at each slot, and return the requests, in the order of the slots.
 
-    A slot is the place for one offspring of a pool; ``slots`` are those that are still empty. ``attempts`` holds the
-    numbers of the attempts to make for each slot: one number, or several if a surrogate model chooses which proposals
-    are evaluated. Requests are in the order of the slots, and of the attempts within a slot.
+    A slot is the place for one offspring of a pool; ``slots`` are those that are still empty. ``attempt`` is the number
+    of the attempt.
     """
-    bests = {pool: _best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
+    bests = {pool: find_best(pools[pool], archive) for pool in {slot.pool for slot in slots}}
     requests = []
-    for (slot, pool), attempt in product(slots, attempts):
+    for slot, pool in slots:
         address = {"pool": pool, "slot": slot, "attempt": attempt}
         rng = streams.at(Purpose.PARENTS, iteration, **address).rng()
         calls = draw_distinct(mating_pools[pool], method.parents, rng)
@@ -92,12 +90,13 @@ def make_requests(
                 prompt=Prompt.COLD if pool == 0 else method.hot_prompt,
                 stream=streams.at(Purpose.OPERATOR, iteration, **address),
                 best=bests[pool],
+                ancestors=tuple(calls),
             )
         )
     return requests
 
 
-def _best(members: IntArray, archive: Archive) -> Candidate:
+def find_best(members: IntArray, archive: Archive) -> Candidate:
     """Return the member with the highest score, the oldest of several with that score."""
     calls = np.sort(members)
     return archive.candidate(int(calls[np.argmax(archive.scores[calls - 1])]))

@@ -1,12 +1,18 @@
-"""Niches: among similar candidates, only a few are taken."""
+"""Niches: among similar candidates, only a few are taken, and candidates of many niches come first."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
 
-from evodiverse.search.sampling import FloatArray
+import numpy as np
+
+from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.vocabulary import Hypothesis
 
 Similarities = Callable[[Hypothesis, Sequence[Hypothesis]], FloatArray]
 """A function of one hypothesis and ``n`` others that returns ``(n,)`` similarities in [0, 1]."""
+
+# Most hypotheses join an early niche, so few comparisons are made with the founders of all.
+_AT_ONCE: Final = 100
 
 
 def keep_apart(
@@ -16,11 +22,12 @@ def keep_apart(
     radius: float,
     similarities: Similarities,
     certain: int = 0,
+    barred: Collection[Hypothesis] = (),
 ) -> list[int]:
     """Choose ``size`` hypotheses, only a few of which are similar to each other, and return their indices.
 
-    A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If fewer than ``size`` are
-    taken in this way, the first skipped ones are added at the end.
+    A hypothesis is skipped if at least ``share`` of those taken before are similar to it, or if it is barred. If fewer
+    than ``size`` are taken in this way, the first skipped ones are added at the end.
 
     Args:
         hypotheses: The hypotheses, the preferred ones first.
@@ -28,7 +35,8 @@ def keep_apart(
         share: How many may be similar to each other, at least 1.
         radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
         similarities: The task's function that compares hypotheses.
-        certain: How many hypotheses at the start of the list are taken even if they are similar.
+        certain: How many hypotheses at the start of the list are taken in any case.
+        barred: The hypotheses that are barred; a set, or few of them.
     """
     taken: list[int] = []
     passed: list[int] = []
@@ -39,5 +47,56 @@ def keep_apart(
         if place >= certain and len(taken) >= share:
             alike = similarities(hypothesis, [hypotheses[other] for other in taken]) >= radius
             is_crowded = int(alike.sum()) >= share
+        is_crowded = is_crowded or (place >= certain and hypothesis in barred)
         (passed if is_crowded else taken).append(place)
     return taken + passed[: size - len(taken)]
+
+
+class Niches:
+    """Assigns hypotheses to niches, which are numbered from 0.
+
+    The first hypothesis founds a niche. Each other one joins the first niche whose founder is similar to it, and founds
+    a niche if there is none.
+
+    Args:
+        radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
+        similarities: The task's function that compares hypotheses.
+    """
+
+    def __init__(self, radius: float, similarities: Similarities) -> None:
+        self._radius, self._similarities = radius, similarities
+        self._founders: list[Hypothesis] = []
+
+    def assign(self, hypotheses: Sequence[Hypothesis]) -> IntArray:
+        """Return the ``(n,)`` numbers of the niches of ``n`` hypotheses, which are assigned in order."""
+        return np.array([self._find(hypothesis) for hypothesis in hypotheses], dtype=np.int64)
+
+    def _find(self, hypothesis: Hypothesis) -> int:
+        for start in range(0, len(self._founders), _AT_ONCE):
+            some = self._founders[start : start + _AT_ONCE]
+            is_similar = self._similarities(hypothesis, some) >= self._radius
+            if is_similar.any():
+                return start + int(is_similar.argmax())
+        self._founders.append(hypothesis)
+        return len(self._founders) - 1
+
+
+def spread(niches: IntArray, share: int) -> IntArray:
+    """Return the order of a ranking in which no niche crowds out the others.
+
+    The first ``share`` candidates of each niche come first, then the second ``share`` of each, and so on; among these,
+    the order stays.
+
+    Args:
+        niches: ``(n,)`` numbers of the niches of ranked candidates, the best first.
+        share: How many candidates of a niche stay together, at least 1.
+
+    Returns:
+        ``(n,)`` indices.
+    """
+    grouped = np.argsort(niches, kind="stable")
+    starts = np.flatnonzero(np.diff(niches[grouped], prepend=-1))
+    places = np.empty(niches.size, dtype=np.int64)
+    places[grouped] = np.arange(niches.size) - np.repeat(starts, np.diff(starts, append=niches.size))
+    order: IntArray = np.argsort(places // share, kind="stable")
+    return order

@@ -1,69 +1,342 @@
-"""Screening: a surrogate model rates many proposals, and the best that are dissimilar to each other are evaluated."""
+"""Screening: uncharged generations of proposals are bred by what a surrogate forecasts, and the best are evaluated."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
-from evodiverse.search.niches import Similarities, keep_apart
-from evodiverse.search.settings import Screen
-from evodiverse.vocabulary import Hypothesis
+import numpy as np
 
+from evodiverse.search.archive import Archive
+from evodiverse.search.exchange import Pools
+from evodiverse.search.mating import find_best
+from evodiverse.search.niches import Niches, Similarities, keep_apart, spread
+from evodiverse.search.sampling import FloatArray, IntArray, sample_without_replacement
+from evodiverse.search.settings import Method, Screen
+from evodiverse.search.streams import Purpose, Streams
+from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Proposal, Rejection, Request
+
+N_BEST = 500
+"""How many evaluated candidates, the best, are founders of an inner search."""
+N_OTHERS = 300
+"""How many other evaluated candidates are drawn as founders of an inner search."""
+N_PARENTS = 1_000
+"""How many candidates may become parents: those with the highest acquisition."""
+RANK_OFFSET = 10
+"""The candidate at rank r, counted from 0, becomes a parent with a weight of 1 / (r + RANK_OFFSET)."""
+GROWTH = 1.5
+"""The library is rated again whenever the number of calls has grown by this factor."""
+LIBRARY = "library"
+"""The operator, in the log, of a candidate that comes from the task's library."""
 # Rounding keeps the choices the same on machines that add numbers in a different order.
 _DIGITS = 9
+
+Answer = tuple[Proposal, Hypothesis | Rejection]
+"""A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
 
 
 class Forecast(NamedTuple):
     """A surrogate's forecast for a hypothesis.
 
     Attributes:
-        predicted: The expected negative energy, higher is better.
-        spread: The standard deviation of the predictions of the surrogate's trees.
+        predicted: The expected value, higher is better.
+        spread: The standard deviation of the value.
     """
 
     predicted: float
     spread: float
 
 
-@dataclass(frozen=True, slots=True)
-class Screening:
-    """The rule that chooses which proposals are evaluated.
+class Offer(NamedTuple):
+    """A hypothesis that was never evaluated, and its forecast.
 
     Attributes:
-        screen: The settings ``explore``, ``radius`` and ``at_most``.
-        surrogate: The function that returns a forecast for each hypothesis.
-        similarities: The task's function that compares hypotheses.
+        request: The request that it answers; a candidate of the library answers a request without parents.
+        proposal: The proposal that it was parsed from.
+        hypothesis: The hypothesis.
+        forecast: The forecast.
+        is_barred: Whether it belongs to another pool.
     """
 
-    screen: Screen
-    surrogate: Callable[[Sequence[Hypothesis]], list[Forecast]]
-    similarities: Similarities
+    request: Request
+    proposal: Proposal
+    hypothesis: Hypothesis
+    forecast: Forecast
+    is_barred: bool
 
-    def choose(
-        self, hypotheses: Sequence[Hypothesis], pools: Sequence[int], shares: Mapping[int, int]
-    ) -> tuple[list[Forecast], list[int]]:
-        """Return all ``n`` forecasts, and the sorted indices of the chosen hypotheses.
 
-        Each pool takes the hypotheses with the highest ``predicted + explore * spread`` among its own, as many as
-        ``shares`` allows; ties are settled by the order of the hypotheses. The pool skips a hypothesis that is similar
-        to ``at_most`` of those that it has taken; if too few are left, it takes skipped ones after all.
+class View(NamedTuple):
+    """What the surrogate of some pools knows.
+
+    Attributes:
+        calls: ``(n,)`` evaluated candidates that it learned from, given by the numbers of their calls.
+        niches: ``(n,)`` niches of these candidates.
+        bars: A function that returns for each of some of these calls whether its candidate belongs to another pool.
+        library: ``m`` candidates of the task's library, none of which was evaluated.
+        promised: ``(3, m)`` numbers for them, as the forecaster returns them.
+        forecaster: A function that returns ``(3, n)`` numbers for ``n`` hypotheses: the means and the standard
+            deviations of their values, and 1 for hypotheses that belong to another pool, else 0.
+    """
+
+    calls: IntArray
+    niches: IntArray
+    bars: Callable[[IntArray], FloatArray]
+    library: Sequence[Hypothesis]
+    promised: FloatArray
+    forecaster: Callable[[Sequence[Hypothesis]], FloatArray]
+
+
+class InnerSearch:
+    """The inner search of one iteration: it asks for generations of proposals, and chooses which are evaluated.
+
+    Pools with the same view breed from the same candidates. The founders are `N_BEST` good evaluated candidates,
+    `N_OTHERS` others, and candidates of the task's library. The parents of each generation are drawn by rank
+    (see `RANK_OFFSET`) among the first `N_PARENTS`, which may be proposals of earlier generations, unless
+    `Screen.only_evaluated` is set. They are ranked by mean + κ * standard deviation, their acquisition; for an
+    evaluated candidate, it is the value. Each pool draws its κ from its own range. So that no niche crowds out the
+    others, the best of each come first in the ranking, and in the choice of the good founders (see `spread` and
+    `Screen.share`).
+
+    Args:
+        iteration: The number of the iteration.
+        pools: The members of each pool.
+        archive: The archive of the run.
+        views: The view of each pool.
+        method: The settings of the method.
+        screen: Its settings ``screen``.
+        streams: The random streams of the run.
+        similarities: The task's function that compares hypotheses.
+
+    Attributes:
+        answers: All requests and their answers, in order.
+        offers: The first answer with each hypothesis that was never evaluated, by key.
+    """
+
+    def __init__(
+        self,
+        iteration: int,
+        pools: Pools,
+        archive: Archive,
+        views: Sequence[View],
+        method: Method,
+        screen: Screen,
+        streams: Streams,
+        similarities: Similarities,
+    ) -> None:
+        self.answers: list[tuple[Request, Answer]] = []
+        self.offers: dict[str, Offer] = {}
+        self._iteration, self._archive = iteration, archive
+        self._method, self._screen, self._streams, self._similarities = method, screen, streams, similarities
+        self._keys_of_library = {hypothesis.key for view in views for hypothesis in view.library}
+        self._stocks: list[_Stock] = []
+        self._rungs: dict[int, _Rung] = {}
+        for pool, members in enumerate(pools):
+            if members.size:
+                self._rungs[pool] = self._rung(pool, members, views)
+        for stock in self._stocks:
+            self._found(stock)
+
+    @property
+    def n_generations(self) -> int:
+        """The number of generations."""
+        return self._screen.generations
+
+    def _rung(self, pool: int, members: IntArray, views: Sequence[View]) -> "_Rung":
+        low, high = self._screen.kappa[pool]
+        draw = self._streams.at(Purpose.SCREEN, self._iteration, pool=pool).rng().random()
+        stock = next((stock for stock in self._stocks if stock.view is views[pool]), None)
+        if stock is None:
+            stock = _Stock(views[pool], self._screen, self._similarities)
+            self._stocks.append(stock)
+        return _Rung(stock, kappa=float(low * (high / low) ** draw), best=find_best(members, self._archive))
+
+    def _found(self, stock: "_Stock") -> None:
+        """Take in the founders."""
+        view = stock.view
+        rng = self._streams.at(Purpose.SCREEN, self._iteration, pool=self._stocks.index(stock), slot=1).rng()
+        scores = self._archive.scores[view.calls - 1]
+        ranking = np.argsort(-scores, kind="stable")
+        ranking = ranking[~np.isnan(scores[ranking])]
+        ranking = view.calls[ranking[spread(view.niches[ranking], self._screen.share)]]
+        calls = np.concatenate([ranking[:N_BEST], rng.permutation(ranking[N_BEST:])[:N_OTHERS]])
+        known = [self._archive.candidate(call) for call in calls.tolist()]
+        values = as_values(self._archive.scores[calls - 1])
+        numbers = np.stack([values, np.zeros(calls.size), view.bars(calls)])
+        stock.add(known, [(candidate.call,) for candidate in known], numbers)
+        stock.add([_unevaluated(one) for one in view.library], [()] * len(view.library), view.promised)
+
+    def breed(self, generation: int) -> list[Request]:
+        """Return the requests for a generation, counted from 1: `Screen.proposals` of them, shared by the pools.
+
+        Slots are counted over all pools.
+        """
+        requests: list[Request] = []
+        for place, (pool, rung) in enumerate(self._rungs.items()):
+            ranking = rung.stock.rank(rung.kappa, only_evaluated=self._screen.only_evaluated)
+            log_weights = -np.log(np.arange(ranking.size) + RANK_OFFSET)
+            for _ in range((self._screen.proposals + place) // len(self._rungs)):
+                address = {"pool": pool, "slot": len(requests), "attempt": generation}
+                rng = self._streams.at(Purpose.PARENTS, self._iteration, **address).rng()
+                drawn = ranking[sample_without_replacement(log_weights, self._method.parents, rng)].tolist()
+                requests.append(
+                    Request(
+                        iteration=self._iteration,
+                        pool=pool,
+                        slot=len(requests),
+                        attempt=generation,
+                        parents=tuple(rung.stock.candidates[at] for at in drawn),
+                        prompt=self._prompt(pool),
+                        stream=self._streams.at(Purpose.OPERATOR, self._iteration, **address),
+                        best=rung.best,
+                        ancestors=tuple(dict.fromkeys(call for at in drawn for call in rung.stock.ancestors[at])),
+                    )
+                )
+        return requests
+
+    def add(self, requests: Sequence[Request], answers: Sequence[Answer]) -> None:
+        """Take in the answers to the requests of a generation, and forecast the new hypotheses among them."""
+        fresh: dict[str, tuple[Request, Proposal, Hypothesis]] = {}
+        for request, (proposal, parsed) in zip(requests, answers, strict=True):
+            self.answers.append((request, (proposal, parsed)))
+            if isinstance(parsed, Hypothesis) and self._is_new(parsed.key):
+                fresh.setdefault(parsed.key, (request, proposal, parsed))
+        for stock in self._stocks:
+            found = [one for one in fresh.values() if self._rungs[one[0].pool].stock is stock]
+            if not found:
+                continue
+            forecasts = stock.view.forecaster([hypothesis for *_, hypothesis in found])
+            for one, numbers in zip(found, forecasts.T.tolist(), strict=True):
+                self.offers[one[2].key] = _make_offer(*one, *numbers)
+            candidates = [_unevaluated(hypothesis) for *_, hypothesis in found]
+            stock.add(candidates, [request.ancestors for request, *_ in found], forecasts)
+
+    def _is_new(self, key: str) -> bool:
+        return key not in self.offers and key not in self._keys_of_library and self._archive.call_of(key) is None
+
+    def choose(self, shares: Mapping[int, int]) -> list[Offer]:
+        """Return the offers to evaluate, the library's first, then the others in the order of their requests.
+
+        Each pool takes the offers with the highest acquisition, whichever pool with the same view bred them, as many as
+        ``shares`` allows; ties are settled by the order of the offers. Pools choose one after the other. An offer is
+        passed over if it belongs to another pool, or if too many of those taken are similar to it (`Screen.at_most`);
+        if too few are left, those passed over are taken after all. The request of an offer names the pool that takes
+        it.
 
         Args:
-            hypotheses: ``n`` different hypotheses that were never evaluated, sorted by slot number, then by pool, then
-                by attempt. A slot is the place for one offspring in a pool; each pool numbers its own slots.
-            pools: The index of the pool of each of the ``n`` hypotheses.
-            shares: How many hypotheses each pool may take, by the index of the pool.
+            shares: How many offers each pool may take, by the index of the pool.
         """
-        forecasts = self.surrogate(hypotheses)
-        values = [round(one.predicted + self.screen.explore * one.spread, _DIGITS) for one in forecasts]
-        chosen: list[int] = []
+        taken: dict[str, Offer] = {}
+        libraries = {id(stock): self._offer_library(stock) for stock in self._stocks}
         for pool, share in shares.items():
-            ranking = sorted((place for place, other in enumerate(pools) if other == pool), key=lambda at: -values[at])
-            taken = keep_apart(
-                [hypotheses[place] for place in ranking],
-                share,
-                self.screen.at_most,
-                self.screen.radius,
-                self.similarities,
+            rung = self._rungs[pool]
+            bred = [one for one in self.offers.values() if self._rungs[one.request.pool].stock is rung.stock]
+            free = [one for one in (*libraries[id(rung.stock)], *bred) if one.hypothesis.key not in taken]
+            values = np.array([offer.forecast for offer in free]).reshape(-1, 2) @ [1.0, rung.kappa]
+            ranked = [free[at] for at in np.argsort(-np.round(values, _DIGITS), kind="stable")]
+            candidates, n_before = [*taken.values(), *ranked], len(taken)
+            kept = keep_apart(
+                [offer.hypothesis for offer in candidates],
+                n_before + share,
+                self._screen.at_most,
+                self._screen.radius,
+                self._similarities,
+                certain=n_before,
+                barred={offer.hypothesis for offer in ranked if offer.is_barred},
             )
-            chosen += [ranking[at] for at in taken]
-        return forecasts, sorted(chosen)
+            for at in kept[n_before:]:
+                offer = candidates[at]
+                taken[offer.hypothesis.key] = offer._replace(request=replace(offer.request, pool=pool))
+        of_library = [offer for offers in libraries.values() for offer in offers]
+        order = {offer.hypothesis.key: at for at, offer in enumerate([*of_library, *self.offers.values()])}
+        return sorted(taken.values(), key=lambda offer: order[offer.hypothesis.key])
+
+    def _offer_library(self, stock: "_Stock") -> list[Offer]:
+        """Return the offers of the library to some pools. Slots are counted over all libraries."""
+        before = sum(len(other.view.library) for other in self._stocks[: self._stocks.index(stock)])
+        offers = []
+        for at, (one, numbers) in enumerate(zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)):
+            stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
+            request = Request(self._iteration, 0, before + at, 0, (), self._prompt(0), stream)
+            offers.append(_make_offer(request, Proposal(one.genotype, LIBRARY), one, *numbers))
+        return offers
+
+    def _prompt(self, pool: int) -> Prompt:
+        return Prompt.COLD if pool == 0 else self._method.hot_prompt
+
+
+class _Stock:
+    """The breeding stock of the pools with one view: candidates, their forecasts, and their evaluated ancestors.
+
+    Attributes:
+        view: The view.
+        candidates: The candidates.
+        ancestors: The calls of the evaluated ancestors of each candidate.
+    """
+
+    def __init__(self, view: View, screen: Screen, similarities: Similarities) -> None:
+        self.view, self._share = view, screen.share
+        self.candidates: list[Candidate] = []
+        self.ancestors: list[tuple[int, ...]] = []
+        self._forecasts = np.empty((3, 0))
+        self._niches = np.empty(0, dtype=np.int64)
+        self._register = Niches(screen.radius, similarities)
+
+    def add(self, candidates: Sequence[Candidate], ancestors: Sequence[tuple[int, ...]], forecasts: FloatArray) -> None:
+        """Add ``n`` candidates, with their evaluated ancestors and the forecaster's ``(3, n)`` numbers."""
+        self.candidates += candidates
+        self.ancestors += ancestors
+        self._forecasts = np.concatenate([self._forecasts, forecasts], axis=1)
+        niches = self._register.assign([Hypothesis(one.genotype, one.key) for one in candidates])
+        self._niches = np.concatenate([self._niches, niches])
+
+    def rank(self, kappa: float, *, only_evaluated: bool = False) -> IntArray:
+        """Return the indices of the candidates that may become parents, in the order of the ranking.
+
+        Barred candidates may not, unless all are barred.
+        """
+        means, deviations, is_barred = self._forecasts
+        acquisition = np.round(means + kappa * deviations, _DIGITS)
+        may_breed = np.ones(means.size, dtype=bool)
+        if only_evaluated:
+            may_breed = np.array([candidate.call > 0 for candidate in self.candidates])
+        if (is_free := may_breed & (is_barred == 0)).any():
+            may_breed = is_free
+        ranking: IntArray = np.argsort(-acquisition, kind="stable")
+        ranking = ranking[may_breed[ranking]]
+        return ranking[spread(self._niches[ranking], self._share)][:N_PARENTS]
+
+
+class _Rung(NamedTuple):
+    """What a pool breeds from, and what it looks for.
+
+    Attributes:
+        stock: Its breeding stock.
+        kappa: κ of the acquisition.
+        best: The best member of the pool.
+    """
+
+    stock: _Stock
+    kappa: float
+    best: Candidate
+
+
+def _make_offer(
+    request: Request, proposal: Proposal, hypothesis: Hypothesis, mean: float, deviation: float, is_barred: float
+) -> Offer:
+    return Offer(request, proposal, hypothesis, Forecast(mean, deviation), is_barred > 0)
+
+
+def _unevaluated(hypothesis: Hypothesis) -> Candidate:
+    return Candidate(0, hypothesis.genotype, hypothesis.key, None, None)
+
+
+def as_values(scores: FloatArray) -> FloatArray:
+    """Return scores as values in [0, 1]; a candidate without a score has the worst."""
+    return np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0)
+
+
+def is_due(n_calls: int, n_rated: int, apart: int) -> bool:
+    """Return whether to rate the library again after ``n_calls`` calls; the last time was after ``n_rated``.
+
+    It is due when the calls have grown by `GROWTH`, and when pools no longer learn apart (see `Screen.apart`).
+    """
+    return n_calls >= GROWTH * n_rated or n_rated < apart <= n_calls

@@ -61,26 +61,56 @@ class Niche:
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """The number of oracle calls of an iteration, over all pools: ``size`` once the run has made ``calls`` calls."""
+
+    calls: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Screen:
-    """How a surrogate model chooses the proposals that are evaluated.
+    """How a Gaussian process (see `evodiverse.search.process`) chooses the proposals that are evaluated.
 
-    Each slot, the place for one offspring in a pool, gets ``proposals`` proposals. Of all the proposals for its slots,
-    a pool evaluates at most as many as it has slots.
-
-    A pool takes those with the highest prediction + ``explore`` * spread, both from their `Forecast`. Of these, at most
-    ``at_most`` have a similarity of at least ``radius`` to each other, as long as there are dissimilar ones to take
-    instead.
+    Attributes:
+        proposals: The number of proposals of a generation, over all pools.
+        generations: The number of generations of the inner search.
+        kappa: For each rung, the range of κ in the acquisition, mean + κ * standard deviation. Each iteration draws κ
+            from this range, log-uniformly.
+        radius: The similarity at or above which two hypotheses count as similar, as the task measures it.
+        at_most: How many of the hypotheses that an iteration evaluates may be similar to each other, as long as there
+            are dissimilar ones to take instead.
+        batches: The sizes of iterations, for rising numbers of calls; the first is for 0 calls.
+        shortlist: How many candidates of the task's library take part in the inner search.
+        share: How many candidates of a niche are ranked before the next ones of all niches, among parents and founders.
+        apart: In iterations that begin before this number of calls, each pool learns from its own calls alone, and
+            leaves alone what a better pool has found.
+        only_evaluated: Whether parents must have been evaluated, since a language model is told their scores.
     """
 
     proposals: int
-    explore: float
+    generations: int
+    kappa: tuple[tuple[float, float], ...]
     radius: float
     at_most: int
+    batches: tuple[Batch, ...]
+    shortlist: int
+    share: int
+    apart: int
+    only_evaluated: bool = False
+
+    def size(self, n_calls: int) -> int:
+        """Return the number of oracle calls of an iteration that begins after ``n_calls`` calls."""
+        return [batch.size for batch in self.batches if batch.calls <= n_calls][-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The settings of a method. ``ladder`` holds the inverse temperature of each pool, cold to hot."""
+    """The settings of a method.
+
+    ``ladder`` holds the inverse temperature of each pool, cold to hot. ``offspring`` is the number of slots of each
+    pool; with ``screen``, the rules that end a search count once for as many slots (see `period`).
+    """
 
     ladder: tuple[float, ...]
     capacity: int
@@ -98,6 +128,15 @@ class Method:
     def n_pools(self) -> int:
         """The number of pools."""
         return len(self.ladder)
+
+    @property
+    def period(self) -> int:
+        """The number of slots after which the rules that end a search count once more; 0 if each iteration counts."""
+        return 0 if self.screen is None else self.offspring * self.n_pools
+
+    def size(self, n_calls: int) -> int:
+        """Return the number of slots, over all pools, of an iteration that begins after ``n_calls`` oracle calls."""
+        return self.offspring * self.n_pools if self.screen is None else self.screen.size(n_calls)
 
 
 @dataclass(frozen=True, slots=True)

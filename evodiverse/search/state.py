@@ -10,18 +10,22 @@ from evodiverse.vocabulary import Evaluation, Outcome
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The counters of the stop rules.
+    """The counters of the stop rules. A period is an iteration, or as many small ones (see `Screen`) as make up one.
 
     Attributes:
-        idle: The number of iterations in a row without an oracle call.
-        stalled: The number of iterations in a row in which ``top_mean`` gained less than `EarlyStop.gain`.
-        top_mean: The value of `Archive.top_mean`, the mean of the best scores, after the last iteration; None or NaN if
+        idle: The number of periods in a row without an oracle call.
+        stalled: The number of periods in a row in which ``top_mean`` gained less than `EarlyStop.gain`.
+        top_mean: The value of `Archive.top_mean`, the mean of the best scores, after the last period; None or NaN if
             there is none yet.
+        waited: The number of slots of the iterations since then.
+        charged: Whether any of these iterations made an oracle call.
     """
 
     idle: int = 0
     stalled: int = 0
     top_mean: float | None = None
+    waited: int = 0
+    charged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,7 @@ class Attempt:
 class Screened:
     """A proposal that was not chosen for evaluation, with its forecast (a row of the dataset ``screened``).
 
-    The forecast comes from a random forest, the surrogate. ``predicted`` is the expected negative energy, higher is
-    better, and ``spread`` is the standard deviation of the predictions of the trees.
+    ``predicted`` and ``spread`` are those of its `Forecast`.
     """
 
     iteration: int

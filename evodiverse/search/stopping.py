@@ -1,5 +1,6 @@
 """The rules that end a search."""
 
+from dataclasses import replace
 from enum import StrEnum
 
 from evodiverse.search.settings import Search
@@ -18,15 +19,24 @@ class StopReason(StrEnum):
     PATIENCE = "patience"
 
 
-def count_progress(progress: Progress, *, charged: bool, top_mean: float, search: Search) -> Progress:
+def count_progress(
+    progress: Progress, *, charged: bool, top_mean: float, search: Search, n_slots: int, period: int
+) -> Progress:
     """Return the counters of the stop rules after an iteration.
+
+    The counters count periods: iterations, or several small iterations together.
 
     Args:
         progress: The counters before the iteration.
         charged: Whether any proposal of the iteration was counted as an oracle call.
         top_mean: The value of `Archive.top_mean` after the iteration.
-        search: The settings, with the gain below which an iteration counts as stalled.
+        search: The settings, with the gain below which a period counts as stalled.
+        n_slots: The number of slots of the iteration (see `Method.size`).
+        period: The number of slots of a period.
     """
+    waited, charged = progress.waited + n_slots, charged or progress.charged
+    if waited < period:
+        return replace(progress, waited=waited, charged=charged)
     idle = 0 if charged else progress.idle + 1
     early_stop = search.early_stop
     gained = early_stop is None or progress.top_mean is None or not top_mean - progress.top_mean < early_stop.gain

@@ -20,6 +20,8 @@ class Purpose(IntEnum):
     EXCHANGE = 6
     SCHEDULE = 7
     SCREEN = 8
+    SAMPLE = 9
+    LIBRARY = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
+from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
@@ -155,11 +156,10 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
         check_cluster(plan.config.evaluator.address or AUTO)
     columns = add_columns(task.columns, screens=method.screen is not None)
     model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
-    n_draws = 1 if plan.domain.is_shared(plan.task) else plan.n_pools
     streams, at_most = Streams(plan.config.seed), plan.domain.count_initial(plan.task)
-    draw = cache(partial(draw_start, task, streams, n_draws, at_most))
+    draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most))
     if is_new and is_dry and isinstance(task, ChecksStart):
-        for pool in range(n_draws):
+        for pool in range(plan.n_draws):
             check_initial(task, streams.at(Purpose.INITIAL, 0, pool=pool))
     elif is_new:
         draw()
@@ -259,7 +259,8 @@ def _open_model(plan: Plan, settings: ModelSettings | None, stack: ExitStack) ->
     if plan.adapted:
         _LOG.warning("%s", plan.adapted)
     model = stack.enter_context(opened(settings))
-    round_bounds = model.bound_costs(plan.example_queries(settings)) * plan.config.method.offspring
+    per_pool = plan.config.method.offspring if plan.screen is None else -(-plan.screen.proposals // plan.n_pools)
+    round_bounds = model.bound_costs(plan.example_queries(settings)) * per_pool
     cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[settings.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
@@ -348,6 +349,7 @@ def _search(
             display=display,
             check=check,
             committed=committed,
+            library_folder=cache_folder() / "libraries",
             evaluator=evaluator,
         )
         return Loop(setup).run()

@@ -7,20 +7,20 @@ from typing import Final
 from evodiverse.kit.inputs import expanded
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.runner.ledger import Caps
-from evodiverse.search.settings import EarlyStop, MatingPool, Method, Niche, Screen, Search, Survivors, Swap
+from evodiverse.search.settings import Batch, EarlyStop, MatingPool, Method, Niche, Screen, Search, Survivors, Swap
 from evodiverse.settings import schema
 from evodiverse.vocabulary import Decoding, Prompt, Sampler
 
-# The default number of proposals per slot with the classical operator. With a language model it is 1, since proposals
-# of a model cost more than most oracle calls.
-_PROPOSALS: Final = 8
+# The default number of proposals of a generation with the classical operator. With a language model it is 0, since
+# proposals of a model cost more than most oracle calls.
+_PROPOSALS: Final = 100
 
 
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
     """Return the search core's settings for the keys of ``method``.
 
-    Screening is disabled if there is only one proposal per offspring. The default of this number is 1 with a language
-    model (``has_model``) and 8 without one.
+    Screening is disabled if there are no proposals to choose from, which is the default with a language model
+    (``has_model``).
     """
     return Method(
         ladder=tuple(method.ladder),
@@ -33,16 +33,38 @@ def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
         survivors=Survivors(**asdict(method.survivors)),
         swap=Swap(**asdict(method.swap)),
         niche=_freeze_niche(method),
-        screen=freeze_screen(method.screen, has_model=has_model),
+        screen=freeze_screen(method, has_model=has_model),
     )
 
 
-def freeze_screen(screen: schema.Screen | None, *, has_model: bool) -> Screen | None:
-    """Return the search core's settings for ``method.screen``, or None if there is only one proposal per offspring."""
-    if screen is None:
+def count_proposals(method: schema.Method, *, has_model: bool) -> int:
+    """Return the number of proposals of a generation; 0 if the method does not screen."""
+    if method.screen is None:
+        return 0
+    if method.screen.proposals is None:
+        return 0 if has_model else _PROPOSALS
+    return method.screen.proposals
+
+
+def freeze_screen(method: schema.Method, *, has_model: bool) -> Screen | None:
+    """Return the search core's settings for ``method.screen``, or None if there are no proposals to choose from."""
+    screen, proposals = method.screen, count_proposals(method, has_model=has_model)
+    if screen is None or not proposals:
         return None
-    proposals = screen.proposals or (1 if has_model else _PROPOSALS)
-    return None if proposals == 1 else Screen(proposals, screen.explore, screen.radius, screen.at_most)
+    kappa = [(low, high) for low, high in screen.kappa]
+    rungs = range(len(method.ladder))
+    return Screen(
+        proposals=proposals,
+        generations=1 if has_model else screen.generations,
+        kappa=tuple(kappa[min(rung, len(kappa) - 1)] for rung in rungs),
+        radius=screen.radius,
+        at_most=screen.at_most,
+        batches=tuple(Batch(*pair) for pair in screen.batch),
+        shortlist=screen.shortlist,
+        share=screen.share,
+        apart=screen.apart,
+        only_evaluated=has_model,
+    )
 
 
 def _freeze_niche(method: schema.Method) -> Niche | None:

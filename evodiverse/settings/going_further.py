@@ -139,7 +139,7 @@ def _take_over(
     check_parts(source.path, last)
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
-    uncut = find_uncut(rows, last, method.offspring * method.n_pools, beginning.budget)
+    uncut = find_uncut(rows, last, method.size, beginning.budget)
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
     others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}

@@ -25,10 +25,11 @@ from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
+from evodiverse.search.settings import Screen
 from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import freeze_model, freeze_screen
+from evodiverse.settings.freeze import count_proposals, freeze_model, freeze_screen
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
@@ -75,18 +76,23 @@ class Plan:
     def libraries(self) -> Sequence[str]:
         """The packages whose versions may change the results."""
         own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
-        return ["numpy", *own, *(["scikit-learn"] if self.proposals > 1 else [])]
+        return ["numpy", *own, *(["scipy"] if self.screen is not None else [])]
 
     @property
-    def proposals(self) -> int:
-        """The number of proposals made at once for each offspring. If it is above 1, a surrogate chooses among them."""
-        screen = freeze_screen(self.config.method.screen, has_model=self.model is not None)
-        return 1 if screen is None else screen.proposals
+    def screen(self) -> Screen | None:
+        """How a surrogate chooses the proposals that are evaluated; None if all of them are."""
+        return freeze_screen(self.config.method, has_model=self.model is not None)
 
     @property
     def n_initial(self) -> int:
         """The largest number of oracle calls that the initial candidates can cost."""
-        return _count_initial(self.domain, self.task, self.n_pools)
+        count: int = self.domain.count_initial(self.task) * self.n_draws
+        return count
+
+    @property
+    def n_draws(self) -> int:
+        """The number of pools that initial candidates are drawn for; 1 if all start from the same ones."""
+        return _count_draws(self.domain, self.task, self.config)
 
     @property
     def n_pools(self) -> int:
@@ -100,12 +106,22 @@ class Plan:
         calls = f"with {count_of(n_calls, 'oracle call')}, {self.n_initial:,} of them for the initial candidates"
         lines = [f"would run in {self.path}", calls]
         if self.model is not None:
-            fewest = self.proposals * (n_calls - self.n_initial)
-            most = fewest * (self.config.search.attempts if self.proposals == 1 else 1)
+            fewest, most = self._count_requests(n_calls)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
+
+    def _count_requests(self, n_calls: int) -> tuple[int, int]:
+        """Return the least and the largest number of requests to a language model that fill all slots of a run."""
+        screen, n = self.screen, self.n_initial
+        if screen is None:
+            return n_calls - n, (n_calls - n) * self.config.search.attempts
+        n_requests = 0
+        while n < n_calls:
+            n_requests += screen.proposals
+            n += screen.size(n)
+        return n_requests, n_requests
 
     def build_prompts(self) -> Prompts:
         """Return the prompts of a run with a language model.
@@ -170,7 +186,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))
-    n_initial = 0 if task is None else _count_initial(domain, task, len(config.method.ladder))
+    n_initial = 0 if task is None else domain.count_initial(task) * _count_draws(domain, task, config)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
@@ -202,8 +218,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         except InputError as error:
             violations += error.violations
     plan = replace(plan, model=model)
-    if plan.proposals > 1 and find_spec("sklearn") is None:
-        violations.append("method.screen needs scikit-learn; run pip install 'evodiverse[screen]'")
     tracker = config.tracking.name
     if tracker != "none" and find_spec(tracker) is None:
         violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
@@ -235,10 +249,13 @@ def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
 
 
-def _count_initial(domain: Domain, task: Any, n_pools: int) -> int:
-    n_draws = 1 if domain.is_shared(task) else n_pools
-    count: int = domain.count_initial(task) * n_draws
-    return count
+def _count_draws(domain: Domain, task: Any, config: schema.Config) -> int:
+    """Return the number of pools that initial candidates are drawn for.
+
+    With screening, all pools start from the same ones, as the surrogate of each pool learns from them.
+    """
+    screens = count_proposals(config.method, has_model=config.llm.client != "none") > 0
+    return 1 if screens or domain.is_shared(task) else len(config.method.ladder)
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:

@@ -14,6 +14,7 @@ _KINDS = {
     bool: "true or false",
     list[int]: "list of integers",
     list[float]: "list of numbers",
+    list[Any]: "list",
     list[str]: "list of strings",
 }
 _HEAD = "| key | meaning | default | unit | type | values |\n|---|---|---|---|---|---|\n"

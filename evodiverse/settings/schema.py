@@ -134,30 +134,60 @@ class Screen:
     """The keys of ``method.screen``."""
 
     proposals: int | None = documented(
-        "number of proposals per slot, from which a surrogate model chooses those to evaluate; 1 disables screening; "
-        "null: 8 with the classical operator (llm=off), 1 with a language model",
+        "number of proposals of a generation, over all pools, from which a surrogate model chooses those to evaluate; "
+        "0 disables screening; null: 100 with the classical operator (llm=off), 0 with a language model",
         default=None,
         unit="proposals",
-        least=1,
-    )
-    explore: float = documented(
-        "the surrogate makes several predictions for each proposal; proposals rank by the mean of these predictions "
-        "plus this number times their standard deviation",
-        default=0.5,
         least=0,
     )
+    generations: int = documented(
+        "number of generations of proposals in an iteration, none of which costs oracle calls; each is bred from the "
+        "best of the earlier ones; a language model makes only one",
+        default=5,
+        unit="generations",
+        least=1,
+    )
+    kappa: list[Any] = documented(
+        "range from which each iteration draws κ, log-uniformly; proposals rank by mean + κ * standard deviation of "
+        "the surrogate's forecast; one range for each rung, cold first; the last applies to all further rungs",
+        default=MISSING,
+    )
     radius: float = documented(
-        "least similarity, as the task measures it, at which two proposals count as similar",
-        default=0.4,
+        "least similarity, as the task measures it, at which two candidates count as similar",
+        default=MISSING,
         above=0,
         most=1,
     )
     at_most: int = documented(
-        "how many proposals that are similar to each other a pool evaluates at most in an iteration, as long as "
-        "dissimilar ones are available",
-        default=2,
-        unit="proposals",
+        "how many of the candidates that an iteration evaluates may be similar to each other, as long as dissimilar "
+        "ones are available",
+        default=MISSING,
+        unit="candidates",
         least=1,
+    )
+    batch: list[Any] = documented(
+        "number of oracle calls of an iteration, over all pools, as pairs: from this number of calls on, this many",
+        default=MISSING,
+        unit="calls",
+    )
+    shortlist: int = documented(
+        "how many candidates of the task's library, those with the best forecasts, take part in each iteration",
+        default=MISSING,
+        unit="candidates",
+        least=0,
+    )
+    share: int = documented(
+        "how many similar candidates may breed before the best of all other niches do",
+        default=MISSING,
+        unit="candidates",
+        least=1,
+    )
+    apart: int = documented(
+        "number of calls until which each pool learns from its own calls alone and leaves alone what a better pool has "
+        "found; after that, all pools learn from all calls",
+        default=MISSING,
+        unit="calls",
+        least=0,
     )
 
 

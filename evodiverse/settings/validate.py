@@ -6,7 +6,7 @@ from math import inf
 
 from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.choices import takes_model
-from evodiverse.settings.schema import Config, Evaluator, Llm, Method
+from evodiverse.settings.schema import Config, Evaluator, Llm, Method, Screen
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 SWAPPING = ("metropolis", "random")
@@ -31,6 +31,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
     return [
         *find_beyond(config, ""),
         *_rungs(config.method),
+        *_screen(config.method.screen),
         *_llm(config.llm),
         *_evaluator(config.evaluator),
         *_across(config, n_initial, can_ask=can_ask),
@@ -57,6 +58,29 @@ def _rungs(method: Method) -> Iterator[str]:
         yield "method.survivors.rule=niche needs method.niche, got null; set method.niche={radius: 0.4, share: [10]}"
     if method.niche is not None and not method.niche.share:
         yield "method.niche.share must hold a number for each rung, got []"
+
+
+def _screen(screen: Screen | None) -> Iterator[str]:
+    if screen is None:
+        return
+    if not screen.kappa or not all(_is_pair(pair, float) and 0 < pair[0] <= pair[1] < inf for pair in screen.kappa):
+        yield f"method.screen.kappa must hold ranges above 0, such as [[0.01,1]], got {screen.kappa}"
+    sizes = screen.batch
+    if not sizes or not all(_is_pair(pair, int) and pair[0] >= 0 and pair[1] >= 1 for pair in sizes):
+        yield f"method.screen.batch must hold pairs of whole numbers, such as [[0,10],[1000,100]], got {sizes}"
+    elif sizes[0][0] != 0 or any(one[0] >= other[0] for one, other in pairwise(sizes)):
+        yield f"method.screen.batch must begin with 0 calls and rise, such as [[0,10],[1000,100]], got {sizes}"
+
+
+def _is_pair(value: object, kind: type[int] | type[float]) -> bool:
+    """Return whether a value is a list of two numbers, or of two whole numbers if ``kind`` is int."""
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    return all(_is_whole(one) or (kind is float and isinstance(one, float)) for one in value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _weights(method: Method) -> list[str]:

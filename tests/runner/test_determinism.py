@@ -15,11 +15,11 @@ VARIANTS = [
     ["method=island", "task.shared=true"],
     ["method=random_swap", "method.survivors.rule=append"],
     ["method=pt_niche"],
-    ["method=pt_diverse"],
+    ["method=diverse"],
 ]
 
 
-@pytest.mark.parametrize(("n_workers", "method"), [(2, "pt"), (8, "pt"), (2, "pt_diverse")])
+@pytest.mark.parametrize(("n_workers", "method"), [(2, "pt"), (8, "pt"), (2, "diverse")])
 def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int, method: str) -> None:
     alone = run_toy(tmp_path / "alone", "seed=3", f"method={method}")
     together = run_toy(tmp_path / "together", "seed=3", f"method={method}", f"evaluator.workers={n_workers}")

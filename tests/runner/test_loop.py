@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.runner.surrogate import FIRST_FIT
 from evodiverse.sandbox.processes import ProcessSandbox
 from tests.runs import ROOT, Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits import domain
@@ -24,7 +22,8 @@ METHODS = sorted({path.stem for path in (ROOT / "conf/method").glob("*.yaml")} -
 
 @pytest.fixture(scope="module", params=METHODS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_toy(tmp_path_factory.mktemp(request.param), f"method={request.param}", "seed=5")
+    small = ["method.screen.batch=[[0,10]]"] if request.param == "diverse" else []  # enough iterations for exchanges
+    return run_toy(tmp_path_factory.mktemp(request.param), f"method={request.param}", "seed=5", *small)
 
 
 def settings(run: Path) -> dict[str, Any]:
@@ -73,11 +72,14 @@ def test_a_pool_exceeds_its_capacity_only_by_migrants(run: Path) -> None:
         assert len(row["members"]) <= capacity + migrants[row["iteration"], row["pool"]]
 
 
-def test_parents_are_members_of_the_previous_pool(run: Path) -> None:
+def test_parents_are_members_of_the_previous_pool_or_with_screening_any_earlier_candidates(run: Path) -> None:
     members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+    iteration_of = {row["call"]: row["iteration"] for row in rows(run, "evaluations") if row["call"]}
     for row in rows(run, "evaluations"):
-        if row["iteration"] > 0:
+        if row["iteration"] > 0 and not any(key.startswith("method.screen.") for key in settings(run)):
             assert set(row["parents"]) <= members[row["iteration"] - 1, row["pool"]]
+        elif row["iteration"] > 0:
+            assert all(iteration_of[parent] < row["iteration"] for parent in row["parents"])
 
 
 def test_a_swap_is_accepted_as_its_rule_says(run: Path) -> None:
@@ -260,52 +262,48 @@ def test_a_resumed_run_shows_the_same_as_an_uninterrupted_one(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def screened(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_toy(tmp_path_factory.mktemp("screened"), "method=pt_diverse", "seed=6")
+    return run_toy(tmp_path_factory.mktemp("screened"), "method=diverse", "seed=6", "method.screen.batch=[[0,20]]")
 
 
-def test_every_proposal_of_a_screened_round_is_logged_once(screened: Path) -> None:
+def test_every_proposal_of_an_inner_search_is_logged_once(screened: Path) -> None:
     places = Counter(
         (row["iteration"], row["slot"], row["pool"], row["attempt"])
         for dataset in ("evaluations", "screened")
         for row in rows(screened, dataset)
-        if row["iteration"] >= first_screened(screened)
+        if row["iteration"]
     )
     iterations = {place[0] for place in places}
-    last = max(iterations)
     assert len(iterations) > 5
     assert set(places.values()) == {1}
-    assert Counter(place[0] for place in places if place[0] < last) == dict.fromkeys(iterations - {last}, 5 * 2 * 8)
+    assert Counter(place[0] for place in places) == dict.fromkeys(iterations, 8 * 100)
 
 
-def first_screened(run: Path) -> int:
-    return min(row["iteration"] for row in rows(run, "screened"))
-
-
-def test_forecasts_start_once_there_are_enough_evaluations(screened: Path) -> None:
-    first = first_screened(screened)
-    charged = [row for row in rows(screened, "evaluations") if row["call"] is not None]
-    assert sum(row["iteration"] < first for row in charged) >= FIRST_FIT
-    assert sum(row["iteration"] < first - 1 for row in charged) < FIRST_FIT
-    for row in charged:
-        assert (row["predicted"] is None) == (row["spread"] is None) == (row["iteration"] < first)
-
-
-def test_screened_proposals_were_expected_to_be_better_than_rejected_ones(screened: Path) -> None:
-    def value(row: Mapping[str, Any]) -> float:
-        return round(row["predicted"] + 0.5 * row["spread"], 9)
-
-    paid, passed = defaultdict(list), defaultdict(list)
+def test_evaluated_proposals_have_forecasts_and_initial_candidates_have_none(screened: Path) -> None:
     for row in rows(screened, "evaluations"):
-        if row["predicted"] is not None:
-            paid[row["iteration"], row["pool"]].append(value(row))
-    for row in rows(screened, "screened"):
-        passed[row["iteration"], row["pool"]].append(value(row))
-    assert all(max(paid[place]) >= max(passed[place]) for place in paid if passed[place])
-    assert all(np.mean(paid[place]) > np.mean(passed[place]) for place in paid if passed[place])
+        if row["call"] is not None:
+            assert (row["predicted"] is None) == (row["spread"] is None) == (row["iteration"] == 0)
 
 
-def test_no_more_proposals_are_screened_than_requested(tmp_path: Path) -> None:
-    run = run_toy(tmp_path, "method=pt_diverse", "method.screen.proposals=1")
+def test_evaluated_proposals_were_expected_to_be_better_than_those_passed_over(screened: Path) -> None:
+    means = {
+        dataset: np.mean([row["predicted"] for row in rows(screened, dataset) if row["predicted"] is not None])
+        for dataset in ("evaluations", "screened")
+    }
+    assert means["evaluations"] > means["screened"]
+
+
+def test_an_iteration_has_as_many_calls_as_its_batch(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "method=diverse", "method.screen.batch=[[0,4],[30,7]]", "budget.oracle_calls=60")
+    calls = Counter(row["iteration"] for row in rows(run, "evaluations") if row["call"] is not None)
+    done = 0
+    for iteration, n in sorted(calls.items()):
+        if iteration:
+            assert n == min(4 if done < 30 else 7, 60 - done)
+        done += n
+
+
+def test_without_proposals_to_choose_from_nothing_is_screened(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "method=diverse", "method.screen.proposals=0")
     assert rows(run, "screened") == []
 
 

@@ -1,140 +1,230 @@
-"""The forecasts of the surrogate, compared with scikit-learn used directly."""
+"""The surrogate of a run: what it learns from, and the library that it rates."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
-from sklearn.ensemble import RandomForestRegressor
 
-from evodiverse.runner.surrogate import FIRST_FIT, N_BEST, N_OTHERS, N_TREES, Surrogate, choose_sample
+from evodiverse.errors import Interrupted
+from evodiverse.runner.stock import Stock
+from evodiverse.runner.surrogate import N_DRAWN, Surrogate
+from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.archive import Archive
-from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Evaluation, Hypothesis
+from evodiverse.search.process import Process, encode, stack
+from evodiverse.search.settings import Batch, Screen
+from evodiverse.search.streams import Streams
+from evodiverse.store.journal import Journal
+from evodiverse.vocabulary import Hypothesis
+from tests.runs import log, rows, run_toy, stop_after
+from tests.search.builders import make_method, make_pools
+from tests.toys.bits.operators import BitCrossover
+from tests.toys.bits.task import BitTask, StockedBitTask
 
-WIDTH = 40
-
-
-def bits(key: str) -> np.ndarray:
-    """Return forty bits of a key, of which the first ones are worth most."""
-    return np.random.default_rng([int(key)]).integers(0, 2, size=WIDTH).astype(np.float32)
-
-
-def describe(hypotheses: Sequence[Hypothesis]) -> csr_matrix:
-    return csr_matrix(np.stack([bits(hypothesis.key) for hypothesis in hypotheses]))
-
-
-def energy_of(key: str) -> float:
-    return -float(bits(key) @ np.linspace(1, 0, WIDTH))
-
-
-def fill(archive: Archive, n_calls: int, failed: Sequence[int] = ()) -> Archive:
-    """Evaluate candidates until there are ``n_calls``, some of which fail, and return the archive."""
-    for call in range(archive.n_calls + 1, n_calls + 1):
-        archive.reserve(str(call))
-        energy = None if call in failed else energy_of(str(call))
-        archive.record(Hypothesis("", str(call)), Evaluation(None if energy is None else -energy, energy))
-    return archive
+SCREEN = Screen(4, 1, ((0.5, 0.5),) * 2, 1.0, 9, (Batch(0, 5),), shortlist=20, share=3, apart=0)
+RNG = np.random.default_rng(2)
+LIBRARY = [
+    "task.library=300",
+    "method=diverse",
+    "method.screen.shortlist=20",
+    "method.screen.batch=[[0,10],[60,20]]",
+    "method.screen.apart=80",
+]
 
 
-def new(n_calls: int, failed: Sequence[int] = ()) -> tuple[Surrogate, Archive]:
-    archive = fill(Archive(), n_calls, failed)
-    return Surrogate(describe, archive, Streams(3)), archive
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
 
 
-ASKED = [Hypothesis("", str(key)) for key in range(100_000, 100_050)]
+def open_surrogate(
+    tmp_path: Path, task: BitTask, evaluated: Sequence[str], screen: Screen = SCREEN
+) -> tuple[Surrogate, Archive]:
+    """Return a surrogate and the archive of a run that has evaluated these strings."""
+    archive, workers = Archive(), Workers(Bench(task, BitCrossover(), Journal(tmp_path / "journal")), 1)
+    evaluate(archive, task, evaluated)
+    parts = (task, workers, archive, Streams(3), make_method(screen=screen), task.similarities)
+    return Surrogate(*parts, tmp_path / "libraries"), archive
 
 
-def test_forecasts_are_those_of_a_forest_of_scikit_learn() -> None:
-    surrogate, _ = new(200)
-    surrogate.fit(200)
-    rng = Streams(3).at(Purpose.SCREEN, 0, slot=200).rng()
-    keys = [str(call) for call in range(1, 201)]
-    forest = RandomForestRegressor(
-        N_TREES, max_features=0.1, min_samples_leaf=3, random_state=int(_skip(rng).integers(2**31))
-    )
-    forest.fit(describe([Hypothesis("", key) for key in keys]), [-energy_of(key) for key in keys])
-    asked = describe(ASKED)
-    trees = np.array([tree.predict(asked) for tree in forest.estimators_])
-    forecasts = surrogate.forecast(ASKED)
-    assert [one.predicted for one in forecasts] == pytest.approx(trees.mean(axis=0).tolist(), rel=1e-6)
-    assert [one.spread for one in forecasts] == pytest.approx(trees.std(axis=0).tolist(), rel=1e-6)
+def evaluate(archive: Archive, task: BitTask, strings: Sequence[str], pool: int = -1) -> None:
+    hypotheses = [Hypothesis(text, text) for text in strings]
+    for hypothesis, evaluation in zip(hypotheses, task.evaluate(hypotheses), strict=True):
+        archive.reserve(hypothesis.key, pool)
+        archive.record(hypothesis, evaluation)
 
 
-def _skip(rng: np.random.Generator) -> np.random.Generator:
-    """Draw nothing, as the choice of a sample does if all candidates are taken."""
-    rng.permutation(0)
-    return rng
+def strings(n: int, length: int = 24, seed: int = 0) -> list[str]:
+    bits = np.random.default_rng(seed).choice(["0", "1"], size=(n, length), p=[0.7, 0.3])
+    return ["".join(row) for row in bits]
 
 
-def test_forecasts_distinguish_good_from_bad() -> None:
-    surrogate, _ = new(600)
-    surrogate.fit(600)
-    predicted = [one.predicted for one in surrogate.forecast(ASKED)]
-    assert np.corrcoef(predicted, [-energy_of(one.key) for one in ASKED])[0, 1] > 0.5
+def offers(surrogate: Surrogate, iteration: int, n: int, pool: int = 0) -> list[str]:
+    """Return the best of the library that a pool is offered in an iteration."""
+    search = surrogate.begin(iteration, make_pools([1], [2]))
+    return [offer.hypothesis.key for offer in search.choose({pool: n})]
 
 
-def test_the_first_fit_needs_enough_calls_and_each_later_one_a_quarter_more() -> None:
-    surrogate, archive = new(FIRST_FIT - 1)
-    assert not surrogate.is_ready()
-    fitted = []
-    for n_calls in range(FIRST_FIT, 130):
-        fill(archive, n_calls)
-        assert surrogate.is_ready()
-        fitted.append(surrogate.n_fitted)
-    assert sorted(set(fitted)) == [64, 80, 100, 125]
+def test_the_shortlist_is_the_best_of_the_library_by_the_mean_of_the_process(tmp_path: Path) -> None:
+    task, known = StockedBitTask(300, 24, 8), strings(60)
+    surrogate, _ = open_surrogate(tmp_path, task, known)
+    surrogate.rate(60)
+
+    def features(texts: Sequence[str]) -> np.ndarray:
+        return task.features([Hypothesis(text, text) for text in texts])
+
+    scores = np.array([one.score for one in task.evaluate([Hypothesis(text, text) for text in known])])
+    means = Process(stack(encode(features(known))), scores).mean(stack(encode(features(task.library()))))
+    expected = [task.library()[place] for place in np.argsort(-means, kind="stable")]
+    assert [one.key for one in surrogate._shortlists[0]] == [one for one in expected if one not in known][:20]
 
 
-def test_a_fit_depends_only_on_its_calls() -> None:
-    early, archive = new(100)
-    early.fit(100)
-    before = early.forecast(ASKED)
-    fill(archive, 300)
-    late = Surrogate(describe, archive, Streams(3))
-    late.fit(100)
-    assert early.forecast(ASKED) == before == late.forecast(ASKED)
+def test_the_best_of_the_library_is_found_without_an_oracle_call(tmp_path: Path) -> None:
+    surrogate, _ = open_surrogate(tmp_path, StockedBitTask(300, 24, 8), strings(150))
+    assert "1" * 24 in offers(surrogate, 1, 20)
 
 
-def test_another_seed_grows_other_trees() -> None:
-    surrogate, archive = new(100)
-    other = Surrogate(describe, archive, Streams(4))
-    surrogate.fit(100)
-    other.fit(100)
-    assert surrogate.forecast(ASKED) != other.forecast(ASKED)
+def test_candidates_evaluated_since_the_shortlist_was_chosen_are_not_offered_again(tmp_path: Path) -> None:
+    task = StockedBitTask(300, 24, 8)
+    surrogate, archive = open_surrogate(tmp_path, task, strings(60))
+    first = offers(surrogate, 1, 10)
+    evaluate(archive, task, first)
+    again = offers(surrogate, 2, 400)
+    assert surrogate.n_rated == 60
+    assert set(first).isdisjoint(again)
+    assert len(again) <= 10 + N_DRAWN
 
 
-def test_a_failed_call_counts_as_the_worst_one_that_did_not_fail() -> None:
-    surrogate, _ = new(100, failed=[7, 9])
-    surrogate.fit(100)
-    lowest = min(-energy_of(str(call)) for call in range(1, 101) if call not in (7, 9))
-    assert all(one.predicted >= lowest for one in surrogate.forecast(ASKED))
-    assert surrogate.is_ready()
+def test_a_shortlist_that_is_chosen_again_later_is_the_same(tmp_path: Path) -> None:
+    task = StockedBitTask(300, 24, 8)
+    surrogate, archive = open_surrogate(tmp_path, task, strings(60))
+    first = offers(surrogate, 1, 10)
+    evaluate(archive, task, first)
+    resumed, others = open_surrogate(tmp_path, task, [])
+    evaluate(others, task, [archive.hypothesis(call).key for call in range(1, archive.n_calls + 1)])
+    resumed.rate(60)
+    resumed.n_rated = 60
+    assert offers(resumed, 2, 400) == offers(surrogate, 2, 400)
 
 
-def test_there_is_no_forecast_from_only_failed_calls() -> None:
-    surrogate, _ = new(FIRST_FIT, failed=range(1, FIRST_FIT + 1))
-    assert not surrogate.is_ready()
+def test_without_a_library_only_proposals_are_offered(tmp_path: Path) -> None:
+    surrogate, _ = open_surrogate(tmp_path, BitTask(24, 8), strings(60))
+    assert offers(surrogate, 1, 10) == []
+    assert not (tmp_path / "libraries").exists()
 
 
-def test_no_hypotheses_have_no_forecasts() -> None:
-    surrogate, _ = new(100)
-    surrogate.fit(100)
-    assert surrogate.forecast([]) == []
+# Pools that learn apart
+
+ONES = ["0" * at + "1" * (24 - at) for at in range(1, 4)]
+"""Good strings, similar to the best of the library."""
 
 
-def test_a_fit_uses_the_best_candidates_and_as_many_others() -> None:
-    values = np.random.default_rng(0).normal(size=5_000).round(2)
-    sample = choose_sample(values, np.random.default_rng(1)).tolist()
-    ranking = sorted(range(5_000), key=lambda place: (-values[place], place))
-    best = set(ranking[:N_BEST])
-    assert sample == sorted(set(sample))
-    assert len(sample) == N_BEST + N_OTHERS
-    assert best <= set(sample)
-    others = [ranking.index(place) for place in set(sample) - best]
-    assert abs(np.mean(others) - (N_BEST + 5_000) / 2) < 4.5 * 1011 / np.sqrt(N_OTHERS)
+def open_apart(tmp_path: Path, apart: int) -> Surrogate:
+    """Return the surrogate of a run in which the first pool has found what is good, and the second has not."""
+    task = StockedBitTask(300, 24, 8)
+    surrogate, archive = open_surrogate(tmp_path, task, strings(20), replace(SCREEN, apart=apart))
+    evaluate(archive, task, ONES, pool=0)
+    evaluate(archive, task, strings(5, seed=1), pool=1)
+    return surrogate
 
 
-def test_without_a_fit_there_is_no_forecast() -> None:
-    surrogate, _ = new(100)
-    with pytest.raises(ValueError, match="no fit to forecast from"):
-        surrogate.forecast(ASKED)
+def test_a_pool_leaves_alone_what_a_better_pool_has_found_until_pools_learn_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evodiverse.runner.surrogate.OWNED_ALIKE", 0.8)  # strings of bits are more alike than molecules
+    best = "1" * 24
+    apart, together = open_apart(tmp_path / "apart", 29), open_apart(tmp_path / "together", 28)
+    assert best in offers(apart, 1, 5, pool=0)
+    assert best not in offers(apart, 1, 5, pool=1)
+    assert best in offers(together, 1, 5, pool=1)
+
+
+def test_pools_that_learn_apart_breed_from_the_start_and_from_their_own_candidates(tmp_path: Path) -> None:
+    search = open_apart(tmp_path, 29).begin(1, make_pools([1, 21], [2, 24]))
+    for pool, others in enumerate([range(24, 29), range(21, 24)]):
+        requests = [one for generation in range(1, 30) for one in search.breed(generation) if one.pool == pool]
+        parents = {parent.call for request in requests for parent in request.parents}
+        assert parents.isdisjoint(others)
+        assert parents & {*range(1, 21)}
+
+
+def test_shortlists_of_pools_that_learn_apart_differ(tmp_path: Path) -> None:
+    surrogate = open_apart(tmp_path, 29)
+    surrogate.rate(28)
+    first, second = surrogate._shortlists
+    assert [*first] != [*second]
+    surrogate.rate(20)
+    first, second = surrogate._shortlists
+    assert [*first] == [*second]
+
+
+def test_failed_calls_count_as_the_worst(tmp_path: Path) -> None:
+    task = BitTask(24, 8)
+    surrogate, archive = open_surrogate(tmp_path, task, ["0" * 23 + "1", *strings(20)])
+    assert np.isnan(archive.scores[0])
+    search = surrogate.begin(1, make_pools([2], [2]))
+    assert {parent.call for request in search.breed(1) for parent in request.parents} <= set(range(2, 22))
+
+
+# The file of features
+
+
+class Counted(StockedBitTask):
+    """A task that counts how often its features are computed."""
+
+    n_described = 0
+
+    def features(self, hypotheses: Sequence[Hypothesis]) -> np.ndarray:
+        self.n_described += len(hypotheses)
+        return super().features(hypotheses)
+
+
+def open_stock(tmp_path: Path, task: StockedBitTask) -> Stock:
+    return Stock(task, Workers(Bench(task, BitCrossover(), Journal(tmp_path / "journal")), 1), tmp_path / "libraries")
+
+
+def test_features_are_computed_once_and_read_back_the_same(tmp_path: Path) -> None:
+    task, places = Counted(300, 24, 8), np.arange(300)
+    first = open_stock(tmp_path, task)
+    again = open_stock(tmp_path, task)
+    assert task.n_described == 300
+    assert again.genotypes(places) == first.genotypes(places) == task.library()
+    assert (again.rows(places) != first.rows(places)).nnz == 0
+    expected = encode(StockedBitTask(300, 24, 8).features([Hypothesis(key, key) for key in task.library()]))
+    assert (again.rows(places) != stack(expected)).nnz == 0
+
+
+def test_a_library_is_ranked_the_same_in_one_part_or_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stock, known = open_stock(tmp_path, StockedBitTask(300, 24, 8)), stack(encode(RNG.integers(0, 2, (40, 24))))
+    means = [Process(known, RNG.random(40)).mean for _ in range(2)]
+    whole = stock.rank(means)
+    monkeypatch.setattr("evodiverse.runner.stock._PARTS", 1)
+    monkeypatch.setattr("evodiverse.runner.stock.ROWS_AT_ONCE", 64)
+    parts = stock.rank(means)
+    assert [one.tolist() for one in parts] == [one.tolist() for one in whole]
+    assert whole[0].tolist() != whole[1].tolist()
+    assert all(sorted(one) == [*range(300)] for one in parts)
+
+
+def test_another_library_has_another_file(tmp_path: Path) -> None:
+    assert len(open_stock(tmp_path, Counted(300, 24, 8))) == 300
+    assert len(open_stock(tmp_path, Counted(200, 24, 8))) == 200
+
+
+# Whole runs
+
+
+def test_a_stopped_run_with_a_library_resumes_to_the_same_log(tmp_path: Path) -> None:
+    whole = run_toy(tmp_path / "whole", *LIBRARY)
+    assert any(row["operator"] == "library" for row in rows(whole, "evaluations"))
+    for k in (2, 5):
+        with pytest.raises(Interrupted):
+            run_toy(tmp_path / "parts", *LIBRARY, display=stop_after(k))
+    assert log(run_toy(tmp_path / "parts", *LIBRARY)) == log(whole)
+
+
+def test_a_longer_run_with_a_library_has_the_log_of_one_from_scratch(tmp_path: Path) -> None:
+    run_toy(tmp_path / "shorter", *LIBRARY, "budget.oracle_calls=90")
+    longer = run_toy(tmp_path / "shorter", *LIBRARY, "budget.oracle_calls=200")
+    assert log(longer) == log(run_toy(tmp_path / "scratch", *LIBRARY, "budget.oracle_calls=200"))

@@ -42,7 +42,7 @@ class Run:
         slots = deal_slots(self.state.pools, self.method.offspring, len(keys))
         attempts = Attempts(slots, self.state.pools, self.archive)
         requests = make_requests(
-            iteration, [1], slots, self.state.pools, self.state.pools, self.archive, self.method, STREAMS
+            iteration, 1, slots, self.state.pools, self.state.pools, self.archive, self.method, STREAMS
         )
         attempts.settle(requests, [(Proposal(key, "toy"), Hypothesis(key, key)) for key in keys])
         attempts.close([Evaluation(score, -score) for score in scores])

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.search.archive import Archive
-from evodiverse.search.attempts import Answer, Attempts
+from evodiverse.search.attempts import Attempts
 from evodiverse.search.mating import Slot, deal_slots, make_requests
-from evodiverse.search.screening import Forecast, Screening
-from evodiverse.search.settings import Screen
+from evodiverse.search.screening import Answer, InnerSearch, View
+from evodiverse.search.settings import Batch, Screen
 from evodiverse.search.state import Attempt, Screened
 from evodiverse.search.streams import Streams
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
@@ -51,7 +51,7 @@ class World:
     def requests(self) -> list[Request]:
         self.round += 1
         return make_requests(
-            7, [self.round], self.attempts.open_slots, self.pools, self.pools, self.archive, make_method(), Streams(0)
+            7, self.round, self.attempts.open_slots, self.pools, self.pools, self.archive, make_method(), Streams(0)
         )
 
     def play(self, *keys: str | None) -> list[Attempt]:
@@ -176,7 +176,7 @@ def test_call_numbers_continue_in_the_next_round() -> None:
 def test_a_record_holds_the_request_and_the_answer() -> None:
     world = World(slots=1)
     request = make_requests(
-        7, [1], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
+        7, 1, world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
     )[1]
     _, record = world.play("a", "b")
     assert record == Attempt(
@@ -243,34 +243,46 @@ def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, scr
         assert set(world.offspring()[pool]) <= set(calls)
 
 
-# Screened rounds
+# Screened iterations
 
 
 def screened(world: World, *keys: str | None, worth: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
-    """Play a round of two proposals per slot; the surrogate forecasts their value in ``worth``, else 0."""
-    requests = make_requests(
-        7, [1, 2], world.attempts.open_slots, world.pools, world.pools, world.archive, make_method(), Streams(0)
+    """Play an inner search of one generation, half of it in each pool; forecasts are those in ``worth``, else 0."""
+    screen = Screen(len(keys), 1, ((1.0, 1.0),) * 2, 0.5, 9, (Batch(0, 4),), shortlist=0, share=9, apart=0)
+    view = View(
+        np.arange(1, 5),
+        np.arange(4),
+        lambda calls: np.zeros(calls.size),
+        [Hypothesis("Z", "z")],
+        np.array([[worth.get("z", -9.0)], [0.25], [0.0]]),
+        lambda asked: np.array([(worth.get(one.key, 0.0), 0.25, 0.0) for one in asked]).T,
     )
-    screening = Screening(
-        Screen(2, 0.0, 0.5, 99),
-        lambda asked: [Forecast(worth.get(one.key, 0.0), 0.25) for one in asked],
+    search = InnerSearch(
+        7,
+        world.pools,
+        world.archive,
+        [view] * len(world.pools),
+        make_method(),
+        screen,
+        Streams(0),
         lambda _, others: np.zeros(len(others)),
     )
-    pending = world.attempts.screen(requests, [answer(key) for key in keys], screening)
+    search.add(search.breed(1), [answer(key) for key in keys])
+    pending = world.attempts.screen(search)
     world.evaluated += [hypothesis.key for hypothesis in pending]
     world.attempts.close([evaluate(hypothesis) for hypothesis in pending])
     return world.attempts.records
 
 
-def test_a_pool_evaluates_as_many_of_its_proposals_as_it_has_slots() -> None:
+def test_each_pool_evaluates_as_many_proposals_as_it_has_slots() -> None:
     world = World()
-    records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", worth={"b": 2, "e": 1, "c": 1, "d": 2})
-    assert world.evaluated == ["b", "c", "d", "e"]
+    records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", worth={"b": 2, "d": 1, "e": 1, "h": 2})
+    assert world.evaluated == ["b", "d", "e", "h"]
     assert [(r.slot, r.pool, r.attempt, r.key, r.call) for r in records] == [
-        (0, 0, 2, "b", 5),
-        (0, 1, 1, "c", 6),
-        (0, 1, 2, "d", 7),
-        (1, 0, 1, "e", 8),
+        (1, 0, 1, "b", 5),
+        (3, 1, 1, "d", 6),
+        (4, 1, 1, "e", 7),
+        (7, 0, 1, "h", 8),
     ]
     assert world.offspring() == [[5, 8], [6, 7]]
     assert world.attempts.open_slots == []
@@ -282,21 +294,30 @@ def test_proposals_that_are_not_chosen_are_recorded_with_their_forecasts() -> No
     assert [record.forecast for record in records] == [(2, 0.25), (1, 0.25)]
     assert world.attempts.screened == [
         Screened(7, 0, 0, 1, "a", 0.0, 0.25),
-        Screened(7, 1, 0, 1, "c", 0.0, 0.25),
+        Screened(7, 1, 2, 1, "c", 0.0, 0.25),
     ]
+
+
+def test_a_candidate_of_the_library_is_charged_first_and_recorded_without_parents() -> None:
+    world = World(slots=1)
+    records = screened(world, "a", "b", worth={"z": 3})
+    assert [(r.key, r.call, r.attempt, r.operator, r.parents) for r in records[:1]] == [("z", 5, 0, "library", ())]
+    assert records[1].parents
+    assert world.offspring() == [[5], [6]]
 
 
 def test_rejected_known_and_repeated_proposals_are_not_chosen() -> None:
     world = World(slots=2)
-    records = screened(world, None, "k1", "k4", "a", "a", "A", "b", "a", worth={"k1": 9, "k4": 9})
-    assert [record.outcome for record in records] == [
+    records = screened(world, None, "k1", "k4", "a", "a", "A", "b", "z", worth={"k1": 9, "k4": 9})
+    found = {r.slot: r.outcome for r in records if r.attempt}
+    assert [found[slot] for slot in range(8)] == [
         *(REJECTED, DUPLICATE, DUPLICATE, EVALUATED, DUPLICATE, EVALUATED, EVALUATED, DUPLICATE),
     ]
-    assert world.evaluated == ["a", "A", "b"]
+    assert world.evaluated == ["z", "a", "A", "b"]
     assert world.attempts.open_slots == []
 
 
-def test_a_screened_round_charges_at_most_one_call_per_slot() -> None:
+def test_a_screened_iteration_charges_at_most_one_call_per_slot() -> None:
     world = World()
     world.attempts = Attempts(deal_slots(world.pools, 2, 3), world.pools, world.archive)
     screened(world, "a", "b", "c", "d", "e", "f")

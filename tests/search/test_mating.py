@@ -25,7 +25,7 @@ def requests_of(
     slots = [Slot(slot, pool) for slot in range(2) for pool in range(len(mating_pools))]
     arrays = [np.array(calls, dtype=np.int64) for calls in mating_pools]
     method = make_method(parents=parents, **changes)
-    return make_requests(4, [attempt], slots, arrays, arrays, make_archive(SCORES), method, STREAMS)
+    return make_requests(4, attempt, slots, arrays, arrays, make_archive(SCORES), method, STREAMS)
 
 
 def test_slots_are_dealt_to_the_pools_in_turn() -> None:
@@ -122,7 +122,7 @@ def test_parents_are_distinct_members_of_the_mating_pool(calls: list[int], paren
 def test_parents_are_drawn_uniformly_from_the_mating_pool() -> None:
     slots = [Slot(slot, 0) for slot in range(6000)]
     pool = [np.array([1, 2, 3, 4])]
-    requests = make_requests(4, [1], slots, pool, pool, make_archive(SCORES), make_method(), STREAMS)
+    requests = make_requests(4, 1, slots, pool, pool, make_archive(SCORES), make_method(), STREAMS)
     pairs = Counter(tuple(parent.call for parent in request.parents) for request in requests)
     assert len(pairs) == 12
     assert stats.chisquare(list(pairs.values())).pvalue > 1e-3
@@ -131,7 +131,7 @@ def test_parents_are_drawn_uniformly_from_the_mating_pool() -> None:
 def test_a_request_holds_the_best_member_of_its_pool_the_oldest_among_equals() -> None:
     requests = make_requests(
         4,
-        [1],
+        1,
         [Slot(0, 0), Slot(0, 1)],
         make_pools([2], [3]),
         make_pools([5, 2, 6], [4, 3, 5]),

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.search.niches import keep_apart
+from evodiverse.search.niches import Niches, keep_apart, spread
 from evodiverse.vocabulary import Hypothesis
 
 
@@ -40,6 +40,12 @@ def test_certain_hypotheses_are_taken_and_count_as_similar() -> None:
     assert taken([0, 1, 2, 50, 51], size=4, share=1, radius=0.8, certain=2) == [0, 1, 3, 2]
 
 
+def test_barred_hypotheses_are_skipped_unless_they_are_certain_or_others_run_out() -> None:
+    hypotheses = [Hypothesis("", str(number)) for number in (0, 20, 40, 60)]
+    assert keep_apart(hypotheses, 3, 1, 0.8, near, certain=1, barred=hypotheses[:2]) == [0, 2, 3]
+    assert keep_apart(hypotheses, 3, 1, 0.8, near, barred=hypotheses[:2]) == [2, 3, 0]
+
+
 @given(
     st.lists(st.integers(0, 30), max_size=15),
     st.integers(0, 16),
@@ -59,3 +65,16 @@ def test_the_size_is_reached_and_more_than_the_share_is_similar_only_if_others_r
             expected.append(place)
     rest = [place for place in range(len(numbers)) if place not in expected[:size]]
     assert places == (expected + [place for place in rest if place not in expected])[:size]
+
+
+def test_a_hypothesis_joins_the_first_niche_whose_founder_is_similar() -> None:
+    niches = Niches(0.65, near)
+    assert niches.assign([Hypothesis("", str(number)) for number in (0, 5, 3, 50)]).tolist() == [0, 1, 0, 2]
+    assert niches.assign([Hypothesis("", str(number)) for number in (8, 54)]).tolist() == [1, 3]
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 4))
+def test_the_first_of_each_niche_come_before_the_next_ones(niches: list[int], share: int) -> None:
+    order = spread(np.array(niches, dtype=np.int64), share).tolist()
+    rounds = [niches[:at].count(niche) // share for at, niche in enumerate(niches)]
+    assert order == sorted(range(len(niches)), key=rounds.__getitem__)

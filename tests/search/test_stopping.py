@@ -13,12 +13,20 @@ EARLY = Search(attempts=3, patience=4, early_stop=EarlyStop(top=100, gain=0.125,
 OFF = Search(attempts=3, patience=4, early_stop=None)
 
 
-def stops(top_means: list[float], charges: list[bool] | None = None, search: Search = EARLY) -> list[StopReason | None]:
+def stops(
+    top_means: list[float],
+    charges: list[bool] | None = None,
+    search: Search = EARLY,
+    n_slots: int = 10,
+    period: int = 0,
+) -> list[StopReason | None]:
     """The stop reason after each iteration; the first mean is that of the initial candidates."""
     progress = Progress(top_mean=top_means[0])
     reasons = []
     for top_mean, charged in zip(top_means[1:], charges or [True] * (len(top_means) - 1), strict=True):
-        progress = count_progress(progress, charged=charged, top_mean=top_mean, search=search)
+        progress = count_progress(
+            progress, charged=charged, top_mean=top_mean, search=search, n_slots=n_slots, period=period
+        )
         reasons.append(stop_reason(progress, 1, None, search))
     return reasons
 
@@ -54,6 +62,20 @@ def test_early_stop_can_be_turned_off() -> None:
 def test_idle_iterations_in_a_row_stop_at_the_patience() -> None:
     charges = [False, False, False, True, False, False, False, False]
     assert stops([1.0] * 9, charges, OFF) == [None] * 7 + [StopReason.PATIENCE]
+
+
+def test_small_iterations_count_together() -> None:
+    stop = StopReason.EARLY_STOP
+    assert stops([1.0] * 10, period=30) == [None] * 8 + [stop]
+    assert stops([1.0] * 8, period=25) == [None] * 6 + [None]
+    gains = [1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.35, 1.4, 1.45]  # below the threshold of 0.125, but not in three
+    assert stops(gains, period=30) == [None] * 9
+    assert stops(gains)[2] == stop
+
+
+def test_an_idle_period_has_no_charge_at_all() -> None:
+    charges = [True, *[False] * 3, *[False] * 8]
+    assert stops([1.0] * 13, charges, OFF, period=20) == [None] * 9 + [StopReason.PATIENCE] * 3
 
 
 @pytest.mark.parametrize(("best", "reason"), [(-0.5, StopReason.TARGET), (-1.0, None), (-2.0, None), (None, None)])

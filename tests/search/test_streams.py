@@ -107,4 +107,6 @@ def test_purposes_are_never_renumbered() -> None:
         "EXCHANGE": 6,
         "SCHEDULE": 7,
         "SCREEN": 8,
+        "SAMPLE": 9,
+        "LIBRARY": 10,
     }

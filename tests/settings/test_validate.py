@@ -25,7 +25,18 @@ BAD = [
     (["method=niche_ga", "method.niche.share=[]"], "method.niche.share must hold a number for each rung, got []"),
     (["method=niche_ga", "method.niche.share=[0]"], "method.niche.share: each value must be at least 1, got [0]"),
     (["method=niche_ga", "method.niche.radius=0"], "method.niche.radius must be above 0 and at most 1, got 0.0"),
-    (["method=pt_diverse", "method.screen.proposals=0"], "method.screen.proposals must be at least 1, or null, got 0"),
+    (
+        ["method=diverse", "method.screen.kappa=[[1,0.01]]"],
+        "method.screen.kappa must hold ranges above 0, such as [[0.01,1]], got [[1, 0.01]]",
+    ),
+    (
+        ["method=diverse", "method.screen.batch=[[0,0.5]]"],
+        "method.screen.batch must hold pairs of whole numbers, such as [[0,10],[1000,100]], got [[0, 0.5]]",
+    ),
+    (
+        ["method=diverse", "method.screen.batch=[[10,10]]"],
+        "method.screen.batch must begin with 0 calls and rise, such as [[0,10],[1000,100]], got [[10, 10]]",
+    ),
     (["method.ladder=[]"], "method.ladder must name at least one inverse temperature, got []"),
     (["method.ladder=[0.1,-1]"], "method.ladder: each value must be at least 0, got [0.1, -1.0]"),
     (["method.swap.size=11"], "method.swap.size must not exceed method.capacity=10, got 11"),
@@ -128,10 +139,3 @@ def test_outputs_below_a_file_are_refused(tmp_path: Path) -> None:
 def test_a_domain_that_cannot_be_imported_is_named() -> None:
     with pytest.raises(InputError, match=r"task.domain=nowhere cannot be imported .* name a package"):
         plan("task=bits", "task.domain=nowhere")
-
-
-def test_screening_without_scikit_learn_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evodiverse.settings.plan.find_spec", lambda name: None if name == "sklearn" else object())
-    with pytest.raises(InputError, match=r"method\.screen needs scikit-learn; run pip install 'evodiverse\[screen\]'"):
-        plan("task=bits", "method=pt_diverse")
-    plan("task=bits", "method=pt_niche")

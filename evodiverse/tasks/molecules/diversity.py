@@ -14,6 +14,7 @@ SIMILARITY_LIMIT = 0.4
 
 _N_BITS = 2048
 _GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
+_COUNTER = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=_N_BITS)
 
 
 @lru_cache(maxsize=50_000)
@@ -26,6 +27,12 @@ def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:
     """Return the Morgan fingerprint of a molecule."""
     bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(molecule)
     return bits
+
+
+def count_features(smiles: str) -> NDArray[np.uint32]:
+    """Return the ``(2048,)`` counts of the Morgan environments of a valid SMILES, up to radius 3."""
+    counts: NDArray[np.uint32] = _COUNTER.GetCountFingerprintAsNumPy(molecule_of(smiles))
+    return counts
 
 
 def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.float32]:

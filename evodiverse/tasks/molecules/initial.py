@@ -3,8 +3,9 @@
 A record is the part of a file that describes one molecule: a line, a row of a table or an entry of an SDF.
 """
 
+import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import numpy as np
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import expanded
+from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Record, Source
@@ -52,6 +53,12 @@ class AnyLibrary(Protocol):
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly, or fewer if the library is smaller."""
 
+    def all_smiles(self) -> Sequence[str]:
+        """Return valid SMILES of all molecules; of a file of more than `MOST_READ` records, as many as are drawn."""
+
+    def digest(self) -> str:
+        """Return a digest that changes with the molecules that `all_smiles` returns."""
+
 
 @dataclass(frozen=True, slots=True)
 class Library:
@@ -81,6 +88,14 @@ class Library:
         if len(self) <= size:
             return [self._molecule(index) for index in range(len(self))]
         return [self._molecule(index) for index in rng.choice(len(self), size=size, replace=False).tolist()]
+
+    def all_smiles(self) -> Sequence[str]:
+        """Return the SMILES of all molecules."""
+        return self.smiles
+
+    def digest(self) -> str:
+        """Return a digest of the SMILES."""
+        return hashlib.sha256("\n".join(self.smiles).encode()).hexdigest()
 
     def _molecule(self, index: int) -> Molecule:
         return Molecule(self.smiles[index], self.lines[index] if self.lines else index + 1)
@@ -136,6 +151,17 @@ class StreamedLibrary:
             _LOG.warning("%s", found.notice)
             self._has_warned = True
         return [Molecule(*item) for item in found.line_of.items()]
+
+    def all_smiles(self) -> Sequence[str]:
+        """Return the SMILES of all molecules, or of `MOST_READ` records, drawn in the same way for all runs."""
+        found = _Found(self.source, self.reader)
+        for record in self.source.fetch([*islice(shuffled(self.n_records, np.random.default_rng(0)), MOST_READ)]):
+            found.add(record)
+        return list(found.line_of)
+
+    def digest(self) -> str:
+        """Return a digest of the file and of the parser's settings."""
+        return f"{input_sha256(self.source.path, self.source.key, None)} {self.source.column} {self.reader}"
 
 
 def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:

@@ -7,6 +7,7 @@ from threading import get_ident
 from typing import Any, Final
 
 import numpy as np
+import rdkit
 from numpy.typing import NDArray
 from rdkit import DataStructs
 
@@ -16,7 +17,7 @@ from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
-from evodiverse.tasks.molecules.diversity import diverse_top_mean, fingerprint, unpack
+from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.filters.start import FilteredLibrary
@@ -144,8 +145,16 @@ class MoleculeTask:
         return np.array(DataStructs.BulkTanimotoSimilarity(fingerprint(hypothesis.genotype), bits))
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
-        """Return the Morgan bits of ``n`` molecules as a ``(n, 2048)`` array of 0 and 1."""
-        return unpack([fingerprint(hypothesis.genotype) for hypothesis in hypotheses])
+        """Return the ``(n, 2048)`` counts of the Morgan environments of ``n`` molecules."""
+        return np.stack([count_features(hypothesis.genotype) for hypothesis in hypotheses]).astype(np.float32)
+
+    def library(self) -> Sequence[str]:
+        """Return the SMILES of the library that pools start from, at most `MOST_READ` of a large file."""
+        return self._library.all_smiles()
+
+    def library_digest(self) -> str:
+        """Return a digest of the library's content and of what its features depend on."""
+        return f"{self._library.digest()} morgan3 2048 {rdkit.__version__}"
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean score of the diversity-aware top 10 of candidates (see `diverse_top_mean`)."""

@@ -27,7 +27,7 @@ def require_sklearn() -> None:
     try:
         import sklearn  # noqa: F401
     except ImportError as error:
-        raise InputError("training a forest needs scikit-learn; run pip install 'evodiverse[screen]'") from error
+        raise InputError("training a forest needs scikit-learn; run pip install 'evodiverse[analysis]'") from error
 
 
 def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:

@@ -199,4 +199,4 @@ def test_a_full_disk_leaves_nothing_behind(order, monkeypatch) -> None:
 
 def test_a_missing_scikit_learn_is_told_with_the_extra(order, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert refusal(order) == "training a forest needs scikit-learn; run pip install 'evodiverse[screen]'"
+    assert refusal(order) == "training a forest needs scikit-learn; run pip install 'evodiverse[analysis]'"

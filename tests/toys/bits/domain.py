@@ -8,7 +8,7 @@ from evodiverse.ports import Sandbox
 from tests.toys.bits.metrics import BitMetrics
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.prompts import BitPrompts
-from tests.toys.bits.task import BitTask
+from tests.toys.bits.task import BitTask, StockedBitTask
 
 
 @dataclass
@@ -22,6 +22,7 @@ class BitSettings:
     source: str = documented("stands for a data file's checksum", default="a")
     pause: float = documented("seconds that an evaluation takes", default=0.0, unit="s")
     diary: str = documented("file to which each evaluation adds its key as it ends", default="")
+    library: int = documented("strings of the library that screening rates; 0: there is no library", default=0)
     spoiled: str = documented("what goes wrong: nothing, start, failing, oracle, bug or worker", default="nothing")
 
 
@@ -61,4 +62,5 @@ def sources(settings: BitSettings, artifact_sha256: Callable[[str], str]) -> dic
 
 
 def build_task(settings: BitSettings, artifact: Callable[[str], Path], sandbox: Callable[[], Sandbox]) -> BitTask:
-    return BitTask(settings.length, settings.start, settings.spoiled, settings.pause, settings.diary)
+    arguments = (settings.length, settings.start, settings.spoiled, settings.pause, settings.diary)
+    return StockedBitTask(settings.library, *arguments) if settings.library else BitTask(*arguments)

@@ -3,6 +3,7 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,3 +80,21 @@ class BitTask:
         worth = sum(index + 1 for index, bit in enumerate(key) if bit == "1")
         score = worth / (self.length * (self.length + 1) / 2)
         return Evaluation(score, math.log(1 - min(score, 1 - 1e-6)), details={"n_ones": n_ones})
+
+
+class StockedBitTask(BitTask):
+    """Bit strings with a library of ``size`` strings, of which the first has the highest score."""
+
+    def __init__(self, size: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.size = size
+
+    def library(self) -> Sequence[str]:
+        rng = np.random.default_rng(5)
+        return [
+            "1" * self.length,
+            *("".join(bits) for bits in rng.choice(["0", "1"], size=(self.size - 1, self.length))),
+        ]
+
+    def library_digest(self) -> str:
+        return f"{self.size} strings of {self.length} bits"

@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -44,6 +45,14 @@ class FilteredLibrary:
     def names_lines(self) -> bool:
         """Whether the molecules come from a user's file (see `AnyLibrary.names_lines`)."""
         return self.library.names_lines
+
+    def all_smiles(self) -> Sequence[str]:
+        """Return the SMILES of all molecules, whether or not they pass the filters."""
+        return self.library.all_smiles()
+
+    def digest(self) -> str:
+        """Return the digest of the unfiltered library."""
+        return self.library.digest()
 
     def __len__(self) -> int:
         """Return the size of the unfiltered library."""

@@ -119,7 +119,7 @@ class Join(NamedTuple):
     is_turned: bool = False
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def read_parent(smiles: str) -> Parent:
     """Find where a molecule can be cut.
 
@@ -155,7 +155,7 @@ def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[t
     return distances
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=16_384)
 def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
     """Cut an acyclic bond, given by the indices of its two atoms, and return both sides."""
     begin, end = cut
@@ -165,7 +165,7 @@ def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]
     )
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=16_384)
 def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
     """Cut two ring bonds and return both sides, or None if another ring still connects them."""
     a, b, c, d = cut

@@ -1,0 +1,130 @@
+"""The library of a task as screening uses it: its features, which a cached file keeps, and the shortlist."""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from evodiverse.kit.files import lock, replace_file
+from evodiverse.kit.text import count_of
+from evodiverse.ports import Stocked
+from evodiverse.runner.workers import Workers
+from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, stack
+from evodiverse.search.sampling import FloatArray, IntArray
+from evodiverse.vocabulary import Hypothesis
+
+_LOG = logging.getLogger("evodiverse.runner")
+_AT_ONCE: Final = 20_000
+_PARTS: Final = 16
+# Rounding keeps the choices the same on machines that add numbers in a different order.
+_DIGITS: Final = 9
+
+
+class Stock:
+    """A task's library, whose features are computed once and then kept in a file of the cache folder.
+
+    Args:
+        task: The task.
+        workers: The worker processes, which compute the features.
+        folder: The folder of the file.
+    """
+
+    def __init__(self, task: Stocked, workers: Workers, folder: Path) -> None:
+        self._workers, self._path = workers, _path(task, folder)
+        self._genotypes, self._rows = _open(task, workers, self._path)
+
+    def __len__(self) -> int:
+        return len(self._genotypes)
+
+    def genotypes(self, places: IntArray) -> list[str]:
+        """Return the genotypes at places in the library."""
+        return [self._genotypes[place] for place in places.tolist()]
+
+    def rows(self, places: IntArray) -> csr_array:
+        """Return the ``(n, d)`` bits of the genotypes at ``n`` places."""
+        return self._rows[places]
+
+    def rank(self, means: Sequence[Mean]) -> list[IntArray]:
+        """Return for each mean of a process all places, the best first; ties keep the order of the library."""
+        starts = range(0, len(self), ROWS_AT_ONCE * _PARTS)
+        parts = [Part(self._path, start, mean) for mean in means for start in starts]
+        rated = np.concatenate(self._workers.rate(parts)).reshape(len(means), len(self))
+        return list(np.argsort(-np.round(rated, _DIGITS), axis=1, kind="stable"))
+
+
+class Part(NamedTuple):
+    """A part of a library that a worker process rates: it begins at ``start`` and has ``ROWS_AT_ONCE * _PARTS`` rows.
+
+    Attributes:
+        path: The file of the library.
+        start: The place of its first candidate.
+        mean: The mean of a process.
+    """
+
+    path: Path
+    start: int
+    mean: Mean
+
+
+def rate(part: Part) -> FloatArray:
+    """Return the ``(n,)`` means of the candidates of a part."""
+    _, rows = _load(part.path)
+    return part.mean(rows[part.start : part.start + ROWS_AT_ONCE * _PARTS])
+
+
+def _path(task: Stocked, folder: Path) -> Path:
+    name = hashlib.sha256(f"{task.library_digest()} {MAX_COUNT}".encode()).hexdigest()[:16]
+    return folder / f"library-{name}.npz"
+
+
+def _open(task: Stocked, workers: Workers, path: Path) -> tuple[Sequence[str], csr_array]:
+    """Return the genotypes of a task's library and their features; whichever process comes first computes them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f"{path.name}.lock").open("wb") as lock_file:
+        lock(lock_file.fileno(), waits=True)
+        try:
+            return _load(path)
+        except FileNotFoundError:
+            genotypes = task.library()
+        rows = _describe(genotypes, workers)
+        replace_file(path, lambda file: np.savez_compressed(file, **_as_arrays(genotypes, rows)))  # type: ignore[arg-type]
+    return _load(path)
+
+
+def _describe(genotypes: Sequence[str], workers: Workers) -> csr_array:
+    """Return the features of genotypes, and report the progress."""
+    counted = count_of(len(genotypes), "candidate")
+    _LOG.info("computing the features of the %s of the library, once; this takes up to a minute", counted)
+    parts = []
+    for at in range(0, len(genotypes), _AT_ONCE):
+        part = genotypes[at : at + _AT_ONCE]
+        parts.append(stack(workers.describe([Hypothesis(genotype, genotype) for genotype in part])))
+        if at:
+            _LOG.info("%d%% of the library", 100 * (at + len(part)) // len(genotypes))
+    return vstack(parts, format="csr")
+
+
+def _as_arrays(genotypes: Sequence[str], rows: csr_array) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of a file: the text of the genotypes, one a line, and the places of the bits of each."""
+    return {
+        "text": np.frombuffer("\n".join(genotypes).encode(), dtype=np.uint8),
+        "columns": rows.indices.astype(np.min_scalar_type(rows.shape[1])),
+        "sizes": np.diff(rows.indptr).astype(np.uint16),
+        "width": np.array(rows.shape[1]),
+    }
+
+
+@lru_cache(maxsize=1)
+def _load(path: Path) -> tuple[Sequence[str], csr_array]:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        columns = arrays["columns"].astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(arrays["sizes"], dtype=np.int64)])
+        genotypes = arrays["text"].tobytes().decode().split("\n")
+        shape = (len(genotypes), int(arrays["width"]))
+    return genotypes, csr_array((np.ones(columns.size, dtype=np.float32), columns, starts), shape=shape)
