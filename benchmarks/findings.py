@@ -65,22 +65,6 @@ class Study:
 
 
 STUDIES = {
-    "selection": Study(
-        MOLECULES,
-        range(3),
-        (
-            "pt_diverse",
-            "pt_diverse method.niche.share=[3,2]",
-            "pt_diverse method.niche.share=[5,2]",
-            "pt_diverse method.screen.at_most=1",
-            "pt_diverse method.screen.at_most=3",
-            "pt_diverse task.mutation_rate=0.067",
-            "pt_diverse method.screen.explore=0",
-            "pt_diverse method.swap.rule=none",
-            "pt_diverse method.ladder=[inf] method.niche.share=[4] method.capacity=240",
-        ),
-        oracle_calls=5_000,
-    ),
     "molecules": Study(
         MOLECULES,
         range(20, 28),
@@ -95,19 +79,7 @@ STUDIES = {
             "best_of_n",
         ),
     ),
-    "others": Study(OTHERS, range(20, 28), ("diverse", "graph_ga", "pt_niche", "ea", "pt")),
-    "ablations": Study(
-        MOLECULES,
-        range(20, 24),
-        (
-            "diverse",
-            "diverse method.screen=null",
-            "diverse method.survivors.rule=sample",
-            "diverse method.swap.rule=none",
-            "diverse method.swap.rule=ring",
-            "diverse method.ladder=[inf] method.capacity=240",
-        ),
-    ),
+    "others": Study(OTHERS, range(20, 28), ("graph_ga", "pt_niche", "ea", "pt")),
     "equations": Study(
         EQUATIONS,
         range(3),

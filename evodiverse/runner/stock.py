@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -20,6 +20,8 @@ from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.vocabulary import Hypothesis
 
 _LOG = logging.getLogger("evodiverse.runner")
+N_WEIGHED: Final = 20_000
+"""How many candidates of a library, those with the highest means, are ranked by their families as well."""
 _AT_ONCE: Final = 20_000
 _PARTS: Final = 16
 # Rounding keeps the choices the same on machines that add numbers in a different order.
@@ -50,12 +52,26 @@ class Stock:
         """Return the ``(n, d)`` bits of the genotypes at ``n`` places."""
         return self._rows[places]
 
-    def rank(self, means: Sequence[Mean]) -> list[IntArray]:
-        """Return for each mean of a process all places, the best first; ties keep the order of the library."""
+    def rank(self, means: Sequence[Mean], worth: Callable[[csr_array], FloatArray]) -> list[IntArray]:
+        """Return for each mean of a process all places, the best first; ties keep the order of the library.
+
+        They are ranked by the mean; the first `N_WEIGHED` of them then by the mean * worth.
+
+        Args:
+            means: The means.
+            worth: A function that returns the worth of the families of hypotheses with ``(n, d)`` bits.
+        """
         starts = range(0, len(self), ROWS_AT_ONCE * _PARTS)
         parts = [Part(self._path, start, mean) for mean in means for start in starts]
         rated = np.concatenate(self._workers.rate(parts)).reshape(len(means), len(self))
-        return list(np.argsort(-np.round(rated, _DIGITS), axis=1, kind="stable"))
+        return [self._weigh(values, worth) for values in rated]
+
+    def _weigh(self, values: FloatArray, worth: Callable[[csr_array], FloatArray]) -> IntArray:
+        ranking = _order(values)
+        first, others = ranking[:N_WEIGHED], ranking[N_WEIGHED:]
+        parts = [first[at : at + ROWS_AT_ONCE] for at in range(0, first.size, ROWS_AT_ONCE)]
+        weights = np.concatenate([worth(self._rows[part]) for part in parts])
+        return np.concatenate([first[_order(values[first] * weights)], others])
 
 
 class Part(NamedTuple):
@@ -76,6 +92,11 @@ def rate(part: Part) -> FloatArray:
     """Return the ``(n,)`` means of the candidates of a part."""
     _, rows = _load(part.path)
     return part.mean(rows[part.start : part.start + ROWS_AT_ONCE * _PARTS])
+
+
+def _order(values: FloatArray) -> IntArray:
+    order: IntArray = np.argsort(-np.round(values, _DIGITS), kind="stable")
+    return order
 
 
 def _path(task: Stocked, folder: Path) -> Path:

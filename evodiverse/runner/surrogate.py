@@ -14,6 +14,7 @@ from evodiverse.runner.stock import Stock
 from evodiverse.runner.workers import Workers
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
+from evodiverse.search.families import N_COUNTED, Families, find_best_of_niches
 from evodiverse.search.niches import Niches, Similarities
 from evodiverse.search.process import N_DATA, Kernel, Process, Row, choose_sample, stack
 from evodiverse.search.sampling import FloatArray, IntArray
@@ -84,10 +85,9 @@ class Surrogate:
         self._workers.described = {}
         if is_due(n_calls, self.n_rated, self._screen.apart):
             self.rate(n_calls)
-        new = [self._archive.hypothesis(call + 1) for call in range(len(self._niche_of_calls), n_calls)]
-        self._niche_of_calls += self._niches.assign(new).tolist()
+        families = self._count_families(n_calls)
         known = self._share_out(n_calls)
-        views = [self._view(iteration, place, calls) for place, calls in enumerate(known)]
+        views = [self._view(iteration, place, calls, families) for place, calls in enumerate(known)]
         if len(views) < len(pools):
             views *= len(pools)
         return InnerSearch(
@@ -111,7 +111,8 @@ class Surrogate:
         known = self._share_out(n_calls)
         distinct = known[:1] if all(np.array_equal(calls, known[0]) for calls in known) else known
         means = [self._learn(calls, N_RATERS, 0, place).mean for place, calls in enumerate(distinct)]
-        chosen = [self._choose(self._stock, ranking, n_calls) for ranking in self._stock.rank(means)]
+        rankings = self._stock.rank(means, self._count_families(n_calls).worth)
+        chosen = [self._choose(self._stock, ranking, n_calls) for ranking in rankings]
         self._shortlists = chosen * (len(known) // len(chosen))
 
     def _choose(self, stock: Stock, ranking: IntArray, n_calls: int) -> dict[Hypothesis, int]:
@@ -132,19 +133,19 @@ class Surrogate:
         pools = self._archive.pools[:n_calls]
         return [calls[(pools == pool) | (pools < 0)] for pool in range(self._method.n_pools)]
 
-    def _view(self, iteration: int, place: int, calls: IntArray) -> View:
+    def _view(self, iteration: int, place: int, calls: IntArray, families: Families) -> View:
         """Return what the process knows that learns from some calls."""
         process = self._learn(calls, N_DATA, iteration, place)
         owned = self._find_owned(place) if calls.size < self._archive.n_calls else None
 
-        def bar(rows: csr_array) -> FloatArray:
-            if owned is None:
-                return np.zeros(rows.shape[0])
-            is_owned: FloatArray = ((owned(rows) >= OWNED_ALIKE).sum(axis=1) >= OWNED_LEAST).astype(np.float64)
-            return is_owned
+        def worth(rows: csr_array) -> FloatArray:
+            worth = families.worth(rows)
+            if owned is not None:
+                worth[(owned(rows) >= OWNED_ALIKE).sum(axis=1) >= OWNED_LEAST] = 0.0
+            return worth
 
         def forecast(rows: csr_array) -> FloatArray:
-            return np.concatenate([process.forecast(rows), bar(rows)[None]])
+            return np.concatenate([process.forecast(rows), worth(rows)[None]])
 
         library: dict[Hypothesis, int] = {}
         promised = np.empty((3, 0))
@@ -157,11 +158,21 @@ class Surrogate:
         return View(
             calls,
             np.array(self._niche_of_calls)[calls - 1],
-            lambda some: bar(self._rows(some)),
+            lambda some: worth(self._rows(some)),
             [*library],
             promised,
             lambda hypotheses: forecast(stack(self._workers.describe(hypotheses))),
         )
+
+    def _count_families(self, n_calls: int) -> Families:
+        """Return what the run's first ``n_calls`` calls say of families."""
+        new = [self._archive.hypothesis(call + 1) for call in range(len(self._niche_of_calls), n_calls)]
+        self._niche_of_calls += self._niches.assign(new).tolist()
+        values = as_values(self._archive.scores[:n_calls])
+        rng = self._streams.at(Purpose.FAMILIES, 0, slot=n_calls).rng()
+        counted = np.sort(rng.permutation(n_calls)[:N_COUNTED]) + 1
+        good = find_best_of_niches(values, np.array(self._niche_of_calls[:n_calls])) + 1
+        return Families(Kernel(self._rows(counted)), n_calls / counted.size, Kernel(self._rows(good)))
 
     def _find_owned(self, pool: int) -> Kernel | None:
         """Return the kernel of the good candidates of better pools; None if there are none.

@@ -90,7 +90,7 @@ class Attempts:
         """
         chosen = search.choose(Counter(slot.pool for slot in self.open_slots))
         self.open_slots = []
-        for request, proposal, hypothesis, forecast, _ in chosen:
+        for request, proposal, hypothesis, forecast, *_ in chosen:
             call = self._charge(request, hypothesis)
             self._settled.append(_Settled(request, proposal, hypothesis, Outcome.EVALUATED, call, forecast))
         paid = {offer.hypothesis.key for offer in chosen}

@@ -1,6 +1,6 @@
 """Niches: among similar candidates, only a few are taken, and candidates of many niches come first."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,12 +22,11 @@ def keep_apart(
     radius: float,
     similarities: Similarities,
     certain: int = 0,
-    barred: Collection[Hypothesis] = (),
 ) -> list[int]:
     """Choose ``size`` hypotheses, only a few of which are similar to each other, and return their indices.
 
-    A hypothesis is skipped if at least ``share`` of those taken before are similar to it, or if it is barred. If fewer
-    than ``size`` are taken in this way, the first skipped ones are added at the end.
+    A hypothesis is skipped if at least ``share`` of those taken before are similar to it. If fewer than ``size`` are
+    taken in this way, the first skipped ones are added at the end.
 
     Args:
         hypotheses: The hypotheses, the preferred ones first.
@@ -36,7 +35,6 @@ def keep_apart(
         radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
         similarities: The task's function that compares hypotheses.
         certain: How many hypotheses at the start of the list are taken in any case.
-        barred: The hypotheses that are barred; a set, or few of them.
     """
     taken: list[int] = []
     passed: list[int] = []
@@ -47,7 +45,6 @@ def keep_apart(
         if place >= certain and len(taken) >= share:
             alike = similarities(hypothesis, [hypotheses[other] for other in taken]) >= radius
             is_crowded = int(alike.sum()) >= share
-        is_crowded = is_crowded or (place >= certain and hypothesis in barred)
         (passed if is_crowded else taken).append(place)
     return taken + passed[: size - len(taken)]
 

@@ -17,6 +17,8 @@ from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Proposal, Rejec
 
 N_BEST = 500
 """How many evaluated candidates, the best, are founders of an inner search."""
+N_RANKED = 2_000
+"""How many evaluated candidates, those with the highest scores, are ranked by score * worth as founders."""
 N_OTHERS = 300
 """How many other evaluated candidates are drawn as founders of an inner search."""
 N_PARENTS = 1_000
@@ -54,14 +56,14 @@ class Offer(NamedTuple):
         proposal: The proposal that it was parsed from.
         hypothesis: The hypothesis.
         forecast: The forecast.
-        is_barred: Whether it belongs to another pool.
+        worth: The factor of its acquisition (see `View`).
     """
 
     request: Request
     proposal: Proposal
     hypothesis: Hypothesis
     forecast: Forecast
-    is_barred: bool
+    worth: float
 
 
 class View(NamedTuple):
@@ -70,16 +72,17 @@ class View(NamedTuple):
     Attributes:
         calls: ``(n,)`` evaluated candidates that it learned from, given by the numbers of their calls.
         niches: ``(n,)`` niches of these candidates.
-        bars: A function that returns for each of some of these calls whether its candidate belongs to another pool.
+        worth: A function that returns the factors, in [0, 1], of the acquisition of some of these candidates, given by
+            their calls.
         library: ``m`` candidates of the task's library, none of which was evaluated.
         promised: ``(3, m)`` numbers for them, as the forecaster returns them.
         forecaster: A function that returns ``(3, n)`` numbers for ``n`` hypotheses: the means and the standard
-            deviations of their values, and 1 for hypotheses that belong to another pool, else 0.
+            deviations of their values, and the factors of their acquisition.
     """
 
     calls: IntArray
     niches: IntArray
-    bars: Callable[[IntArray], FloatArray]
+    worth: Callable[[IntArray], FloatArray]
     library: Sequence[Hypothesis]
     promised: FloatArray
     forecaster: Callable[[Sequence[Hypothesis]], FloatArray]
@@ -153,14 +156,17 @@ class InnerSearch:
         """Take in the founders."""
         view = stock.view
         rng = self._streams.at(Purpose.SCREEN, self._iteration, pool=self._stocks.index(stock), slot=1).rng()
-        scores = self._archive.scores[view.calls - 1]
-        ranking = np.argsort(-scores, kind="stable")
-        ranking = ranking[~np.isnan(scores[ranking])]
-        ranking = view.calls[ranking[spread(view.niches[ranking], self._screen.share)]]
-        calls = np.concatenate([ranking[:N_BEST], rng.permutation(ranking[N_BEST:])[:N_OTHERS]])
+        is_scored = ~np.isnan(self._archive.scores[view.calls - 1])
+        calls, niches = view.calls[is_scored], view.niches[is_scored]
+        values = as_values(self._archive.scores[calls - 1])
+        best = np.argsort(-values, kind="stable")[:N_RANKED]
+        values[best] *= view.worth(calls[best])
+        ranking = np.argsort(-np.round(values, _DIGITS), kind="stable")
+        calls = calls[ranking[spread(niches[ranking], self._screen.share)]]
+        calls = np.concatenate([calls[:N_BEST], rng.permutation(calls[N_BEST:])[:N_OTHERS]])
         known = [self._archive.candidate(call) for call in calls.tolist()]
         values = as_values(self._archive.scores[calls - 1])
-        numbers = np.stack([values, np.zeros(calls.size), view.bars(calls)])
+        numbers = np.stack([values, np.zeros(calls.size), view.worth(calls)])
         stock.add(known, [(candidate.call,) for candidate in known], numbers)
         stock.add([_unevaluated(one) for one in view.library], [()] * len(view.library), view.promised)
 
@@ -231,6 +237,7 @@ class InnerSearch:
             bred = [one for one in self.offers.values() if self._rungs[one.request.pool].stock is rung.stock]
             free = [one for one in (*libraries[id(rung.stock)], *bred) if one.hypothesis.key not in taken]
             values = np.array([offer.forecast for offer in free]).reshape(-1, 2) @ [1.0, rung.kappa]
+            values *= [offer.worth for offer in free]
             ranked = [free[at] for at in np.argsort(-np.round(values, _DIGITS), kind="stable")]
             candidates, n_before = [*taken.values(), *ranked], len(taken)
             kept = keep_apart(
@@ -240,7 +247,6 @@ class InnerSearch:
                 self._screen.radius,
                 self._similarities,
                 certain=n_before,
-                barred={offer.hypothesis for offer in ranked if offer.is_barred},
             )
             for at in kept[n_before:]:
                 offer = candidates[at]
@@ -289,19 +295,13 @@ class _Stock:
         self._niches = np.concatenate([self._niches, niches])
 
     def rank(self, kappa: float, *, only_evaluated: bool = False) -> IntArray:
-        """Return the indices of the candidates that may become parents, in the order of the ranking.
-
-        Barred candidates may not, unless all are barred.
-        """
-        means, deviations, is_barred = self._forecasts
-        acquisition = np.round(means + kappa * deviations, _DIGITS)
-        may_breed = np.ones(means.size, dtype=bool)
-        if only_evaluated:
-            may_breed = np.array([candidate.call > 0 for candidate in self.candidates])
-        if (is_free := may_breed & (is_barred == 0)).any():
-            may_breed = is_free
+        """Return the indices of the candidates that may become parents, in the order of the ranking."""
+        means, deviations, worth = self._forecasts
+        acquisition = np.round((means + kappa * deviations) * worth, _DIGITS)
         ranking: IntArray = np.argsort(-acquisition, kind="stable")
-        ranking = ranking[may_breed[ranking]]
+        if only_evaluated:
+            was_evaluated = np.array([candidate.call > 0 for candidate in self.candidates])
+            ranking = ranking[was_evaluated[ranking]]
         return ranking[spread(self._niches[ranking], self._share)][:N_PARENTS]
 
 
@@ -320,9 +320,9 @@ class _Rung(NamedTuple):
 
 
 def _make_offer(
-    request: Request, proposal: Proposal, hypothesis: Hypothesis, mean: float, deviation: float, is_barred: float
+    request: Request, proposal: Proposal, hypothesis: Hypothesis, mean: float, deviation: float, worth: float
 ) -> Offer:
-    return Offer(request, proposal, hypothesis, Forecast(mean, deviation), is_barred > 0)
+    return Offer(request, proposal, hypothesis, Forecast(mean, deviation), worth)
 
 
 def _unevaluated(hypothesis: Hypothesis) -> Candidate:

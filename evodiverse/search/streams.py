@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     SCREEN = 8
     SAMPLE = 9
     LIBRARY = 10
+    FAMILIES = 11
 
 
 @dataclass(frozen=True, slots=True)

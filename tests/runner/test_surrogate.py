@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from evodiverse.errors import Interrupted
 from evodiverse.runner.stock import Stock
@@ -167,6 +168,16 @@ def test_failed_calls_count_as_the_worst(tmp_path: Path) -> None:
     assert {parent.call for request in search.breed(1) for parent in request.parents} <= set(range(2, 22))
 
 
+def test_a_family_that_took_many_calls_is_worth_less_than_one_that_took_few(tmp_path: Path) -> None:
+    """Strings have their ones in the first half or in the second, so the two families have nothing in common."""
+    halves = [one for one in strings(400, length=12) if "1" in one]
+    many, few = [half + "0" * 12 for half in halves], [one for one in strings(3, length=12, seed=1) if "1" in one]
+    surrogate, _ = open_surrogate(tmp_path, BitTask(24, 8), list(dict.fromkeys(many + ["0" * 12 + one for one in few])))
+    view = surrogate.begin(1, make_pools([1], [2]))._stocks[0].view
+    worth = view.worth(view.calls)
+    assert worth[: -len(few)].max() < worth[-len(few) :].min() == 1.0
+
+
 # The file of features
 
 
@@ -195,16 +206,32 @@ def test_features_are_computed_once_and_read_back_the_same(tmp_path: Path) -> No
     assert (again.rows(places) != stack(expected)).nnz == 0
 
 
+def halve_first(rows: csr_array) -> np.ndarray:
+    """Return a worth of 0.5 for rows with the first feature, else 1."""
+    return 1.0 - 0.5 * (rows[:, [0]].toarray()[:, 0] > 0)
+
+
 def test_a_library_is_ranked_the_same_in_one_part_or_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stock, known = open_stock(tmp_path, StockedBitTask(300, 24, 8)), stack(encode(RNG.integers(0, 2, (40, 24))))
     means = [Process(known, RNG.random(40)).mean for _ in range(2)]
-    whole = stock.rank(means)
+    whole = stock.rank(means, halve_first)
     monkeypatch.setattr("evodiverse.runner.stock._PARTS", 1)
     monkeypatch.setattr("evodiverse.runner.stock.ROWS_AT_ONCE", 64)
-    parts = stock.rank(means)
+    parts = stock.rank(means, halve_first)
     assert [one.tolist() for one in parts] == [one.tolist() for one in whole]
     assert whole[0].tolist() != whole[1].tolist()
     assert all(sorted(one) == [*range(300)] for one in parts)
+
+
+def test_the_first_of_a_ranking_are_ranked_by_the_worth_of_their_families(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stock, known = open_stock(tmp_path, StockedBitTask(300, 24, 8)), stack(encode(RNG.integers(0, 2, (40, 24))))
+    mean, rows = Process(known, RNG.random(40)).mean, stock.rows(np.arange(300))
+    monkeypatch.setattr("evodiverse.runner.stock.N_WEIGHED", 200)
+    plain, weighed = np.argsort(-mean(rows), kind="stable"), mean(rows) * halve_first(rows)
+    expected = [*plain[:200][np.argsort(-weighed[plain[:200]], kind="stable")], *plain[200:]]
+    assert stock.rank([mean], halve_first)[0].tolist() == expected
 
 
 def test_another_library_has_another_file(tmp_path: Path) -> None:

@@ -246,16 +246,16 @@ def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, scr
 # Screened iterations
 
 
-def screened(world: World, *keys: str | None, worth: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
-    """Play an inner search of one generation, half of it in each pool; forecasts are those in ``worth``, else 0."""
+def screened(world: World, *keys: str | None, means: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
+    """Play an inner search of one generation, half of it in each pool; forecasts are those in ``means``, else 0."""
     screen = Screen(len(keys), 1, ((1.0, 1.0),) * 2, 0.5, 9, (Batch(0, 4),), shortlist=0, share=9, apart=0)
     view = View(
         np.arange(1, 5),
         np.arange(4),
-        lambda calls: np.zeros(calls.size),
+        lambda calls: np.ones(calls.size),
         [Hypothesis("Z", "z")],
-        np.array([[worth.get("z", -9.0)], [0.25], [0.0]]),
-        lambda asked: np.array([(worth.get(one.key, 0.0), 0.25, 0.0) for one in asked]).T,
+        np.array([[means.get("z", -9.0)], [0.25], [1.0]]),
+        lambda asked: np.array([(means.get(one.key, 0.0), 0.25, 1.0) for one in asked]).T,
     )
     search = InnerSearch(
         7,
@@ -276,7 +276,7 @@ def screened(world: World, *keys: str | None, worth: Mapping[str, float] = Mappi
 
 def test_each_pool_evaluates_as_many_proposals_as_it_has_slots() -> None:
     world = World()
-    records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", worth={"b": 2, "d": 1, "e": 1, "h": 2})
+    records = screened(world, "a", "b", "c", "d", "e", "f", "g", "h", means={"b": 2, "d": 1, "e": 1, "h": 2})
     assert world.evaluated == ["b", "d", "e", "h"]
     assert [(r.slot, r.pool, r.attempt, r.key, r.call) for r in records] == [
         (1, 0, 1, "b", 5),
@@ -290,7 +290,7 @@ def test_each_pool_evaluates_as_many_proposals_as_it_has_slots() -> None:
 
 def test_proposals_that_are_not_chosen_are_recorded_with_their_forecasts() -> None:
     world = World(slots=1)
-    records = screened(world, "a", "b", "c", "d", worth={"b": 2, "d": 1})
+    records = screened(world, "a", "b", "c", "d", means={"b": 2, "d": 1})
     assert [record.forecast for record in records] == [(2, 0.25), (1, 0.25)]
     assert world.attempts.screened == [
         Screened(7, 0, 0, 1, "a", 0.0, 0.25),
@@ -300,7 +300,7 @@ def test_proposals_that_are_not_chosen_are_recorded_with_their_forecasts() -> No
 
 def test_a_candidate_of_the_library_is_charged_first_and_recorded_without_parents() -> None:
     world = World(slots=1)
-    records = screened(world, "a", "b", worth={"z": 3})
+    records = screened(world, "a", "b", means={"z": 3})
     assert [(r.key, r.call, r.attempt, r.operator, r.parents) for r in records[:1]] == [("z", 5, 0, "library", ())]
     assert records[1].parents
     assert world.offspring() == [[5], [6]]
@@ -308,7 +308,7 @@ def test_a_candidate_of_the_library_is_charged_first_and_recorded_without_parent
 
 def test_rejected_known_and_repeated_proposals_are_not_chosen() -> None:
     world = World(slots=2)
-    records = screened(world, None, "k1", "k4", "a", "a", "A", "b", "z", worth={"k1": 9, "k4": 9})
+    records = screened(world, None, "k1", "k4", "a", "a", "A", "b", "z", means={"k1": 9, "k4": 9})
     found = {r.slot: r.outcome for r in records if r.attempt}
     assert [found[slot] for slot in range(8)] == [
         *(REJECTED, DUPLICATE, DUPLICATE, EVALUATED, DUPLICATE, EVALUATED, EVALUATED, DUPLICATE),

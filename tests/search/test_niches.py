@@ -40,12 +40,6 @@ def test_certain_hypotheses_are_taken_and_count_as_similar() -> None:
     assert taken([0, 1, 2, 50, 51], size=4, share=1, radius=0.8, certain=2) == [0, 1, 3, 2]
 
 
-def test_barred_hypotheses_are_skipped_unless_they_are_certain_or_others_run_out() -> None:
-    hypotheses = [Hypothesis("", str(number)) for number in (0, 20, 40, 60)]
-    assert keep_apart(hypotheses, 3, 1, 0.8, near, certain=1, barred=hypotheses[:2]) == [0, 2, 3]
-    assert keep_apart(hypotheses, 3, 1, 0.8, near, barred=hypotheses[:2]) == [2, 3, 0]
-
-
 @given(
     st.lists(st.integers(0, 30), max_size=15),
     st.integers(0, 16),

@@ -30,7 +30,7 @@ SCREEN = Screen(
 )
 SCORES = [0.1, 0.4, 0.2, 0.3]
 Forecasts = Mapping[str, tuple[float, ...]]
-"""Means, standard deviations, and 1 for what belongs to another pool, by key; what is missing is 0."""
+"""Means, standard deviations and worths, by key; if they are missing, these are 0, 0 and 1."""
 
 
 def alike(one: Hypothesis, others: Sequence[Hypothesis]) -> np.ndarray:
@@ -57,7 +57,8 @@ def begin(
     screen = Screen(**{name: getattr(SCREEN, name) for name in Screen.__slots__} | changes)
 
     def numbers(keys: Sequence[str]) -> np.ndarray:
-        return np.array([(*known.get(key, ()), 0.0, 0.0, 0.0)[:3] for key in keys]).reshape(-1, 3).T
+        given = [known.get(key, ()) for key in keys]
+        return np.array([(*some, *(0.0, 0.0, 1.0)[len(some) :]) for some in given]).reshape(-1, 3).T
 
     view = View(
         np.arange(1, len(scores) + 1),
@@ -143,13 +144,18 @@ def test_a_candidate_of_the_library_has_no_ancestors() -> None:
     assert {request.ancestors for request in search.breed(1)} == {(1,)}
 
 
-def test_no_candidate_of_another_pool_becomes_a_parent_unless_all_are() -> None:
-    barred = {"k2": (0.0, 0.0, 1.0)}
-    requests = begin([1, 2, 3, 4], forecasts=barred, proposals=100).breed(1)
-    assert {parent.call for request in requests for parent in request.parents} == {1, 3, 4}
-    everywhere = {f"k{call}": (0.0, 0.0, 1.0) for call in range(1, 5)}
-    requests = begin([1, 2, 3, 4], forecasts=everywhere, proposals=100).breed(1)
-    assert {parent.call for request in requests for parent in request.parents} == {1, 2, 3, 4}
+def test_a_candidate_of_a_family_that_has_not_paid_ranks_by_its_acquisition_times_the_worth() -> None:
+    search = begin([1], forecasts={"k2": (0.0, 0.0, 0.5), "a": (0.9, 0.2, 0.25)})
+    play(search, "a")
+    stock = search._stocks[0]
+    assert [stock.candidates[at].key for at in stock.rank(0.5)] == ["k4", "a", "k2", "k3", "k1"]  # .3 .25 .2 .2 .1
+
+
+def test_founders_are_the_best_by_value_times_worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evodiverse.search.screening.N_BEST", 2)
+    monkeypatch.setattr("evodiverse.search.screening.N_OTHERS", 0)
+    requests = begin([1], forecasts={"k2": (0.0, 0.0, 0.4)}, proposals=50).breed(1)
+    assert {parent.call for request in requests for parent in request.parents} == {3, 4}
 
 
 def test_a_model_is_given_parents_with_scores_only() -> None:
@@ -210,8 +216,8 @@ def test_a_similar_offer_is_passed_over_until_others_run_out() -> None:
         assert chosen(search, {0: share}) == expected
 
 
-def test_an_offer_of_another_pool_is_passed_over_until_others_run_out() -> None:
-    search = begin([1, 2], forecasts={"a": (0.9, 0.0, 1.0), "b": (0.5, 0.0)})
+def test_an_offer_of_no_worth_is_chosen_if_others_run_out() -> None:
+    search = begin([1, 2], forecasts={"a": (0.9, 0.0, 0.0), "b": (0.5, 0.0)})
     play(search, "a", "b")
     assert chosen(search, {0: 1}) == ["b"]
     assert chosen(search, {0: 2}) == ["a", "b"]
@@ -239,13 +245,13 @@ def test_pools_with_views_of_their_own_breed_and_choose_apart() -> None:
 
     def view(calls: list[int], value: float, *library: str) -> View:
         def numbers(hypotheses: Sequence[Hypothesis]) -> np.ndarray:
-            return np.array([[value], [0.0], [0.0]]) * np.ones(len(hypotheses))
+            return np.array([[value], [0.0], [1.0]]) * np.ones(len(hypotheses))
 
         candidates = [Hypothesis(key, key) for key in library]
         return View(
             np.array(calls),
             np.arange(len(calls)),
-            lambda some: np.zeros(some.size),
+            lambda some: np.ones(some.size),
             candidates,
             numbers(candidates),
             numbers,

@@ -109,4 +109,5 @@ def test_purposes_are_never_renumbered() -> None:
         "SCREEN": 8,
         "SAMPLE": 9,
         "LIBRARY": 10,
+        "FAMILIES": 11,
     }
