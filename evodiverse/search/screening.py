@@ -27,6 +27,8 @@ RANK_OFFSET = 10
 """The candidate at rank r, counted from 0, becomes a parent with a weight of 1 / (r + RANK_OFFSET)."""
 GROWTH = 1.5
 """The library is rated again whenever the number of calls has grown by this factor."""
+LIBRARY_EVERY = 10
+"""One of so many slots of a pool is for a candidate of the library, as long as it has any."""
 LIBRARY = "library"
 """The operator, in the log, of a candidate that comes from the task's library."""
 # Rounding keeps the choices the same on machines that add numbers in a different order.
@@ -222,10 +224,10 @@ class InnerSearch:
         """Return the offers to evaluate, the library's first, then the others in the order of their requests.
 
         Each pool takes the offers with the highest acquisition, whichever pool with the same view bred them, as many as
-        ``shares`` allows; ties are settled by the order of the offers. Pools choose one after the other. An offer is
-        passed over if it belongs to another pool, or if too many of those taken are similar to it (`Screen.at_most`);
-        if too few are left, those passed over are taken after all. The request of an offer names the pool that takes
-        it.
+        ``shares`` allows, and some of them from the library (see `LIBRARY_EVERY`); ties are settled by the order of the
+        offers. Pools choose one after the other. An offer is passed over if too many of those taken are similar to it
+        (`Screen.at_most`); if too few are left, those passed over are taken after all. The request of an offer names
+        the pool that takes it.
 
         Args:
             shares: How many offers each pool may take, by the index of the pool.
@@ -234,26 +236,33 @@ class InnerSearch:
         libraries = {id(stock): self._offer_library(stock) for stock in self._stocks}
         for pool, share in shares.items():
             rung = self._rungs[pool]
+            library = libraries[id(rung.stock)]
             bred = [one for one in self.offers.values() if self._rungs[one.request.pool].stock is rung.stock]
-            free = [one for one in (*libraries[id(rung.stock)], *bred) if one.hypothesis.key not in taken]
-            values = np.array([offer.forecast for offer in free]).reshape(-1, 2) @ [1.0, rung.kappa]
-            values *= [offer.worth for offer in free]
-            ranked = [free[at] for at in np.argsort(-np.round(values, _DIGITS), kind="stable")]
-            candidates, n_before = [*taken.values(), *ranked], len(taken)
-            kept = keep_apart(
-                [offer.hypothesis for offer in candidates],
-                n_before + share,
-                self._screen.at_most,
-                self._screen.radius,
-                self._similarities,
-                certain=n_before,
-            )
-            for at in kept[n_before:]:
-                offer = candidates[at]
-                taken[offer.hypothesis.key] = offer._replace(request=replace(offer.request, pool=pool))
+            n_before = len(taken)
+            self._take(taken, library, pool, share // LIBRARY_EVERY)
+            self._take(taken, [*library, *bred], pool, share - (len(taken) - n_before))
         of_library = [offer for offers in libraries.values() for offer in offers]
         order = {offer.hypothesis.key: at for at, offer in enumerate([*of_library, *self.offers.values()])}
         return sorted(taken.values(), key=lambda offer: order[offer.hypothesis.key])
+
+    def _take(self, taken: dict[str, Offer], offers: Sequence[Offer], pool: int, size: int) -> None:
+        """Add the best offers for a pool to those taken."""
+        free = [one for one in offers if one.hypothesis.key not in taken]
+        values = np.array([offer.forecast for offer in free]).reshape(-1, 2) @ [1.0, self._rungs[pool].kappa]
+        values *= [offer.worth for offer in free]
+        ranked = [free[at] for at in np.argsort(-np.round(values, _DIGITS), kind="stable")]
+        candidates, n_before = [*taken.values(), *ranked], len(taken)
+        kept = keep_apart(
+            [offer.hypothesis for offer in candidates],
+            n_before + size,
+            self._screen.at_most,
+            self._screen.radius,
+            self._similarities,
+            certain=n_before,
+        )
+        for at in kept[n_before:]:
+            offer = candidates[at]
+            taken[offer.hypothesis.key] = offer._replace(request=replace(offer.request, pool=pool))
 
     def _offer_library(self, stock: "_Stock") -> list[Offer]:
         """Return the offers of the library to some pools. Slots are counted over all libraries."""

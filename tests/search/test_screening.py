@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evodiverse.search.archive import Archive
-from evodiverse.search.screening import LIBRARY, RANK_OFFSET, Answer, InnerSearch, Offer, View, is_due
+from evodiverse.search.screening import LIBRARY, LIBRARY_EVERY, RANK_OFFSET, Answer, InnerSearch, Offer, View, is_due
 from evodiverse.search.settings import Batch, Screen
 from evodiverse.search.streams import Streams
 from evodiverse.vocabulary import Hypothesis, Proposal, Reason, Rejection
@@ -206,6 +206,19 @@ def test_a_candidate_of_the_library_is_chosen_on_its_merits_and_comes_first() ->
     ]
     assert offers[0].request.slot == 1
     assert offers[0].forecast == (0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "of_library"), [(LIBRARY_EVERY - 1, ""), (LIBRARY_EVERY, "y"), (2 * LIBRARY_EVERY, "yz")]
+)
+def test_a_tenth_of_the_slots_is_for_the_best_of_the_library(share: int, of_library: str) -> None:
+    bred = {chr(ord("a") + at): (0.9, 0.0) for at in range(2 * LIBRARY_EVERY)}
+    library = {"x": (0.1, 0.0), "y": (0.3, 0.0), "z": (0.2, 0.0)}
+    search = begin([1, 2], library=[*library], forecasts=bred | library, proposals=len(bred))
+    play(search, *bred)
+    found = chosen(search, {0: share})
+    assert len(found) == share
+    assert set(found) & {*library} == {*of_library}
 
 
 def test_a_similar_offer_is_passed_over_until_others_run_out() -> None:
