@@ -67,7 +67,7 @@ class Study:
 STUDIES = {
     "molecules": Study(
         MOLECULES,
-        range(20, 28),
+        range(23, 29),
         (
             "diverse",
             "graph_ga",
