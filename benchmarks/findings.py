@@ -67,7 +67,7 @@ class Study:
 STUDIES = {
     "molecules": Study(
         MOLECULES,
-        range(23, 29),
+        range(20, 28),
         (
             "diverse",
             "graph_ga",
