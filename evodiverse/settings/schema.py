@@ -143,7 +143,7 @@ class Screen:
     generations: int = documented(
         "number of generations of proposals in an iteration, none of which costs oracle calls; each is bred from the "
         "best of the earlier ones; a language model makes only one",
-        default=5,
+        default=MISSING,
         unit="generations",
         least=1,
     )
