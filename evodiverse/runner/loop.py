@@ -159,7 +159,7 @@ class Loop:
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
         self._similarities = _similarities(setup.task)
-        self._surrogate = _surrogate(setup, self._archive)
+        self._surrogate = _surrogate(setup, self._archive, self._similarities)
 
     def run(self) -> Snapshot:
         """Run to the end and return the last snapshot, which says why the run ended.
@@ -466,9 +466,9 @@ def _similarities(task: Task) -> Similarities | None:
     return partial(contracts.similarities, task) if isinstance(task, Comparable) else None
 
 
-def _surrogate(setup: Setup, archive: Archive) -> "Surrogate | None":
+def _surrogate(setup: Setup, archive: Archive, similarities: Similarities | None) -> "Surrogate | None":
     """Return the surrogate of a method that screens, or None."""
-    method, similarities = setup.method, _similarities(setup.task)
+    method = setup.method
     if method.screen is None or similarities is None:
         return None
     from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long

@@ -17,6 +17,7 @@ from evodiverse.ports import Stocked
 from evodiverse.runner.workers import Workers
 from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, stack
 from evodiverse.search.sampling import FloatArray, IntArray
+from evodiverse.search.screening import rank_values
 from evodiverse.vocabulary import Hypothesis
 
 _LOG = logging.getLogger("evodiverse.runner")
@@ -24,8 +25,6 @@ N_WEIGHED: Final = 20_000
 """How many candidates of a library, those with the highest means, are ranked by their families as well."""
 _AT_ONCE: Final = 20_000
 _PARTS: Final = 16
-# Rounding keeps the choices the same on machines that add numbers in a different order.
-_DIGITS: Final = 9
 
 
 class Stock:
@@ -67,11 +66,11 @@ class Stock:
         return [self._weigh(values, worth) for values in rated]
 
     def _weigh(self, values: FloatArray, worth: Callable[[csr_array], FloatArray]) -> IntArray:
-        ranking = _order(values)
+        ranking = rank_values(values)
         first, others = ranking[:N_WEIGHED], ranking[N_WEIGHED:]
         parts = [first[at : at + ROWS_AT_ONCE] for at in range(0, first.size, ROWS_AT_ONCE)]
         weights = np.concatenate([worth(self._rows[part]) for part in parts])
-        return np.concatenate([first[_order(values[first] * weights)], others])
+        return np.concatenate([first[rank_values(values[first] * weights)], others])
 
 
 class Part(NamedTuple):
@@ -92,11 +91,6 @@ def rate(part: Part) -> FloatArray:
     """Return the ``(n,)`` means of the candidates of a part."""
     _, rows = _load(part.path)
     return part.mean(rows[part.start : part.start + ROWS_AT_ONCE * _PARTS])
-
-
-def _order(values: FloatArray) -> IntArray:
-    order: IntArray = np.argsort(-np.round(values, _DIGITS), kind="stable")
-    return order
 
 
 def _path(task: Stocked, folder: Path) -> Path:

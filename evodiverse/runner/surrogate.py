@@ -14,7 +14,7 @@ from evodiverse.runner.stock import Stock
 from evodiverse.runner.workers import Workers
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
-from evodiverse.search.families import N_COUNTED, Families, find_best_of_niches
+from evodiverse.search.families import GOOD, N_COUNTED, Families, find_best_of_niches
 from evodiverse.search.niches import Niches, Similarities
 from evodiverse.search.process import N_DATA, Kernel, Process, Row, choose_sample, stack
 from evodiverse.search.sampling import FloatArray, IntArray
@@ -28,9 +28,7 @@ N_RATERS: Final = 1_200
 N_DRAWN: Final = 100
 """How many candidates of the library are drawn as founders of an inner search, besides the shortlist."""
 N_OWNED: Final = 300
-"""How many candidates, at most, say what belongs to better pools: the best of those that are good."""
-OWNED_GOOD: Final = 0.6
-"""A candidate of a pool is good if its value is at least this share of the pool's best."""
+"""How many candidates, at most, say what belongs to better pools: the best of those that are good in their pool."""
 OWNED_ALIKE: Final = 0.25
 """The similarity, by the kernel, at or above which a hypothesis is similar to a good candidate of another pool."""
 OWNED_LEAST: Final = 3
@@ -83,9 +81,9 @@ class Surrogate:
         """Return the inner search of an iteration that begins after all calls in the archive."""
         n_calls = self._archive.n_calls
         self._workers.described = {}
-        if is_due(n_calls, self.n_rated, self._screen.apart):
-            self.rate(n_calls)
         families = self._count_families(n_calls)
+        if is_due(n_calls, self.n_rated, self._screen.apart):
+            self._rate(n_calls, families)
         known = self._share_out(n_calls)
         views = [self._view(iteration, place, calls, families) for place, calls in enumerate(known)]
         if len(views) < len(pools):
@@ -103,6 +101,9 @@ class Surrogate:
 
     def rate(self, n_calls: int) -> None:
         """Rate the library, if there is one, by the run's first ``n_calls`` calls; the best are the shortlists."""
+        self._rate(n_calls, self._count_families(n_calls))
+
+    def _rate(self, n_calls: int, families: Families) -> None:
         self.n_rated = n_calls
         if self._stock is None and isinstance(self._task, Stocked) and self._screen.shortlist:
             self._stock = Stock(self._task, self._workers, self._folder)
@@ -111,7 +112,7 @@ class Surrogate:
         known = self._share_out(n_calls)
         distinct = known[:1] if all(np.array_equal(calls, known[0]) for calls in known) else known
         means = [self._learn(calls, N_RATERS, 0, place).mean for place, calls in enumerate(distinct)]
-        rankings = self._stock.rank(means, self._count_families(n_calls).worth)
+        rankings = self._stock.rank(means, families.worth)
         chosen = [self._choose(self._stock, ranking, n_calls) for ranking in rankings]
         self._shortlists = chosen * (len(known) // len(chosen))
 
@@ -186,7 +187,7 @@ class Surrogate:
         is_good = np.zeros(values.size, dtype=bool)
         for other, value in enumerate(best):
             if value > start and (value, -other) > (best[pool], -pool):
-                is_good |= (pools == other) & (values >= OWNED_GOOD * value)
+                is_good |= (pools == other) & (values >= GOOD * value)
         if not is_good.any():
             return None
         calls = np.flatnonzero(is_good) + 1

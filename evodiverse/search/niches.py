@@ -34,7 +34,7 @@ def keep_apart(
         share: How many may be similar to each other, at least 1.
         radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
         similarities: The task's function that compares hypotheses.
-        certain: How many hypotheses at the start of the list are taken in any case.
+        certain: How many hypotheses at the start of the list are taken even if they are similar.
     """
     taken: list[int] = []
     passed: list[int] = []

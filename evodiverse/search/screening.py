@@ -163,7 +163,7 @@ class InnerSearch:
         values = as_values(self._archive.scores[calls - 1])
         best = np.argsort(-values, kind="stable")[:N_RANKED]
         values[best] *= view.worth(calls[best])
-        ranking = np.argsort(-np.round(values, _DIGITS), kind="stable")
+        ranking = rank_values(values)
         calls = calls[ranking[spread(niches[ranking], self._screen.share)]]
         calls = np.concatenate([calls[:N_BEST], rng.permutation(calls[N_BEST:])[:N_OTHERS]])
         known = [self._archive.candidate(call) for call in calls.tolist()]
@@ -212,8 +212,8 @@ class InnerSearch:
             if not found:
                 continue
             forecasts = stock.view.forecaster([hypothesis for *_, hypothesis in found])
-            for one, numbers in zip(found, forecasts.T.tolist(), strict=True):
-                self.offers[one[2].key] = _make_offer(*one, *numbers)
+            for one, (mean, deviation, worth) in zip(found, forecasts.T.tolist(), strict=True):
+                self.offers[one[2].key] = Offer(*one, Forecast(mean, deviation), worth)
             candidates = [_unevaluated(hypothesis) for *_, hypothesis in found]
             stock.add(candidates, [request.ancestors for request, *_ in found], forecasts)
 
@@ -250,7 +250,7 @@ class InnerSearch:
         free = [one for one in offers if one.hypothesis.key not in taken]
         values = np.array([offer.forecast for offer in free]).reshape(-1, 2) @ [1.0, self._rungs[pool].kappa]
         values *= [offer.worth for offer in free]
-        ranked = [free[at] for at in np.argsort(-np.round(values, _DIGITS), kind="stable")]
+        ranked = [free[at] for at in rank_values(values)]
         candidates, n_before = [*taken.values(), *ranked], len(taken)
         kept = keep_apart(
             [offer.hypothesis for offer in candidates],
@@ -268,10 +268,11 @@ class InnerSearch:
         """Return the offers of the library to some pools. Slots are counted over all libraries."""
         before = sum(len(other.view.library) for other in self._stocks[: self._stocks.index(stock)])
         offers = []
-        for at, (one, numbers) in enumerate(zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)):
+        pairs = zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)
+        for at, (one, (mean, deviation, worth)) in enumerate(pairs):
             stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
             request = Request(self._iteration, 0, before + at, 0, (), self._prompt(0), stream)
-            offers.append(_make_offer(request, Proposal(one.genotype, LIBRARY), one, *numbers))
+            offers.append(Offer(request, Proposal(one.genotype, LIBRARY), one, Forecast(mean, deviation), worth))
         return offers
 
     def _prompt(self, pool: int) -> Prompt:
@@ -306,8 +307,7 @@ class _Stock:
     def rank(self, kappa: float, *, only_evaluated: bool = False) -> IntArray:
         """Return the indices of the candidates that may become parents, in the order of the ranking."""
         means, deviations, worth = self._forecasts
-        acquisition = np.round((means + kappa * deviations) * worth, _DIGITS)
-        ranking: IntArray = np.argsort(-acquisition, kind="stable")
+        ranking = rank_values((means + kappa * deviations) * worth)
         if only_evaluated:
             was_evaluated = np.array([candidate.call > 0 for candidate in self.candidates])
             ranking = ranking[was_evaluated[ranking]]
@@ -328,12 +328,6 @@ class _Rung(NamedTuple):
     best: Candidate
 
 
-def _make_offer(
-    request: Request, proposal: Proposal, hypothesis: Hypothesis, mean: float, deviation: float, worth: float
-) -> Offer:
-    return Offer(request, proposal, hypothesis, Forecast(mean, deviation), worth)
-
-
 def _unevaluated(hypothesis: Hypothesis) -> Candidate:
     return Candidate(0, hypothesis.genotype, hypothesis.key, None, None)
 
@@ -341,6 +335,12 @@ def _unevaluated(hypothesis: Hypothesis) -> Candidate:
 def as_values(scores: FloatArray) -> FloatArray:
     """Return scores as values in [0, 1]; a candidate without a score has the worst."""
     return np.clip(np.nan_to_num(scores, nan=0.0), 0.0, 1.0)
+
+
+def rank_values(values: FloatArray) -> IntArray:
+    """Return the indices of computed values, the highest first. Ties, also up to rounding errors, keep their order."""
+    ranking: IntArray = np.argsort(-np.round(values, _DIGITS), kind="stable")
+    return ranking
 
 
 def is_due(n_calls: int, n_rated: int, apart: int) -> bool:
