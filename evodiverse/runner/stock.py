@@ -15,7 +15,7 @@ from evodiverse.kit.files import lock, replace_file
 from evodiverse.kit.text import count_of
 from evodiverse.ports import Stocked
 from evodiverse.runner.workers import Workers
-from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, stack
+from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, as_bits, stack
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.screening import rank_values
 from evodiverse.vocabulary import Hypothesis
@@ -51,10 +51,10 @@ class Stock:
         """Return the ``(n, d)`` bits of the genotypes at ``n`` places."""
         return self._rows[places]
 
-    def rank(self, means: Sequence[Mean], worth: Callable[[csr_array], FloatArray]) -> list[IntArray]:
+    def rank(self, means: Sequence[Mean], worth: Callable[[csr_array], FloatArray] | None) -> list[IntArray]:
         """Return for each mean of a process all places, the best first; ties keep the order of the library.
 
-        They are ranked by the mean; the first `N_WEIGHED` of them then by the mean * worth.
+        They are ranked by the mean; the first `N_WEIGHED` of them then by the mean * worth, if there is a worth.
 
         Args:
             means: The means.
@@ -63,7 +63,7 @@ class Stock:
         starts = range(0, len(self), ROWS_AT_ONCE * _PARTS)
         parts = [Part(self._path, start, mean) for mean in means for start in starts]
         rated = np.concatenate(self._workers.rate(parts)).reshape(len(means), len(self))
-        return [self._weigh(values, worth) for values in rated]
+        return [rank_values(values) if worth is None else self._weigh(values, worth) for values in rated]
 
     def _weigh(self, values: FloatArray, worth: Callable[[csr_array], FloatArray]) -> IntArray:
         ranking = rank_values(values)
@@ -138,8 +138,5 @@ def _as_arrays(genotypes: Sequence[str], rows: csr_array) -> dict[str, NDArray[n
 @lru_cache(maxsize=1)
 def _load(path: Path) -> tuple[Sequence[str], csr_array]:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        columns = arrays["columns"].astype(np.int32)
-        starts = np.concatenate([[0], np.cumsum(arrays["sizes"], dtype=np.int64)])
-        genotypes = arrays["text"].tobytes().decode().split("\n")
-        shape = (len(genotypes), int(arrays["width"]))
-    return genotypes, csr_array((np.ones(columns.size, dtype=np.float32), columns, starts), shape=shape)
+        rows = as_bits(arrays["columns"].astype(np.int32), arrays["sizes"], int(arrays["width"]))
+        return arrays["text"].tobytes().decode().split("\n"), rows

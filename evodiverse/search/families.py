@@ -15,9 +15,8 @@ from evodiverse.search.sampling import FloatArray, IntArray
 
 ALIKE: Final = 0.3
 """The similarity, by the kernel, at or above which two hypotheses belong to the same family; two random molecules of a
-library are so similar in 1 of 100 cases."""
-SHARPNESS: Final = 6
-"""A hypothesis with a lower similarity k belongs to the family in part: (k / `ALIKE`) ** `SHARPNESS`."""
+library are so similar in 1 of 100 cases. A hypothesis with a lower similarity k belongs to the family in part:
+(k / `ALIKE`) ** 6."""
 EACH: Final = 20
 """How many calls of a family have paid if they found one niche of good candidates."""
 PRIOR: Final = 2
@@ -54,7 +53,9 @@ class Families(NamedTuple):
 
 
 def _count_members(similarities: FloatArray) -> FloatArray:
-    members: FloatArray = (np.minimum(similarities / ALIKE, 1.0) ** SHARPNESS).sum(axis=1)
+    shares = np.minimum(similarities / ALIKE, 1.0)
+    shares *= shares * shares  # much faster than a power
+    members: FloatArray = np.einsum("ij,ij->i", shares, shares)
     return members
 
 

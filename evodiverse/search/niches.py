@@ -1,7 +1,6 @@
 """Niches: among similar candidates, only a few are taken, and candidates of many niches come first."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 
@@ -10,9 +9,6 @@ from evodiverse.vocabulary import Hypothesis
 
 Similarities = Callable[[Hypothesis, Sequence[Hypothesis]], FloatArray]
 """A function of one hypothesis and ``n`` others that returns ``(n,)`` similarities in [0, 1]."""
-
-# Most hypotheses join an early niche, so few comparisons are made with the founders of all.
-_AT_ONCE: Final = 100
 
 
 def keep_apart(
@@ -57,7 +53,7 @@ class Niches:
 
     Args:
         radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
-        similarities: The task's function that compares hypotheses.
+        similarities: The task's function that compares hypotheses; it is symmetric, and 1 for equal hypotheses.
     """
 
     def __init__(self, radius: float, similarities: Similarities) -> None:
@@ -66,16 +62,18 @@ class Niches:
 
     def assign(self, hypotheses: Sequence[Hypothesis]) -> IntArray:
         """Return the ``(n,)`` numbers of the niches of ``n`` hypotheses, which are assigned in order."""
-        return np.array([self._find(hypothesis) for hypothesis in hypotheses], dtype=np.int64)
-
-    def _find(self, hypothesis: Hypothesis) -> int:
-        for start in range(0, len(self._founders), _AT_ONCE):
-            some = self._founders[start : start + _AT_ONCE]
-            is_similar = self._similarities(hypothesis, some) >= self._radius
-            if is_similar.any():
-                return start + int(is_similar.argmax())
-        self._founders.append(hypothesis)
-        return len(self._founders) - 1
+        niches = np.empty(len(hypotheses), dtype=np.int64)
+        free = np.arange(len(hypotheses))
+        niche = 0
+        while free.size:
+            if niche == len(self._founders):
+                self._founders.append(hypotheses[free[0]])
+            others = [hypotheses[at] for at in free.tolist()]
+            joins = self._similarities(self._founders[niche], others) >= self._radius
+            niches[free[joins]] = niche
+            free = free[~joins]
+            niche += 1
+        return niches
 
 
 def spread(niches: IntArray, share: int) -> IntArray:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
@@ -47,8 +47,20 @@ def encode(counts: NDArray[np.floating]) -> list[Row]:
 def stack(rows: Sequence[Row]) -> csr_array:
     """Return the ``(n, d)`` sparse bits of ``n`` rows; n is at least 1."""
     columns = np.concatenate([columns for columns, _ in rows])
-    starts = np.concatenate([[0], np.cumsum([columns.size for columns, _ in rows])])
-    return csr_array((np.ones(columns.size, dtype=np.float32), columns, starts), shape=(len(rows), rows[0][1]))
+    return as_bits(columns, [columns.size for columns, _ in rows], rows[0][1])
+
+
+def as_bits(columns: NDArray[np.int32], sizes: ArrayLike, width: int) -> csr_array:
+    """Return the ``(n, width)`` sparse bits of ``n`` hypotheses.
+
+    Args:
+        columns: The columns of the bits of all hypotheses, one hypothesis after the other.
+        sizes: ``(n,)`` numbers of bits.
+        width: The number of columns, below 65,536, so that no product overflows.
+    """
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    ones = np.ones(columns.size, dtype=np.uint16)  # products are much faster than those of floating-point numbers
+    return csr_array((ones, columns, starts), shape=(starts.size - 1, width))
 
 
 def choose_sample(values: FloatArray, rng: np.random.Generator, most: int = N_DATA) -> IntArray:
@@ -74,7 +86,7 @@ class Kernel:
 
     def __call__(self, rows: csr_array) -> FloatArray:
         """Return the ``(m, n)`` similarities of hypotheses with ``(m, d)`` bits."""
-        shared = rows[:, self._columns] @ self._bits
+        shared = (rows[:, self._columns] @ self._bits).astype(np.float32)
         shared /= np.maximum(_count_bits(rows)[:, None] + self._sums - shared, 1.0)
         similarities: FloatArray = shared.astype(np.float64)
         return similarities

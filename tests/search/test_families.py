@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evodiverse.search.families import ALIKE, EACH, GOOD, PRIOR, SHARPNESS, Families, find_best_of_niches
+from evodiverse.search.families import ALIKE, EACH, GOOD, PRIOR, Families, find_best_of_niches
 from evodiverse.search.process import Kernel, encode, stack
 from evodiverse.search.sampling import FloatArray, IntArray
 
@@ -18,7 +18,7 @@ def similarity(one: IntArray, other: IntArray) -> float:
 def membership(one: IntArray, other: IntArray) -> float:
     """Return 1 for similar hypotheses, and for others how far they belong to the same family."""
     alike = similarity(one, other)
-    return 1.0 if alike >= ALIKE else (alike / ALIKE) ** SHARPNESS
+    return 1.0 if alike >= ALIKE else (alike / ALIKE) ** 6
 
 
 def worth(counted: IntArray, good: IntArray, hypotheses: IntArray, scale: float = 1.0) -> FloatArray:

@@ -97,7 +97,7 @@ class Reader:
         return self.read(Chem.MolToSmiles(molecule))
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=8192)
 def molecule_of(smiles: str) -> Chem.Mol:
     """Return the molecule that RDKit reads from a SMILES, or None if RDKit cannot read the SMILES.
 

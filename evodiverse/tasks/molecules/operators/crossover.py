@@ -119,7 +119,7 @@ class Join(NamedTuple):
     is_turned: bool = False
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def read_parent(smiles: str) -> Parent:
     """Find where a molecule can be cut.
 
