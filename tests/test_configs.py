@@ -143,6 +143,7 @@ OWN = {
     "pt_niche": ([inf, 100.0], [10, 2], False),
     "niche_ga": ([inf], [10, 2], False),
     "mol_ga": ([inf], None, False),
+    "gp_bo": ([inf], None, True),
     "best_of_n": ([inf], None, False),
     "restarts": ([inf], None, False),
     "random_start": ([inf], None, False),

@@ -25,6 +25,7 @@ SAMPLERS = {
     "molleo": ["cold"],
     "graph_ga": ["cold"],
     "mol_ga": ["cold"],
+    "gp_bo": ["cold"],
     "ea": ["cold"],
     "tempering": ["hot"],
     "diverse": ["cold", "hot"],

@@ -85,6 +85,7 @@ _LOOKS: Final = {
     "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
     "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),
     "diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
+    "gp_bo": Look("GP BO", "#661100", (0, (2, 3)), "H", "--"),
     "niche_ga": Look("Niche GA", "#882255", (0, (8, 2)), "d", "\\"),
     "best_of_n": Look("Best of n", "#777777", (0, (1, 3)), "*", "/"),
     "random_start": Look("Random start", "#aa4499", (0, (4, 3)), "H", "x"),

@@ -103,7 +103,7 @@ class Surrogate:
         """Rate the library, if there is one, by the run's first ``n_calls`` calls; the best are the shortlists."""
         self._rate(n_calls, self._count_families(n_calls))
 
-    def _rate(self, n_calls: int, families: Families) -> None:
+    def _rate(self, n_calls: int, families: Families | None) -> None:
         self.n_rated = n_calls
         if self._stock is None and isinstance(self._task, Stocked) and self._screen.shortlist:
             self._stock = Stock(self._task, self._workers, self._folder)
@@ -112,7 +112,7 @@ class Surrogate:
         known = self._share_out(n_calls)
         distinct = known[:1] if all(np.array_equal(calls, known[0]) for calls in known) else known
         means = [self._learn(calls, N_RATERS, 0, place).mean for place, calls in enumerate(distinct)]
-        rankings = self._stock.rank(means, families.worth)
+        rankings = self._stock.rank(means, None if families is None else families.worth)
         chosen = [self._choose(self._stock, ranking, n_calls) for ranking in rankings]
         self._shortlists = chosen * (len(known) // len(chosen))
 
@@ -134,13 +134,13 @@ class Surrogate:
         pools = self._archive.pools[:n_calls]
         return [calls[(pools == pool) | (pools < 0)] for pool in range(self._method.n_pools)]
 
-    def _view(self, iteration: int, place: int, calls: IntArray, families: Families) -> View:
+    def _view(self, iteration: int, place: int, calls: IntArray, families: Families | None) -> View:
         """Return what the process knows that learns from some calls."""
         process = self._learn(calls, N_DATA, iteration, place)
         owned = self._find_owned(place) if calls.size < self._archive.n_calls else None
 
         def worth(rows: csr_array) -> FloatArray:
-            worth = families.worth(rows)
+            worth = np.ones(rows.shape[0]) if families is None else families.worth(rows)
             if owned is not None:
                 worth[(owned(rows) >= OWNED_ALIKE).sum(axis=1) >= OWNED_LEAST] = 0.0
             return worth
@@ -158,15 +158,17 @@ class Surrogate:
             promised = forecast(self._stock.rows(np.array([*library.values()], dtype=np.int64)))
         return View(
             calls,
-            np.array(self._niche_of_calls)[calls - 1],
+            np.zeros_like(calls) if families is None else np.array(self._niche_of_calls)[calls - 1],
             lambda some: worth(self._rows(some)),
             [*library],
             promised,
             lambda hypotheses: forecast(stack(self._workers.describe(hypotheses))),
         )
 
-    def _count_families(self, n_calls: int) -> Families:
-        """Return what the run's first ``n_calls`` calls say of families."""
+    def _count_families(self, n_calls: int) -> Families | None:
+        """Return what the run's first ``n_calls`` calls say of families; None if their worth does not count."""
+        if self._screen.share is None:
+            return None
         new = [self._archive.hypothesis(call + 1) for call in range(len(self._niche_of_calls), n_calls)]
         self._niche_of_calls += self._niches.assign(new).tolist()
         values = as_values(self._archive.scores[:n_calls])

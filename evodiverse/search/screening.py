@@ -73,7 +73,7 @@ class View(NamedTuple):
 
     Attributes:
         calls: ``(n,)`` evaluated candidates that it learned from, given by the numbers of their calls.
-        niches: ``(n,)`` niches of these candidates.
+        niches: ``(n,)`` niches of these candidates; one for all without `Screen.share`.
         worth: A function that returns the factors, in [0, 1], of the acquisition of some of these candidates, given by
             their calls.
         library: ``m`` candidates of the task's library, none of which was evaluated.
@@ -164,7 +164,7 @@ class InnerSearch:
         best = np.argsort(-values, kind="stable")[:N_RANKED]
         values[best] *= view.worth(calls[best])
         ranking = rank_values(values)
-        calls = calls[ranking[spread(niches[ranking], self._screen.share)]]
+        calls = calls[ranking[spread(niches[ranking], self._screen.share or 1)]]
         calls = np.concatenate([calls[:N_BEST], rng.permutation(calls[N_BEST:])[:N_OTHERS]])
         known = [self._archive.candidate(call) for call in calls.tolist()]
         values = as_values(self._archive.scores[calls - 1])
@@ -301,7 +301,9 @@ class _Stock:
         self.candidates += candidates
         self.ancestors += ancestors
         self._forecasts = np.concatenate([self._forecasts, forecasts], axis=1)
-        niches = self._register.assign([Hypothesis(one.genotype, one.key) for one in candidates])
+        niches = np.zeros(len(candidates), dtype=np.int64)
+        if self._share is not None:
+            niches = self._register.assign([Hypothesis(one.genotype, one.key) for one in candidates])
         self._niches = np.concatenate([self._niches, niches])
 
     def rank(self, kappa: float, *, only_evaluated: bool = False) -> IntArray:
@@ -311,7 +313,7 @@ class _Stock:
         if only_evaluated:
             was_evaluated = np.array([candidate.call > 0 for candidate in self.candidates])
             ranking = ranking[was_evaluated[ranking]]
-        return ranking[spread(self._niches[ranking], self._share)][:N_PARENTS]
+        return ranking[spread(self._niches[ranking], self._share or 1)][:N_PARENTS]
 
 
 class _Rung(NamedTuple):

@@ -82,7 +82,8 @@ class Screen:
             are dissimilar ones to take instead.
         batches: The sizes of iterations, for rising numbers of calls; the first is for 0 calls.
         shortlist: How many candidates of the task's library take part in the inner search.
-        share: How many candidates of a niche are ranked before the next ones of all niches, among parents and founders.
+        share: How many candidates of a niche are ranked before the next ones of all niches, among parents and founders;
+            None ranks by the forecasts alone, whatever the niches and the worth of the families.
         apart: In iterations that begin before this number of calls, each pool learns from its own calls alone, and
             leaves alone what a better pool has found.
         only_evaluated: Whether parents must have been evaluated, since a language model is told their scores.
@@ -95,7 +96,7 @@ class Screen:
     at_most: int
     batches: tuple[Batch, ...]
     shortlist: int
-    share: int
+    share: int | None
     apart: int
     only_evaluated: bool = False
 

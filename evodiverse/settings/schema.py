@@ -176,9 +176,10 @@ class Screen:
         unit="candidates",
         least=0,
     )
-    share: int = documented(
-        "how many similar candidates may breed before the best of all other niches do",
-        default=MISSING,
+    share: int | None = documented(
+        "how many similar candidates may breed before the best of all other niches do; null: the forecasts alone "
+        "decide, and families of similar candidates that found nothing new lose no calls",
+        default=None,
         unit="candidates",
         least=1,
     )

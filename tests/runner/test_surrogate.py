@@ -115,6 +115,16 @@ def test_without_a_library_only_proposals_are_offered(tmp_path: Path) -> None:
     assert not (tmp_path / "libraries").exists()
 
 
+def test_without_a_share_families_that_took_many_calls_lose_nothing(tmp_path: Path) -> None:
+    def worths(folder: str, share: int | None) -> set[float]:
+        screen = replace(SCREEN, share=share, radius=0.1)  # all are alike
+        surrogate, _ = open_surrogate(tmp_path / folder, StockedBitTask(300, 24, 8), strings(120), screen)
+        return {offer.worth for offer in surrogate.begin(1, make_pools([1], [2])).choose({0: 50})}
+
+    assert min(worths("with", 3)) < 1.0
+    assert worths("without", None) == {1.0}
+
+
 # Pools that learn apart
 
 ONES = ["0" * at + "1" * (24 - at) for at in range(1, 4)]

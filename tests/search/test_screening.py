@@ -151,6 +151,13 @@ def test_a_candidate_of_a_family_that_has_not_paid_ranks_by_its_acquisition_time
     assert [stock.candidates[at].key for at in stock.rank(0.5)] == ["k4", "a", "k2", "k3", "k1"]  # .3 .25 .2 .2 .1
 
 
+def test_without_a_share_parents_rank_by_the_acquisition_alone() -> None:
+    search = begin([1], forecasts={"a1": (0.9, 0.0), "a2": (0.8, 0.0), "b": (0.5, 0.0)}, scores=[0.1], share=None)
+    play(search, "a1", "b", "a2")
+    stock = search._stocks[0]
+    assert [stock.candidates[at].key for at in stock.rank(0.5)] == ["a1", "a2", "b", "k1"]
+
+
 def test_founders_are_the_best_by_value_times_worth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.search.screening.N_BEST", 2)
     monkeypatch.setattr("evodiverse.search.screening.N_OTHERS", 0)
