@@ -99,7 +99,7 @@ STUDIES = {
             "pt method.swap.size=10",
         ),
     ),
-    "pmo": Study(PMO, range(20, 23), ("diverse", "graph_ga", "niche_ga", "pt")),
+    "pmo": Study(PMO, range(20, 23), ("gp_bo", "mol_ga task.initial.size=100", "graph_ga", "niche_ga", "pt")),
     "filters": Study(
         ("task=jnk3",),
         range(10, 13),

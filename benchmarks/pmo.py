@@ -1,15 +1,17 @@
 """Compare runs on the PMO benchmark with published results: python benchmarks/pmo.py [OUTPUTS].
 
-Computes PMO's score of a run, an area under a curve (`pmo_auc`), for each complete run below OUTPUTS. These runs are
-made by `evodiverse -m +experiment=pmo outputs=OUTPUTS`, or as the study `pmo` of `findings.py`. Adds the areas to
-benchmarks/results/pmo.csv, a line for each run; the areas of earlier runs stay there. Then prints the table of
-docs/results.md: means and standard deviations over seeds, sums over tasks, and how far our Graph GA is from the
-published one. `evodiverse-tables` computes the same areas, but measures much more and takes longer.
+Computes PMO's score of a run, an area under a curve (`pmo_auc`), for each complete run below OUTPUTS, over all 10,000
+calls and over the first 1,000. These runs are made by `evodiverse -m +experiment=pmo outputs=OUTPUTS`, or as the study
+`pmo` of `findings.py`. Adds the areas to benchmarks/results/pmo.csv, a line for each run; the areas of earlier runs
+stay there. Then prints the tables of docs/results.md: means and standard deviations over seeds, sums over tasks, and
+how far our Graph GA is from the published one. `evodiverse-tables` computes the same areas, but measures much more and
+takes longer.
 """
 
 import csv
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Final
@@ -24,13 +26,17 @@ from evodiverse.tasks.molecules.metrics import pmo_auc
 RESULTS: Final = Path(__file__).parent / "results" / "pmo.csv"
 PUBLISHED: Final = Path(evodiverse.__file__).parent / "tasks" / "molecules" / "tables.yaml"
 BASELINE: Final = "graph_ga"
-METHODS: Final = (BASELINE, "niche_ga", "diverse", "pt")
+METHODS: Final = ("gp_bo", "mol_ga", BASELINE, "niche_ga", "diverse", "pt")
 BUDGET: Final = 10_000
+EARLY: Final = 1_000
 COUNTED: Final = {"budget.oracle_calls": BUDGET, "search.early_stop": None}
+START: Final = {"mol_ga": {"task.initial.size": 100}}
+"""The settings besides `COUNTED` of the runs of a method."""
 ROUNDING: Final = 0.0005
 """The largest rounding error of a published value."""
-# Areas by task, method and seed; below, by task and method, then by seed.
-Areas = dict[tuple[str, str, int], float]
+# Areas over all calls and over the first, None if unknown, by task, method and seed; below, one of these areas by task
+# and method, then by seed.
+Areas = dict[tuple[str, str, int], tuple[float, float | None]]
 AreasBySeed = defaultdict[tuple[str, str], dict[int, float]]
 
 
@@ -39,26 +45,31 @@ def read_known() -> Areas:
     if not RESULTS.exists():
         return {}
     with RESULTS.open(newline="") as file:
-        return {(row["task"], row["method"], int(row["seed"])): float(row["pmo_auc"]) for row in csv.DictReader(file)}
+        rows = list(csv.DictReader(file))
+    areas = [(float(row["pmo_auc"]), float(row["early"]) if row["early"] else None) for row in rows]
+    keys = [(row["task"], row["method"], int(row["seed"])) for row in rows]
+    return dict(zip(keys, areas, strict=True))
 
 
 def measure(outputs: Path) -> Areas:
     """Return the areas of the complete runs of PMO tasks below a folder, by task, method and seed.
 
-    Only runs of `METHODS` with the settings `COUNTED` and no other overrides count.
+    Only runs of `METHODS` with the settings `COUNTED` and `START`, and no other overrides, count.
     """
     found: Areas = {}
     for run in survey_runs(outputs).complete:
+        counted = COUNTED | START.get(run.method, {})
         overrides = set(run.overrides or {})
-        if not run.task.startswith("pmo/") or not overrides <= COUNTED.keys() or run.method not in METHODS:
+        if not run.task.startswith("pmo/") or not overrides <= counted.keys() or run.method not in METHODS:
             continue
-        if any(run.settings.get(key) != value for key, value in COUNTED.items()):
+        if any(run.settings.get(key) != value for key, value in counted.items()):
             continue
         table = pq.read_table(run.path / "evaluations", columns=["call", "score"])
         rows = zip(table["call"].to_pylist(), table["score"].to_pylist(), strict=True)
         scores = {call: score or 0.0 for call, score in rows if call is not None}
         ordered = [scores[call] for call in range(1, len(scores) + 1)]
-        found[run.task, run.method, int(run.settings["seed"])] = pmo_auc(ordered, BUDGET)
+        areas = pmo_auc(ordered, BUDGET), pmo_auc(ordered[:EARLY], EARLY)
+        found[run.task, run.method, int(run.settings["seed"])] = areas
     return found
 
 
@@ -85,6 +96,16 @@ def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
         sums.append(summarize([sum(by[task, method][seed] for task in benchmark.tasks) for seed in sorted(seeds)]))
     print(f"| **sum** | {' | '.join([*sums, *benchmark.totals])} |")
     print(f"| oracle calls outside the count | {' | '.join([*['0'] * len(METHODS), *benchmark.uncounted])} |")
+
+
+def print_early(by: AreasBySeed, tasks: Iterable[str]) -> None:
+    """Print the areas over the first `EARLY` calls: a row for each method, with the sum over tasks by seed."""
+    print(f"\n| method | seeds | sum over the first {EARLY:,} calls |\n|:--|:--|--:|")
+    for method in METHODS:
+        seeds = sorted(set.intersection(*({*by[task, method]} for task in tasks)))
+        if seeds:
+            sums = [sum(by[task, method][seed] for task in tasks) for seed in seeds]
+            print(f"| `{method}` | {', '.join(map(str, seeds))} | {summarize(sums)} |")
 
 
 def print_distance(by: AreasBySeed, benchmark: Benchmark) -> None:
@@ -122,15 +143,20 @@ def main() -> None:
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["task", "method", "seed", "pmo_auc"])
-        writer.writerows([*key, f"{area:.6f}"] for key, area in sorted(areas.items()))
+        writer.writerow(["task", "method", "seed", "pmo_auc", "early"])
+        for key, (area, early) in sorted(areas.items()):
+            writer.writerow([*key, f"{area:.6f}", "" if early is None else f"{early:.6f}"])
     by: AreasBySeed = defaultdict(dict)
-    for (task, method, seed), area in areas.items():
+    by_early: AreasBySeed = defaultdict(dict)
+    for (task, method, seed), (area, early) in areas.items():
         by[task, method][seed] = area
+        if early is not None:
+            by_early[task, method][seed] = early
     benchmark = next(layout.benchmark for layout in found_layouts(PUBLISHED) if layout.benchmark is not None)
     print_table(by, benchmark)
     print_distance(by, benchmark)
     print_differences(by, benchmark)
+    print_early(by_early, benchmark.tasks)
 
 
 if __name__ == "__main__":
