@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, get_index_dtype
 
 from evodiverse.search.sampling import FloatArray, IntArray
 
@@ -58,7 +58,7 @@ def as_bits(columns: NDArray[np.int32], sizes: ArrayLike, width: int) -> csr_arr
         sizes: ``(n,)`` numbers of bits.
         width: The number of columns, below 65,536, so that no product overflows.
     """
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(get_index_dtype(maxval=columns.size))
     ones = np.ones(columns.size, dtype=np.uint16)  # products are much faster than those of floating-point numbers
     return csr_array((ones, columns, starts), shape=(starts.size - 1, width))
 

@@ -161,14 +161,16 @@ class InnerSearch:
         is_scored = ~np.isnan(self._archive.scores[view.calls - 1])
         calls, niches = view.calls[is_scored], view.niches[is_scored]
         values = as_values(self._archive.scores[calls - 1])
-        best = np.argsort(-values, kind="stable")[:N_RANKED]
-        values[best] *= view.worth(calls[best])
-        ranking = rank_values(values)
-        calls = calls[ranking[spread(niches[ranking], self._screen.share or 1)]]
-        calls = np.concatenate([calls[:N_BEST], rng.permutation(calls[N_BEST:])[:N_OTHERS]])
-        known = [self._archive.candidate(call) for call in calls.tolist()]
-        values = as_values(self._archive.scores[calls - 1])
-        numbers = np.stack([values, np.zeros(calls.size), view.worth(calls)])
+        best, worth = np.argsort(-values, kind="stable")[:N_RANKED], np.ones(values.size)
+        worth[best] = view.worth(calls[best])
+        ranking = rank_values(values * worth)
+        ranking = ranking[spread(niches[ranking], self._screen.share or 1)]
+        chosen = np.concatenate([ranking[:N_BEST], rng.permutation(ranking[N_BEST:])[:N_OTHERS]])
+        others = np.setdiff1d(chosen, best)
+        if others.size:
+            worth[others] = view.worth(calls[others])
+        known = [self._archive.candidate(call) for call in calls[chosen].tolist()]
+        numbers = np.stack([values[chosen], np.zeros(chosen.size), worth[chosen]])
         stock.add(known, [(candidate.call,) for candidate in known], numbers)
         stock.add([_unevaluated(one) for one in view.library], [()] * len(view.library), view.promised)
 
