@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.lines import count_lines
 from tests.runs import FROM_ROOT, ROOT, rows, run_here, run_toy
 from tests.starts import run, start
 
@@ -199,3 +200,18 @@ def test_show_continues_after_a_folder_without_a_run(tmp_path: Path) -> None:
 def test_show_writes_to_an_ascii_terminal(tmp_path: Path) -> None:
     shown = show(run_toy(tmp_path, "budget.oracle_calls=40"), PYTHONIOENCODING="ascii")
     assert (shown.returncode, shown.stderr) == (0, "")
+
+
+def test_lines_of_code_are_neither_blank_nor_comments_nor_docstrings() -> None:
+    source = """
+# A comment.
+LIMIT = 3  # counts
+'What it limits.'
+
+def text():
+    'Return text.'
+    return '''two
+
+lines'''
+"""
+    assert count_lines(source.encode()) == 1 + 1 + 3
