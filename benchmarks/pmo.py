@@ -85,17 +85,18 @@ def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
 
     A seed enters the sum of a method if the method has runs of all tasks with this seed.
     """
-    print(f"| task | {' | '.join(f'`{method}`' for method in METHODS)} | {' | '.join(benchmark.methods)} |")
-    print(f"|:--|{'--:|' * (len(METHODS) + len(benchmark.methods))}")
+    methods = [method for method in METHODS if any(by[task, method] for task in benchmark.tasks)]
+    print(f"| task | {' | '.join(f'`{method}`' for method in methods)} | {' | '.join(benchmark.methods)} |")
+    print(f"|:--|{'--:|' * (len(methods) + len(benchmark.methods))}")
     for task, theirs in benchmark.tasks.items():
-        cells = [summarize([*by[task, method].values()]) for method in METHODS]
+        cells = [summarize([*by[task, method].values()]) for method in methods]
         print(f"| {task.removeprefix('pmo/')} | {' | '.join([*cells, *theirs])} |")
     sums = []
-    for method in METHODS:
+    for method in methods:
         seeds = set.intersection(*({*by[task, method]} for task in benchmark.tasks))
         sums.append(summarize([sum(by[task, method][seed] for task in benchmark.tasks) for seed in sorted(seeds)]))
     print(f"| **sum** | {' | '.join([*sums, *benchmark.totals])} |")
-    print(f"| oracle calls outside the count | {' | '.join([*['0'] * len(METHODS), *benchmark.uncounted])} |")
+    print(f"| oracle calls outside the count | {' | '.join([*['0'] * len(methods), *benchmark.uncounted])} |")
 
 
 def print_early(by: AreasBySeed, tasks: Iterable[str]) -> None:
