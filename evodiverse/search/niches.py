@@ -53,7 +53,7 @@ class Niches:
 
     Args:
         radius: The similarity in [0, 1] at or above which two hypotheses count as similar.
-        similarities: The task's function that compares hypotheses; it is symmetric, and 1 for equal hypotheses.
+        similarities: The task's function that compares hypotheses; it is symmetric.
     """
 
     def __init__(self, radius: float, similarities: Similarities) -> None:
@@ -66,10 +66,12 @@ class Niches:
         free = np.arange(len(hypotheses))
         niche = 0
         while free.size:
-            if niche == len(self._founders):
+            is_new = niche == len(self._founders)
+            if is_new:
                 self._founders.append(hypotheses[free[0]])
             others = [hypotheses[at] for at in free.tolist()]
             joins = self._similarities(self._founders[niche], others) >= self._radius
+            joins[0] |= is_new  # whatever a task says about the similarity of a hypothesis to itself
             niches[free[joins]] = niche
             free = free[~joins]
             niche += 1

@@ -67,6 +67,19 @@ def test_a_hypothesis_joins_the_first_niche_whose_founder_is_similar() -> None:
     assert niches.assign([Hypothesis("", str(number)) for number in (8, 54)]).tolist() == [1, 3]
 
 
+@given(st.lists(st.integers(0, 60), max_size=30), st.integers(0, 30))
+def test_the_niches_of_many_are_those_of_one_after_the_other(numbers: list[int], at: int) -> None:
+    hypotheses = [Hypothesis("", str(number)) for number in numbers]
+    one_by_one, parts = Niches(0.65, near), Niches(0.65, near)
+    expected = [int(one_by_one.assign([hypothesis])[0]) for hypothesis in hypotheses]
+    assert [*parts.assign(hypotheses[:at]), *parts.assign(hypotheses[at:])] == expected
+
+
+def test_a_hypothesis_that_a_task_calls_unlike_itself_founds_a_niche() -> None:
+    niches = Niches(0.5, lambda _, others: np.zeros(len(others)))
+    assert niches.assign([Hypothesis("", "a"), Hypothesis("", "a")]).tolist() == [0, 1]
+
+
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 4))
 def test_the_first_of_each_niche_come_before_the_next_ones(niches: list[int], share: int) -> None:
     order = spread(np.array(niches, dtype=np.int64), share).tolist()
