@@ -80,6 +80,12 @@ def summarize(values: list[float]) -> str:
     return f"{fmean(values):.3f}" + (f" ± {stdev(values):.3f}" if len(values) > 1 else " (1)")
 
 
+def add_up(by: AreasBySeed, method: str, tasks: Iterable[str]) -> dict[int, float]:
+    """Return the sum of a method's areas over tasks, by seed, for the seeds with which it has runs of all tasks."""
+    areas = [by[task, method] for task in tasks]
+    return {seed: sum(area[seed] for area in areas) for seed in sorted(set.intersection(*map(set, areas)))}
+
+
 def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
     """Print a table of our and the published methods: a row for each task, the sums over tasks, and uncounted calls.
 
@@ -91,10 +97,7 @@ def print_table(by: AreasBySeed, benchmark: Benchmark) -> None:
     for task, theirs in benchmark.tasks.items():
         cells = [summarize([*by[task, method].values()]) for method in methods]
         print(f"| {task.removeprefix('pmo/')} | {' | '.join([*cells, *theirs])} |")
-    sums = []
-    for method in methods:
-        seeds = set.intersection(*({*by[task, method]} for task in benchmark.tasks))
-        sums.append(summarize([sum(by[task, method][seed] for task in benchmark.tasks) for seed in sorted(seeds)]))
+    sums = [summarize([*add_up(by, method, benchmark.tasks).values()]) for method in methods]
     print(f"| **sum** | {' | '.join([*sums, *benchmark.totals])} |")
     print(f"| oracle calls outside the count | {' | '.join([*['0'] * len(methods), *benchmark.uncounted])} |")
 
@@ -103,10 +106,8 @@ def print_early(by: AreasBySeed, tasks: Iterable[str]) -> None:
     """Print the areas over the first `EARLY` calls: a row for each method, with the sum over tasks by seed."""
     print(f"\n| method | seeds | sum over the first {EARLY:,} calls |\n|:--|:--|--:|")
     for method in METHODS:
-        seeds = sorted(set.intersection(*({*by[task, method]} for task in tasks)))
-        if seeds:
-            sums = [sum(by[task, method][seed] for task in tasks) for seed in seeds]
-            print(f"| `{method}` | {', '.join(map(str, seeds))} | {summarize(sums)} |")
+        if sums := add_up(by, method, tasks):
+            print(f"| `{method}` | {', '.join(map(str, sums))} | {summarize([*sums.values()])} |")
 
 
 def print_distance(by: AreasBySeed, benchmark: Benchmark) -> None:
