@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.analysis.statistics import bootstrap_interval, draw_resamples, permutation_p
 from evodiverse.commands.table_files import measure
+from evodiverse.results.statistics import bootstrap_interval, draw_resamples, permutation_p
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.settings.identity import show
 

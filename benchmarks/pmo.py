@@ -19,7 +19,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 import evodiverse
-from evodiverse.analysis.tables.layout import Benchmark, found_layouts
+from evodiverse.results.tables.layout import Benchmark, found_layouts
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.tasks.molecules.metrics import pmo_auc
 

@@ -18,7 +18,7 @@ from statistics import median
 import numpy as np
 from whole_run import INTERVAL_S, memory_mb, processes_below
 
-from evodiverse.analysis.domains import find_metrics
+from evodiverse.results.domains import find_metrics
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import fingerprint, select_diverse

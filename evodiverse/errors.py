@@ -8,7 +8,7 @@ import os
 import signal
 from pathlib import Path
 
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 
 PLEASE_REPORT = "please report this at https://github.com/evodiverse/evodiverse/issues"
 """The end of messages about what can only be a bug."""

@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from evodiverse.analysis.measuring import TFIDF, Measurer, measure_runs
-from evodiverse.analysis.tables.build import build_tables
-from evodiverse.analysis.tables.formats import to_csv
-from evodiverse.analysis.tables.marginals import marginal_tables
-from evodiverse.analysis.tables.results import read_result
+from evodiverse.results.measuring import TFIDF, Measurer, measure_runs
+from evodiverse.results.tables.build import build_tables
+from evodiverse.results.tables.formats import to_csv
+from evodiverse.results.tables.marginals import marginal_tables
+from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.runs import survey_runs
 
 GOLDEN: Final = Path(__file__).parent / "golden"

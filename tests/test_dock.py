@@ -15,9 +15,9 @@ from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.metrics import measure_molecules
 from evodiverse.tasks.molecules.store import MoleculeStore
-from tests.analysis.builders import write_run
 from tests.docking.receptors import write_receptor
 from tests.docking.toys import Idle, OnlyEthanol, Toy
+from tests.results.builders import write_run
 from tests.runs import FROM_ROOT, rows
 
 # Calls 1 to 4. The last one is only in the pools of iteration 0, which is not among the last five.

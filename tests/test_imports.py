@@ -9,15 +9,15 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MODULES = sorted(ROOT.joinpath("evodiverse").rglob("*.py"))
 
-BOTTOM = {"vocabulary", "ports", "errors", "version", "cache_folder", "kit"}
+BOTTOM = {"vocabulary", "ports", "errors", "version", "text", "cache_folder", "kit"}
 # Which parts each part may import besides itself. Each domain (tasks/x) is a separate part. None allows all parts.
 ALLOWED: dict[str, set[str] | None] = {
     "__init__": {"api"},
     "api": None,
     "vocabulary": set(),
-    "kit": {"errors", "vocabulary", "kit/text"},
-    "kit/text": set(),
-    "errors": {"kit/text"},
+    "text": set(),
+    "errors": {"text"},
+    "kit": {"errors", "text", "vocabulary"},
     "version": set(),
     "kit/markup": set(),
     "ports": {"vocabulary", "errors", "runlog", "kit/markup"},
@@ -27,16 +27,15 @@ ALLOWED: dict[str, set[str] | None] = {
     "tasks": BOTTOM | {"runlog", "diversity"},
     "llm": BOTTOM,
     "sandbox": BOTTOM,
-    "runlog": {"errors", "kit", "vocabulary"},
+    "runlog": {"errors", "text", "kit", "vocabulary"},
     "store": BOTTOM | {"runlog"},
     "data": BOTTOM,
     "docking": BOTTOM | {"runlog", "store"},
     "data/cli": BOTTOM | {"data", "tasks"},
     "runner": BOTTOM | {"search"},
     "runner/overview": BOTTOM | {"runlog", "runner"},
-    "analysis": BOTTOM | {"runlog", "diversity"},
-    "figures": BOTTOM | {"runlog", "diversity", "analysis", "tasks", "data"},
-    "report": BOTTOM | {"runlog", "analysis"},
+    "results": BOTTOM | {"runlog", "diversity"},
+    "results/figures": BOTTOM | {"runlog", "diversity", "results", "tasks", "data"},
     "settings": BOTTOM | {"runlog", "settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
@@ -113,8 +112,8 @@ def test_a_module_imports_only_what_its_part_may(module: Path) -> None:
         ("store/writer.py", "from evodiverse.runner import loop"),
         ("runner/loop.py", "from evodiverse.store.writer import Writer"),
         ("runner/loop.py", "from evodiverse.tasks.molecules.task import MoleculeTask"),
-        ("analysis/tables.py", "from evodiverse.runner.ledger import Ledger"),
-        ("analysis/tables.py", "from evodiverse.tasks.equations.problems import PROBLEMS"),
+        ("results/tables.py", "from evodiverse.runner.ledger import Ledger"),
+        ("results/tables.py", "from evodiverse.tasks.equations.problems import PROBLEMS"),
         ("settings/schema.py", "from evodiverse.runner.ledger import Ledger"),
         ("vocabulary.py", "from evodiverse import ports"),
         ("new_part.py", "from evodiverse.vocabulary import Candidate"),
@@ -130,7 +129,7 @@ def test_an_import_against_the_rules_is_detected(path: str, source: str) -> None
         ("search/advance.py", "import heapq, numpy.typing\nfrom scipy import stats\nfrom .archive import Archive"),
         ("tasks/molecules/task.py", "from rdkit import Chem\nfrom evodiverse.tasks.molecules.parsing import parse"),
         ("runner/loop.py", "from evodiverse.search.advance import advance\nfrom evodiverse import __version__"),
-        ("analysis/metrics.py", "from evodiverse.runlog.log import Log"),
+        ("results/metrics.py", "from evodiverse.runlog.log import Log"),
         ("tasks/molecules/metrics.py", "from evodiverse.diversity.distances import Encode"),
         (
             "settings/assembly.py",

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from hydra import compose, initialize_config_dir
 
-from evodiverse.analysis.tables.layout import paper_layouts
 from evodiverse.kit.typed import flatten
+from evodiverse.results.tables.layout import paper_layouts
 from evodiverse.settings.compose import resolve
 from evodiverse.settings.schema import register
 from tests.runs import CONF, ROOT

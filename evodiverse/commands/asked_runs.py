@@ -10,7 +10,6 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Measurable, Task
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import ASKED
@@ -28,6 +27,7 @@ from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
 from evodiverse.store.record import read_record
 from evodiverse.store.run_directory import JOURNAL
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _NAMES: Final = ("key", "genotype", "smiles")

@@ -24,7 +24,6 @@ from evodiverse.docking.docked import Docked, Job, Program, Settings
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.text import count_of
 from evodiverse.runlog.docking import DOCKING
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, find_records, read_record
@@ -32,6 +31,7 @@ from evodiverse.runner.process import complain, say
 from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.molecules.metrics import select_last_tops
 from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
+from evodiverse.text import count_of
 
 _MOLECULES: Final = "evodiverse.tasks.molecules"
 

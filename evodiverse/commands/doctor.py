@@ -30,7 +30,7 @@ def main() -> int:
     cap_threads()  # a process with several threads cannot test whether it may mount a disk
     from evodiverse.commands.doctor_checks import Status, check_all, describe_python
     from evodiverse.commands.show import WIDE
-    from evodiverse.kit.text import printable
+    from evodiverse.text import printable
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -10,20 +10,20 @@ from typing import Final
 from rich.console import Console
 from rich.progress import Progress
 
-from evodiverse.analysis.measuring import Measurer
-from evodiverse.analysis.tables.results import Result, read_result
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.table_files import OLD, find_encoders, measure
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
-from evodiverse.figures.catalog import FIGURES
-from evodiverse.figures.index import INDEX, Entry, to_lines, to_page
-from evodiverse.figures.missing import find_lacks
-from evodiverse.figures.reading import Context, FigureKind, Picture, is_budget
-from evodiverse.figures.style import add_basis, styled, write_image
 from evodiverse.kit.listed_files import write_listed
-from evodiverse.kit.text import count_of, printable
+from evodiverse.results.figures.catalog import FIGURES
+from evodiverse.results.figures.index import INDEX, Entry, to_lines, to_page
+from evodiverse.results.figures.missing import find_lacks
+from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
+from evodiverse.results.figures.style import add_basis, styled, write_image
+from evodiverse.results.measuring import Measurer
+from evodiverse.results.tables.results import Result, read_result
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Survey, survey_runs
+from evodiverse.text import count_of, printable
 
 ENDINGS: Final = ("svg", "png")
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")

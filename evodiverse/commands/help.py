@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evodiverse.kit.text import printable
 from evodiverse.settings.conf_folder import find_conf
+from evodiverse.text import printable
 
 OPTIONS: Final = ("--help", "-h")
 _OWN: Final = re.compile(r"^\{own options of (\w+)\}\n", re.MULTILINE)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 from evodiverse.version import VERSION
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")

@@ -21,7 +21,7 @@ def main() -> int:
         "--domain", action="append", default=[], help="package of your own domain, to draw its candidates"
     )
     arguments = parser.parse_args()
-    from evodiverse.report.writing import write_reports  # here so that --help stays fast
+    from evodiverse.results.pages.writing import write_reports  # here so that --help stays fast
 
     sys.path.append(os.getcwd())  # where a user's own domain may be
     try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 from evodiverse.version import VERSION
 
 WIDE: Final = 2_000
@@ -22,7 +22,7 @@ def main() -> int:
     arguments = parser.parse_args()
     from rich.console import Console  # here so that --help stays fast
 
-    from evodiverse.analysis.show import print_comparison, print_run, read_whole_log
+    from evodiverse.results.show import print_comparison, print_run, read_whole_log
     from evodiverse.runlog.runs import find_records
 
     if isinstance(sys.stdout, TextIOWrapper):

@@ -22,7 +22,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.commands.followed import is_basic, plans
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
-from evodiverse.kit.text import count_of
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
 from evodiverse.runner.process import complain, say
@@ -31,6 +30,7 @@ from evodiverse.settings.flags import parse_arguments
 from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
+from evodiverse.text import count_of
 
 _MOST_ROWS: Final = 100
 _FAILURE_RATE: Final = "hydra.sweeper.max_failure_rate"

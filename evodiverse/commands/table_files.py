@@ -8,21 +8,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from evodiverse.analysis.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
-from evodiverse.analysis.tables.build import build_tables
-from evodiverse.analysis.tables.files import write_tables
-from evodiverse.analysis.tables.formats import load_tabulate, to_markdown
-from evodiverse.analysis.tables.marginals import marginal_tables
-from evodiverse.analysis.tables.results import read_result
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import artifact_names
 from evodiverse.data.cache import present_path
 from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.text import count_of
+from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
+from evodiverse.results.tables.build import build_tables
+from evodiverse.results.tables.files import write_tables
+from evodiverse.results.tables.formats import load_tabulate, to_markdown
+from evodiverse.results.tables.marginals import marginal_tables
+from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.process import say
 from evodiverse.runner.workers import available_cores
+from evodiverse.text import count_of
 
 OLD = "by a version that did not record their overrides"
 

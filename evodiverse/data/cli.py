@@ -19,7 +19,7 @@ from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 from evodiverse.version import VERSION
 
 _ENVIRONMENT = """\

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from evodiverse.errors import ContractError, EvoDiverseError, ServiceError, describe
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 
 _PACKAGE = "evodiverse"
 _FOLDER = f"{Path(__file__).parents[1]}{os.sep}"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 from unicodedata import combining, normalize
 
-from evodiverse.kit.text import TYPOGRAPHY, find_answers
+from evodiverse.text import TYPOGRAPHY, find_answers
 from evodiverse.vocabulary import Reason, Rejection
 
 NOT_PYTHON: Final = (SyntaxError, ValueError, RecursionError, MemoryError)

@@ -17,10 +17,10 @@ from typing import NamedTuple, TypeVar
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.files import lock
-from evodiverse.kit.text import count_of
 from evodiverse.llm.client import MAX_CHARACTERS
 from evodiverse.llm.counts import is_count
 from evodiverse.llm.prices import Price
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Finish, Query, Reply
 
 _LOG = logging.getLogger("evodiverse.llm")

@@ -17,10 +17,10 @@ from typing import Any, cast
 import httpx
 
 from evodiverse.errors import describe
-from evodiverse.kit.text import printable
 from evodiverse.llm.counts import drop_impossible_counts, parse_int
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.keys import redact
+from evodiverse.text import printable
 
 # Four bytes for each character of the longest reply that is kept, which is far longer than any real one. aiohttp
 # bounds the headers: 8 kB per line, 128 lines.

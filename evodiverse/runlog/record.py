@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, TypeAlias
 
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 
 RECORD: Final = "run.json"
 MOST_BYTES: Final = 1 << 20

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
-from evodiverse.kit.text import count_of
 from evodiverse.ports import (
     ChecksStart,
     Choosing,
@@ -31,6 +30,7 @@ from evodiverse.ports import (
     Task,
     Tracing,
 )
+from evodiverse.text import count_of
 from evodiverse.vocabulary import (
     Candidate,
     Detail,

@@ -20,8 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.kit.sparkline import sparkline
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Display, PoolView, Snapshot
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Usage
 
 # The number of characters of a headline that a line shows.

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evodiverse.errors import InputError
-from evodiverse.kit.text import count_of, one_line
 from evodiverse.ports import (
     Choosing,
     Comparable,
@@ -49,6 +48,7 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
+from evodiverse.text import count_of, one_line
 from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 if TYPE_CHECKING:

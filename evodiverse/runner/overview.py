@@ -19,10 +19,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from evodiverse.kit.text import count_of, printable
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.display import can_draw, format_duration, format_number
+from evodiverse.text import count_of, printable
 
 _LOOK_SECONDS: Final = 0.5
 _LINE_SECONDS: Final = 10.0

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TextIO
 
 from evodiverse.errors import Interrupted, ServiceError
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 
 _SHOW_CURSOR = "\x1b[?25h"
 

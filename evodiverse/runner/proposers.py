@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from evodiverse.errors import ContractError, ModelUnavailableError
-from evodiverse.kit.text import count_of, find_answers, one_line
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Workers
+from evodiverse.text import count_of, find_answers, one_line
 from evodiverse.vocabulary import (
     CostBound,
     Finish,

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from evodiverse.kit.files import lock, replace_file
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Stocked
 from evodiverse.runner.workers import Workers
 from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, as_bits, stack
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.screening import rank_values
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Hypothesis
 
 _LOG = logging.getLogger("evodiverse.runner")

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.kit.text import printable
+from evodiverse.text import printable
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
 FORK: Final = b"F"

@@ -14,7 +14,6 @@ from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
-from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
 from evodiverse.llm.settings import ModelSettings
@@ -46,6 +45,7 @@ from evodiverse.store.datasets import add_columns
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
+from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.settings")
 ModelRound = Callable[[Task, Ledger], ModelProposer]

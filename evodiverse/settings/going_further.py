@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import EvoDiverseError, InputError
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Task
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD
@@ -18,6 +17,7 @@ from evodiverse.store.opening import Identity
 from evodiverse.store.provenance import package_versions, tell_change
 from evodiverse.store.record import read_record
 from evodiverse.store.run_directory import RunDirectory
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis
 
 _LOG = logging.getLogger("evodiverse.settings")

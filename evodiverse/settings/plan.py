@@ -18,7 +18,6 @@ from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
-from evodiverse.kit.text import count_of
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.families import find_misfits
@@ -32,6 +31,7 @@ from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.freeze import count_proposals, freeze_model, freeze_screen
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final
 from evodiverse import __version__
 
 # The folders of the package whose code cannot change a log.
-_IDLE: Final = ("analysis", "commands", "data", "docking", "figures", "report")
+_IDLE: Final = ("commands", "data", "docking", "results")
 
 
 def own_versions() -> dict[str, str]:

@@ -11,8 +11,8 @@ from evodiverse.docking.dataset import describe_docking, find_done, write_dockin
 from evodiverse.docking.docked import Docked
 from evodiverse.errors import InputError
 from evodiverse.runlog.runs import Run
-from tests.analysis.builders import write_run
 from tests.docking.receptors import SETTINGS, make_job
+from tests.results.builders import write_run
 from tests.runs import rows
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evodiverse.runlog.log import Log, read_log
 from evodiverse.runlog.runs import Run
-from tests.analysis.builders import evaluated_row, initial_row, make_log, make_record, write_parts
+from tests.results.builders import evaluated_row, initial_row, make_log, make_record, write_parts
 
 
 def written(path: Path, *parts: Sequence[Mapping[str, object]]) -> Log:

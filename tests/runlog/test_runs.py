@@ -9,7 +9,7 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.runs import Run, find_records, read_record, survey_runs
-from tests.analysis.builders import initial_row, make_record, write_parts, write_record
+from tests.results.builders import initial_row, make_record, write_parts, write_record
 
 
 def charged(*calls: int) -> list[dict[str, object]]:

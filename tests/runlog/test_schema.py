@@ -15,7 +15,7 @@ from evodiverse.runlog import runs
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.record import SCHEMA
 from evodiverse.store import record as store_record
-from tests.analysis.builders import make_record
+from tests.results.builders import make_record
 from tests.runs import ROOT
 
 OLD = ROOT / "tests" / "runlog" / "run_of_0_1"

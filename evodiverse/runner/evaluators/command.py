@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators.jobs import Job
 from evodiverse.runner.rows import journal_record
 from evodiverse.runner.workers import TimedEvaluation
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.runner")

@@ -11,11 +11,11 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Journal, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
 from evodiverse.runner.workers import TimedEvaluation
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.runner")

@@ -13,7 +13,6 @@ from pyarrow import csv
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import DATA_BYTES, open_input
 from evodiverse.kit.tables import BLOCK_BYTES, find_decimal_mark, find_delimiter, find_encoding, read_number
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.equations.columns import (
     UNUSABLE,
     as_identifier,
@@ -23,6 +22,7 @@ from evodiverse.tasks.equations.columns import (
     is_usable,
 )
 from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
+from evodiverse.text import count_of
 
 
 def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target: str) -> tuple[list[str], Splits]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
-from evodiverse.kit.text import count_of
+from evodiverse.text import count_of
 
 NAME = "equation"
 PARAMS = "params"

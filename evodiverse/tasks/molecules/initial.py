@@ -16,9 +16,9 @@ import numpy as np
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded, input_sha256
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Record, Source
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 MAX_SHOWN = 5

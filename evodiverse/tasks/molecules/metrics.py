@@ -16,7 +16,6 @@ import numpy as np
 from rdkit import DataStructs
 
 from evodiverse.errors import InputError
-from evodiverse.kit.text import count_of
 from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.docking import DOCKING, read_docking
 from evodiverse.runlog.log import Log, calls_by_iteration, union
@@ -24,6 +23,7 @@ from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
 from evodiverse.tasks.molecules.hits import measure_hits
 from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeError
+from evodiverse.text import count_of
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10

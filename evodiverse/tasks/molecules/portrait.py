@@ -8,8 +8,8 @@ from rdkit.Chem import rdRascalMCES
 from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.kit.markup import Markup, picture, tag
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.parsing import read_molecule
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 _SIZE: Final = (260, 200)  # pixels

@@ -12,7 +12,6 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
 from evodiverse.kit.hints import write_override
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
 from evodiverse.tasks.molecules.training import (
     N_TREES,
@@ -23,6 +22,7 @@ from evodiverse.tasks.molecules.training import (
     require_sklearn,
     train,
 )
+from evodiverse.text import count_of
 
 
 @dataclass(frozen=True, slots=True)

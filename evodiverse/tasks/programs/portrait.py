@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from evodiverse.kit.markup import Markup, tag
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.programs.circle_packing.portrait import draw_packing
+from evodiverse.text import count_of
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}

@@ -27,7 +27,7 @@ from evodiverse.tasks.equations.metrics import (
 )
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.symbolic import Law
-from tests.analysis.builders import evaluated_row, make_log
+from tests.results.builders import evaluated_row, make_log
 
 # call, score, NMSE and accuracy, strict and lenient, on held-out data; the second failed, the last is no number there
 ROWS = [

@@ -18,7 +18,7 @@ from evodiverse.tasks.molecules.diversity import fingerprint, select_apart
 from evodiverse.tasks.molecules.hits import count_div_hits, find_different, measure_hits, pick_max_min
 from evodiverse.tasks.molecules.metrics import measure_molecules
 from evodiverse.tasks.molecules.store import MoleculeStore
-from tests.analysis.builders import evaluated_row, make_log
+from tests.results.builders import evaluated_row, make_log
 
 Discovery = tuple[Collection[int], float | None]
 """The bits of a molecule, and its score."""

@@ -14,7 +14,6 @@ from scipy.stats import chisquare
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
-from evodiverse.kit.text import printable
 from evodiverse.tasks.molecules import initial
 from evodiverse.tasks.molecules.initial import (
     AnyLibrary,
@@ -25,6 +24,7 @@ from evodiverse.tasks.molecules.initial import (
     shuffled,
 )
 from evodiverse.tasks.molecules.parsing import Reader, parse_smiles
+from evodiverse.text import printable
 from evodiverse.vocabulary import Hypothesis, Stream
 
 TEN = Library(tuple("C" * n for n in range(1, 11)))

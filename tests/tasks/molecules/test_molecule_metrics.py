@@ -29,7 +29,7 @@ from evodiverse.tasks.molecules.metrics import (
 )
 from evodiverse.tasks.molecules.quality import assess
 from evodiverse.tasks.molecules.store import MoleculeStore
-from tests.analysis.builders import (
+from tests.results.builders import (
     evaluated_row,
     initial_row,
     make_log,

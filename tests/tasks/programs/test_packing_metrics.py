@@ -13,7 +13,7 @@ from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log
 from evodiverse.tasks.programs.metrics import ProgramMetrics, TaskMetrics, count_near_best, measure_packing
-from tests.analysis.builders import evaluated_row, make_log
+from tests.results.builders import evaluated_row, make_log
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone
 PROGRAMS = [

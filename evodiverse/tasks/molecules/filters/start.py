@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from evodiverse.errors import InputError
-from evodiverse.kit.text import count_of
 from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
+from evodiverse.text import count_of
 from evodiverse.vocabulary import Reason, Rejection
 
 # The number of molecules drawn, of which enough must pass: _MOST_EACH for each molecule requested, at least _LEAST.

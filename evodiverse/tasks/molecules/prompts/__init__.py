@@ -9,12 +9,12 @@ from string import Template
 from evodiverse.errors import InputError
 from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.text import TYPOGRAPHY, find_answers
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
+from evodiverse.text import TYPOGRAPHY, find_answers
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent

@@ -1,0 +1,204 @@
+"""The common style of all figures: sizes, fonts, and a fixed color, dash, marker and hatch for each method."""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isclose
+from textwrap import fill
+from typing import Any, Final
+from zlib import crc32
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from evodiverse.text import printable
+
+COLUMN: Final = 3.4
+"""The width of a column, in inches."""
+
+PAGE: Final = 7.0
+"""The width of a page, in inches."""
+
+INK: Final = "#222222"
+PALE: Final = "#c9ced6"
+_PNG_DPI: Final = 200
+_CHARACTER: Final = 0.046  # the width of a character of small print, in inches
+_ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
+
+_RC: Final[dict[str, Any]] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so files do not depend on the machine
+    "font.size": 7.5,
+    "axes.titlesize": 8,
+    "axes.labelsize": 7.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.7,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "text.parse_math": False,  # names come from runs, and a dollar sign in them is not a formula
+    "text.usetex": False,
+    "svg.hashsalt": "evodiverse",
+    "svg.fonttype": "path",
+    "figure.dpi": 100,
+    "path.simplify": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The look of a method, which is also distinct in gray and for color-blind readers.
+
+    Attributes:
+        label: The name of the method in legends.
+        color: The color, from the palette of Okabe and Ito where possible.
+        dash: The dash pattern of lines.
+        marker: The marker of points.
+        hatch: The hatch of bars.
+    """
+
+    label: str
+    color: str
+    dash: Any
+    marker: str
+    hatch: str
+
+
+_LOOKS: Final = {
+    "pt": Look("EvoDiverse (pt)", "#009e73", "-", "o", ""),
+    "molleo": Look("MOLLEO", "#d55e00", (0, (4, 1.5)), "s", "///"),
+    "ea": Look("EA", "#d55e00", (0, (4, 1.5)), "s", "///"),
+    "ensemble": Look("Ensemble", "#0072b2", (0, (1, 1)), "^", "..."),
+    "tempering": Look("Tempering", "#e69f00", (0, (5, 1, 1, 1)), "D", "xxx"),
+    "island": Look("Island", "#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\\\"),
+    "random_swap": Look("Random swap", "#56b4e9", (0, (6, 2)), "P", "+++"),
+    "graph_ga": Look("Graph GA", "#000000", (0, (2, 1)), "X", "ooo"),
+    "mol_ga": Look("Mol GA", "#555555", (0, (4, 1)), "X", "oo"),
+    "pt_same_prompt": Look("EvoDiverse, one prompt", "#999933", (0, (7, 1, 1, 1)), "<", "--"),
+    "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
+    "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),
+    "diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
+    "gp_bo": Look("GP BO", "#661100", (0, (2, 3)), "H", "--"),
+    "niche_ga": Look("Niche GA", "#882255", (0, (8, 2)), "d", "\\"),
+    "best_of_n": Look("Best of n", "#777777", (0, (1, 3)), "*", "/"),
+    "random_start": Look("Random start", "#aa4499", (0, (4, 3)), "H", "x"),
+    "pysr": Look("PySR", "#6b6b6b", (0, (2, 2)), "8", "||||"),
+    "sparse": Look("Sparse terms", "#8c8c8c", (0, (1, 4)), "X", "\\\\"),
+    "operon": Look("Operon", "#b8b8b8", (0, (6, 1, 2, 1)), "p", "----"),
+}
+METHODS: Final = tuple(_LOOKS)
+"""The methods with a look of their own, in the order of legends."""
+
+_OTHER_COLORS: Final = ("#7a4900", "#5b2a86", "#2f4b26", "#8c1c13", "#00506b")
+_OTHER_MARKERS: Final = "1234"
+_POOL_COLORS: Final = ("#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#009e73")
+_POOL_MARKERS: Final = "o^sDv"
+_SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def look_of(method: str) -> Look:
+    """Return how figures draw a method: its label, color, dash pattern, marker and hatch.
+
+    For an unknown method, they depend only on its name.
+    """
+    if method in _LOOKS:
+        return _LOOKS[method]
+    place = crc32(method.encode())
+    color = _OTHER_COLORS[place % len(_OTHER_COLORS)]
+    marker = _OTHER_MARKERS[place % len(_OTHER_MARKERS)]
+    return Look(shorten(method, 28), color, (0, (1 + place % 5, 1, 1, 1)), marker, "/")
+
+
+def order_methods(methods: Sequence[str]) -> list[str]:
+    """Return the distinct methods in the order of legends: first as in `METHODS`, then all others by name."""
+    return sorted(set(methods), key=lambda name: (METHODS.index(name) if name in _LOOKS else len(METHODS), name))
+
+
+def pool_look(pool: int) -> tuple[str, str]:
+    """Return the color and the marker of a pool."""
+    place = pool % len(_POOL_COLORS)
+    return _POOL_COLORS[place], _POOL_MARKERS[place]
+
+
+def shorten(text: str, most: int) -> str:
+    """Return text that comes from a run, made safe to draw and cut to at most ``most`` characters."""
+    clean = printable(text)
+    return clean if len(clean) <= most else f"{clean[: most - 1]}…"
+
+
+def show_power(value: float, _: object = None) -> str:
+    """Return a power of ten as text with a superscript exponent, or an empty string for 0 and below.
+
+    matplotlib calls this function for each tick, with its value and its index.
+    """
+    if value <= 0:
+        return ""
+    exponent = f"{value:e}".partition("e")[2]
+    return f"10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def use_powers(axes: Axes) -> None:
+    """Make the vertical axis logarithmic, with powers of ten as labels."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(show_power))
+    axes.yaxis.set_minor_formatter(FuncFormatter(lambda *_: ""))
+
+
+def use_counts(axes: Axes, which: str = "x") -> None:
+    """Use a few integers with thousands separators as the tick labels of an axis, ``x`` or ``y``."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
+
+
+def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
+    """Add one legend for all panels, below them; the layout of the figure makes room for the legend.
+
+    Args:
+        figure: The figure.
+        entries: The handle, such as a line, and the text of each entry. Without entries, nothing is added.
+        columns: The largest number of columns.
+    """
+    handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
+    if handles:
+        n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
+        figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=2.6)
+
+
+def add_basis(figure: Figure, text: str) -> None:
+    """Write small print above a figure: the number of runs and similar facts (`Picture.basis`)."""
+    place = figure.subfigs[0] if figure.subfigs else figure
+    width = int(figure.bbox.width / figure.dpi / _CHARACTER)
+    place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of this size, in inches, with matplotlib's constrained layout."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def write_image(figure: Figure, ending: str) -> bytes:
+    """Return a figure as the content of an ``svg`` or ``png`` file.
+
+    The file has no dates or random names, so equal figures give equal files.
+    """
+    file = io.BytesIO()
+    metadata = {"Date": None} if ending == "svg" else {"Software": None}
+    figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)
+    return file.getvalue()

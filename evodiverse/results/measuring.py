@@ -1,0 +1,208 @@
+"""Computation of the metrics of many runs in parallel. A cache holds them until the run or the code changes."""
+
+import hashlib
+import json
+import multiprocessing
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from evodiverse.diversity.distances import Encode
+from evodiverse.diversity.encoders import load_codebert, load_minilm
+from evodiverse.diversity.tfidf import tfidf
+from evodiverse.errors import DataError, InputError, describe, reason
+from evodiverse.kit.files import write_file
+from evodiverse.ports import Tools
+from evodiverse.results.domains import find_domain, find_metrics, source_files
+from evodiverse.results.metrics import measure
+from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import Measurement
+
+TFIDF: Final = "tfidf"
+CODEBERT: Final = "codebert"
+MINILM: Final = "minilm"
+# The code that the metrics of all domains depend on: after a change in any of these files, all runs are measured again.
+_SOURCES: Final = ("results/metrics", "runlog", "diversity", "kit")
+_LIBRARIES: Final = ("numpy", "scipy")
+
+
+@dataclass(frozen=True, slots=True)
+class Measurer:
+    """Computes the metrics of a run, and knows in which file they are cached.
+
+    Attributes:
+        folder: The cache folder.
+        encoders: The encoders to use, which turn programs into vectors. Each is given by its name and the folder of its
+            model; None for TF-IDF, which has no model.
+        own: The packages of the user's own domains.
+    """
+
+    folder: Path
+    encoders: Mapping[str, Path | None]
+    own: Sequence[str] = ()
+
+    def measure(self, run: Run) -> Measurement:
+        """Compute and return the metrics of a run, by name, even if they are cached.
+
+        Raises:
+            InputError: The run cannot be measured, for example because its log is damaged.
+            DataError: A data file other than the log cannot be used, such as one in the cache folder.
+        """
+        encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
+        return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
+
+    def kept(self, run: Run) -> Path:
+        """Return the path of the cached metrics of a run; the path depends on the state of the run and on the code."""
+        metrics = find_metrics(run, self.own)
+        version = _version(run.domain, frozenset(self.own), *metrics.libraries)
+        known = sorted(self.encoders) if metrics.reads_texts else []
+        state = json.dumps([version, known, run.record, [*_parts(run.path)]], sort_keys=True)
+        return self.folder / "runs" / f"{hashlib.sha256(state.encode()).hexdigest()[:32]}.json"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRuns:
+    """The results of measuring runs.
+
+    Attributes:
+        runs: The runs with their metrics.
+        damaged: The runs that could not be measured, with the reasons.
+    """
+
+    runs: Sequence[tuple[Run, Measurement]]
+    damaged: Sequence[tuple[Run, InputError]]
+
+
+def measure_runs(
+    runs: Sequence[Run], measurer: Measurer, n_processes: int, report: Callable[[int], object]
+) -> MeasuredRuns:
+    """Return the metrics of runs: from the cache if they are there, otherwise computed in several processes.
+
+    Args:
+        runs: The runs, which are complete.
+        measurer: The object that computes the metrics of one run.
+        n_processes: The largest number of processes to use.
+        report: A callback that is called with the number of runs that are done, whenever this number changes.
+
+    Raises:
+        DataError: The cache cannot be written, or another data file is missing or damaged.
+    """
+    files = [measurer.kept(run) for run in runs]
+    by_index: dict[int, Measurement | InputError] = {}
+    for at, file in enumerate(files):
+        if (known := _read_cached(file)) is not None:
+            by_index[at] = known
+    report(len(by_index))
+    todo = [at for at in range(len(runs)) if at not in by_index]
+    for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
+        by_index[at] = result
+        if not isinstance(result, InputError):
+            _write_cached(files[at], result)
+        report(len(by_index))
+    results = [(run, by_index[at]) for at, run in enumerate(runs)]
+    return MeasuredRuns(
+        [(run, result) for run, result in results if not isinstance(result, InputError)],
+        [(run, result) for run, result in results if isinstance(result, InputError)],
+    )
+
+
+def _measure_each(
+    runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
+) -> Iterable[tuple[int, Measurement | InputError]]:
+    """Yield the index in ``runs`` and the result of each run in ``todo``, in the order in which the results arrive.
+
+    The result is the metrics of the run or, if the run cannot be measured, the error.
+
+    Raises:
+        DataError: A data file other than the log is missing, damaged or cannot be written, so that no run can be
+            measured.
+    """
+    if n_processes <= 1:
+        yield from ((at, _try(measurer, runs[at])) for at in todo)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+        futures = {pool.submit(_try, measurer, runs[at]): at for at in todo}
+        try:
+            while futures:
+                for future in wait(futures, return_when=FIRST_COMPLETED).done:
+                    yield futures.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, running jobs finish and no others start
+
+
+def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
+    try:
+        return measurer.measure(run)
+    except DataError:
+        raise
+    except InputError as error:
+        return error
+    except Exception as error:  # noqa: BLE001 (one run must not prevent the tables of all others)
+        return InputError(
+            f"{run.path} cannot be measured ({describe(error)}); move it away, and report a bug if it is intact"
+        )
+
+
+def _read_cached(file: Path) -> Measurement | None:
+    """Return cached metrics; None if the file is missing or damaged."""
+    try:
+        known = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return known if isinstance(known, dict) else None
+
+
+def _write_cached(file: Path, measurement: Measurement) -> None:
+    """Write metrics to the cache atomically."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, json.dumps(measurement).encode())
+    except OSError as error:
+        raise DataError(
+            f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+        ) from error
+
+
+@lru_cache
+def load_encoder(name: str, folder: Path | None) -> Encode:
+    """Return an encoder: a function that turns the texts of programs into ``(n, d)`` vectors.
+
+    Args:
+        name: The name of the encoder: `TFIDF`, `CODEBERT` or `MINILM`.
+        folder: The folder of the encoder's model; None for TF-IDF, which has no model. For CodeBERT, it can be any
+            folder, since the model is always read from the cache of the Hugging Face hub.
+    """
+    if folder is None:
+        return tfidf
+    return (load_codebert(offline=True) if name == CODEBERT else load_minilm(folder)).embed
+
+
+def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
+    """Yield the name, size and modification time (in nanoseconds) of every part of every dataset of a run."""
+    for part in sorted(path.glob("*/part-*.parquet")):
+        status = part.stat()
+        yield str(part.relative_to(path)), status.st_size, status.st_mtime_ns
+
+
+@lru_cache
+def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
+    """Return a string that changes whenever the code or a library behind the metrics of a domain changes."""
+    package = Path(__file__).parents[1]
+    files = [file for source in _SOURCES for file in sorted((package / source).rglob("*.py"))]
+    module = find_domain(domain, own)
+    files += [] if module is None else source_files(module)
+    digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
+    return " ".join([digest.hexdigest(), *map(_library_version, (*_LIBRARIES, *libraries))])
+
+
+def _library_version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # the library comes with an extra, which is not installed
+        return "absent"

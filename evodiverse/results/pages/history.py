@@ -1,0 +1,107 @@
+"""The data that the report of a run shows, read from its log once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from evodiverse.ports import Drawable
+from evodiverse.results.domains import find_module
+from evodiverse.results.summary import find_failed
+from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
+from evodiverse.runlog.runs import Run
+
+
+@dataclass(frozen=True)
+class History:
+    """A run and its log, whatever its status.
+
+    Attributes:
+        run: The run that the report is about.
+        log: The log so far.
+        domain: The module ``domain`` of the run's domain, if it was imported and can make drawings of candidates;
+            otherwise None.
+        measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
+        pools: The columns of ``populations``, by name.
+        said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.
+    """
+
+    run: Run
+    log: Log
+    domain: Drawable | None
+    measured: Sequence[str]
+    pools: Mapping[str, Sequence[Any]]
+    said: Mapping[str, Sequence[Any]]
+
+    @cached_property
+    def attempts(self) -> list[Row]:
+        """All rows of ``evaluations``."""
+        return rows(self.log.attempts)
+
+    @cached_property
+    def by_call(self) -> dict[int, Row]:
+        """The rows of ``evaluations`` that were counted as oracle calls, by the number of the call."""
+        return {row["call"]: row for row in self.attempts if row["call"] is not None}
+
+    @cached_property
+    def best(self) -> list[Row]:
+        """The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores."""
+        scored = [row for row in self.by_call.values() if row["score"] is not None]
+        return sorted(scored, key=lambda row: (-row["score"], row["call"]))
+
+    @cached_property
+    def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
+        """The prompt, reply and error of each request to a model, by the number of the request."""
+        said = self.said
+        return {
+            number: (prompt, reply, error)
+            for number, prompt, reply, error in zip(
+                said["llm_call"], said["prompt"], said["reply"], said["error"], strict=True
+            )
+        }
+
+    @property
+    def n_failed(self) -> int:
+        """The number of oracle calls that gave no score."""
+        return len(find_failed(self.log.attempts))
+
+
+def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
+    """Read the log of a run, which may still be running.
+
+    Args:
+        run: The run that the report is about.
+        own: The packages of the user's own domains; see `find_module`.
+
+    Raises:
+        InputError: The log is damaged; the message names the problem.
+    """
+    module = find_module(run.domain, own)
+    domain = module if isinstance(module, Drawable) else None
+    columns = {} if domain is None else domain.report_columns(run.settings)
+    pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
+    said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
+    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
+    measured = tuple(name for name, kind in columns.items() if kind is float)
+    return History(run, log, domain, measured, pools, said)
+
+
+def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:
+    """Return the rows of a candidate, its best parent, the best parent of that one, and so on to an initial candidate.
+
+    Of two parents with equal scores, the older one is followed. A parent that a damaged log places after its child is
+    ignored.
+    """
+    line = [by_call[call]]
+    while parents := find_parents(by_call, line[-1]):
+        line.append(parents[0])
+    return line
+
+
+def find_parents(by_call: Mapping[int, Row], row: Row) -> list[Row]:
+    """Return the rows of those parents of a candidate that are in the log, without duplicates, best first."""
+    calls = {call for call in row["parents"] or () if call < row["call"] and call in by_call}
+    return sorted(
+        (by_call[call] for call in calls),
+        key=lambda parent: (parent["score"] is None, -(parent["score"] or 0.0), parent["call"]),
+    )

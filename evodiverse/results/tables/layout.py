@@ -1,0 +1,250 @@
+"""Layouts of tables: their rows and columns, and the numbers that the paper reports.
+
+``paper.yaml`` defines the tables of the paper. ``found.yaml`` and the ``tables.yaml`` of each domain define the tables
+of all runs, whose rows follow from the runs that exist.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from evodiverse.results.tables.models import OFF
+
+_HERE: Final = Path(__file__).parent
+FIT: Final = "task.fit"
+"""The configuration key that chooses how candidates are fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: The title of the column; an arrow shows whether higher or lower is better.
+        metric: The name of the metric.
+        digits: The number of decimals.
+        style: The format of the numbers. ``fixed`` shows `digits` decimals, and so does ``percent``, with a percent
+            sign. ``significant`` shows three digits, ``precise`` six, and ``scientific`` a power of ten. ``setting`` is
+            ``fixed`` without a spread if all values are the same. ``overall`` is ``fixed`` for the values of the pools,
+            with their mean in parentheses.
+        llm: The only model whose runs count; None for all models of the table.
+        group: The common title above several columns.
+        test: The test to show instead of the metric, for the difference between two methods: ``t``, ``bootstrap`` or
+            ``permutation``. None to show the metric.
+        extra: Whether the paper has no such column.
+        unlike: The metric of which ``metric`` is a variant; the column is then shown only if the two metrics differ by
+            more than 0.01 in some row. None if ``metric`` is not a variant.
+        note: A note to show below tables with the column; None if there is no note.
+        median: Whether to show the median over the runs instead of the mean.
+        needs: What the metric requires in addition to a complete run; None if nothing.
+    """
+
+    title: str
+    metric: str
+    digits: int = 2
+    style: str = "fixed"
+    llm: str | None = None
+    group: str | None = None
+    test: str | None = None
+    extra: bool = False
+    unlike: str | None = None
+    note: str | None = None
+    median: bool = False
+    needs: str | None = None
+
+    @property
+    def full_title(self) -> str:
+        """The title, preceded by the title of the group."""
+        return self.title if self.group is None else f"{self.group}: {self.title}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table of the paper: the runs that fill it, and the values that the paper reports.
+
+    Attributes:
+        of: The labels at the start of the row.
+        task: The name of the task.
+        method: The name of the method.
+        science: The group of equation problems that the runs must be about, such as physics. If None, the runs may be
+            about problems of any group, but not about problems without a group. Runs of a task that has only one
+            problem are then accepted too.
+        fit: The way in which the parameters of equations are fitted. If None, the runs may fit them in any way, or may
+            not be about equations at all.
+        domain: The package of the task's domain, if it has problems to choose from.
+        overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
+            method and llm.
+        against: The method that ``method`` is compared with, in a table of tests; None in other tables.
+        paper: The text of the cells that the paper reports, one for each column that is not ``extra``.
+    """
+
+    of: tuple[str, ...]
+    task: str
+    method: str
+    science: str | None = None
+    fit: str | None = None
+    domain: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    against: str | None = None
+    paper: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """The file in ``conf/experiment/`` whose sweep contains all runs of a table.
+
+    Attributes:
+        name: The name of the file.
+        models: The models of the experiment's runs.
+        fit: The way in which these runs fit candidates; None if the table has no separate rows for ways of fitting.
+        task: The only task to run; None for all.
+    """
+
+    name: str
+    models: frozenset[str]
+    fit: str | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark of many tasks with published values.
+
+    Its table has a column for each published method, and one for each combination of method, model and overrides among
+    our runs.
+
+    Attributes:
+        metric: The metric that the benchmark compares.
+        budget: The budget that a run must have to count, in oracle calls.
+        methods: The methods with published values.
+        uncounted: How many evaluations each of these methods made without counting them as oracle calls, as text.
+        tasks: The published values (mean ± sample standard deviation) as text, one per method, by task.
+        totals: The published sums over all tasks as text, one per method.
+        experiment: The file in ``conf/experiment/`` whose sweep contains the runs.
+    """
+
+    metric: str
+    budget: int
+    methods: tuple[str, ...]
+    uncounted: tuple[str, ...]
+    tasks: Mapping[str, tuple[str, ...]]
+    totals: tuple[str, ...]
+    experiment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A table before our numbers are filled in: its rows, columns and notes, and the values that the paper reports.
+
+    Attributes:
+        name: The name of the table's files.
+        title: The title of the table.
+        head: The titles above the labels of the rows.
+        columns: The columns, each with its metric.
+        llm: The models whose runs the table uses; empty for runs of any model. If `is_about_models`, there is a copy of
+            the table for runs of other models.
+        rows: The rows, for a table of the paper.
+        kind: For a table of all runs, the kind of runs that it lists (`Result.kind`), or ``search`` if it lists runs of
+            all kinds. None for a table of the paper.
+        notes: The notes below the table.
+        fit: The way of fitting equations that the paper's numbers were obtained with, if the table has separate rows
+            for each way.
+        has_problems: Whether the rows of a table of all runs show their number of problems and way of fitting.
+        is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill the
+            table.
+        label: The label of the table in LaTeX.
+        experiment: The experiment with the runs of the table; None if there is none.
+        benchmark: The benchmark; None for any other table.
+    """
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    columns: tuple[Column, ...]
+    llm: tuple[str, ...] = ()
+    rows: tuple[Row, ...] = ()
+    kind: str | None = None
+    notes: tuple[str, ...] = ()
+    fit: str | None = None
+    has_problems: bool = False
+    is_filled_later: bool = False
+    label: str = ""
+    experiment: Experiment | None = None
+    benchmark: Benchmark | None = None
+
+    @property
+    def is_about_models(self) -> bool:
+        """Whether the table is only for runs that use a language model."""
+        return bool(self.llm) and OFF not in self.llm
+
+    def for_task(self, task: str | None) -> "Layout":
+        """Return the part of the layout about one task; None stands for all tasks."""
+        rows = tuple(row for row in self.rows if task in (None, row.task))
+        experiment = self.experiment
+        if experiment is not None and self.llm and len(rows) < len(self.rows):
+            experiment = replace(experiment, task=task)
+        return replace(self, rows=rows, experiment=experiment)
+
+    def admits(self, model: str) -> bool:
+        """Return whether the table uses runs of a model."""
+        return not self.llm or model in self.llm
+
+
+@lru_cache
+def paper_layouts() -> tuple[Layout, ...]:
+    """Return the layouts of the paper's tables."""
+    return _read(_HERE / "paper.yaml")
+
+
+@lru_cache
+def found_layouts(*files: Path) -> tuple[Layout, ...]:
+    """Return the layouts of all tables but the paper's: those in the domains' files, and those common to all domains.
+
+    Args:
+        *files: The path of the ``tables.yaml`` of each domain, as `table_files` returns them.
+    """
+    return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
+
+
+def _read(file: Path) -> tuple[Layout, ...]:
+    tables = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return tuple(_layout(name, **table) for name, table in tables.items())
+
+
+def _layout(
+    name: str,
+    columns: Sequence[dict[str, Any]] = (),
+    rows: Sequence[dict[str, Any]] = (),
+    domain: str | None = None,
+    experiment: str | None = None,
+    benchmark: dict[str, Any] | None = None,
+    **rest: Any,
+) -> Layout:
+    """Return the layout that an entry of a YAML file defines.
+
+    ``domain`` is the domain of every row that does not name one itself.
+    """
+    lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
+    common = {} if domain is None else {"domain": domain}
+    return Layout(
+        name,
+        columns=tuple(Column(**column) for column in columns),
+        rows=tuple(_row(common | row) for row in rows),
+        experiment=None
+        if experiment is None
+        else Experiment(experiment, frozenset(lists.get("llm") or [OFF]), lists.get("fit")),
+        benchmark=None if benchmark is None else Benchmark(**benchmark),
+        **lists,
+    )
+
+
+def _row(values: Mapping[str, Any]) -> Row:
+    renamed = {"with": "overrides"}
+    fields: dict[str, Any] = {
+        renamed.get(key, key): tuple(value) if isinstance(value, list) else value for key, value in values.items()
+    }
+    return Row(**fields)

@@ -1,0 +1,136 @@
+"""Runs with their metrics, and with the attributes by which tables choose runs."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evodiverse.ports import Subject
+from evodiverse.results.domains import find_metrics
+from evodiverse.results.tables.layout import Row
+from evodiverse.results.tables.models import PAPERS_MODELS, find_changes, identify_model
+from evodiverse.runlog.runs import Run, write_setting
+from evodiverse.runlog.values import Measurement
+
+# The settings that define the score of a task. A run that changes one of them is a run of another task.
+_ORACLE: Final = ("task.oracle.", "task.evaluator")
+_PROPOSALS: Final = "budget.llm_calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A run with its metrics.
+
+    Attributes:
+        run: The run that was measured.
+        metrics: The metrics by name; empty for a run that was not measured.
+        kind: The name of the set of tables that the metrics fill, such as "programs".
+        task: The name of the task, with changes to its oracle in parentheses.
+        model: The language model regardless of its host, with changes to its settings in parentheses.
+        subject: The problem of the run.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm. Settings of the
+            oracle, the model and the problem are excluded. Spending caps are excluded unless one of them ended the run.
+            A cap on proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper
+            appears to count proposals as its budget.
+    """
+
+    run: Run
+    metrics: Measurement
+    kind: str
+    task: str
+    model: str
+    subject: Subject
+    overrides: Mapping[str, Any]
+
+    @property
+    def model_words(self) -> tuple[str, ...]:
+        """The overrides that choose the model on the command line.
+
+        If the run replayed recorded replies, these overrides make a new run ask the model instead. The address of a
+        server is not recorded, so a placeholder takes its place. Values that Hydra would interpolate are left out,
+        since the record may come from somebody else.
+        """
+        name = str(self.run.settings.get("llm.model"))
+        option = ("litellm" if "/" in name else "openai_compatible") if self.run.llm == "replay" else self.run.llm
+        words = [f"llm={option}"]
+        for key, value in (self.run.overrides or {}).items():
+            if key.startswith("llm.") and key != "llm.client" and "${" not in f"{key}{write_setting(value)}":
+                plus = "++" if key.startswith("llm.extra.") else ""  # the key may not exist yet
+                words.append(f"{plus}{key}={write_setting(value)}")
+        return (*words, "llm.api_base=ADDRESS") if option == "openai_compatible" else tuple(words)
+
+    @property
+    def problem(self) -> str | None:
+        """The problem of the run; None for a task with a single problem."""
+        return self.subject.problem
+
+    @property
+    def science(self) -> str | None:
+        """The group of the problem, such as the science that an equation comes from.
+
+        Tables aggregate the results of each group. The group is None for a task with a single problem, and for data
+        without a group.
+        """
+        return self.subject.group
+
+    @property
+    def fit(self) -> str | None:
+        """How the constants of candidates were fitted (``task.fit``); None if tables do not separate runs by it."""
+        return self.subject.fit
+
+    def belongs(self, row: Row) -> bool:
+        """Return whether the run belongs to a row. The language model of the run does not matter."""
+        return self.has_method(row, row.method)
+
+    def has_method(self, row: Row, method: str) -> bool:
+        """Return whether the run would belong to a row if the method of the row were ``method``."""
+        return (
+            (self.task, self.run.method) == (row.task, method)
+            and (self.science == row.science if row.science else self.problem is None or self.science is not None)
+            and row.fit in (None, self.fit)
+            and self.overrides == row.overrides
+        )
+
+
+def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
+    """Return a run with its metrics, and with the attributes by which tables choose runs.
+
+    Args:
+        run: The run. If its record has no ``overrides``, the run counts as one without changes.
+        measured: The metrics of the run.
+        own: The user's own Python packages that define domains, as named with ``--domain``.
+    """
+    overrides = run.without_idle_caps(run.overrides or {})
+    metrics = find_metrics(run, own)
+    subject = metrics.subject
+    if subject.counts_proposals and overrides.get(_PROPOSALS) == run.settings["budget.oracle_calls"]:
+        del overrides[_PROPOSALS]
+    model = identify_model(run)
+    oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
+    return Result(
+        run,
+        measured,
+        metrics.kind,
+        _with_changes(run.task, oracle),
+        _with_changes(model, find_changes(run, overrides, model)),
+        subject,
+        {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
+    )
+
+
+def show_overrides(overrides: Mapping[str, Any]) -> str:
+    """Return overrides as they are written on the command line, separated by spaces."""
+    return " ".join(f"{key}={write_setting(value)}" for key, value in overrides.items())
+
+
+def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
+    """Return the command-line overrides that choose each language model, by the name of the model.
+
+    They become part of the commands that start missing runs. A model of the paper has fixed overrides, such as
+    ``llm=gpt5``; any other model has those of one of its runs (`Result.model_words`).
+    """
+    fixed = {name: model.words for name, model in PAPERS_MODELS.items()}
+    return {result.model: result.model_words for result in results} | fixed
+
+
+def _with_changes(name: str, changes: Mapping[str, Any]) -> str:
+    return f"{name} ({show_overrides(changes)})" if changes else name

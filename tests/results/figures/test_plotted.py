@@ -1,0 +1,215 @@
+"""What is plotted, read back from the drawings."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
+
+from evodiverse.results.figures import circle_trajectory, diagnostics, hits_by_calls, mol, round_trips, sr_pysr, sweep
+from evodiverse.results.figures.lines import draw_bands, iteration_bands, record_bands
+from evodiverse.results.figures.reading import Context
+from evodiverse.results.figures.sr_score_trajectory import FIGURE as ERRORS
+from evodiverse.results.figures.style import METHODS, look_of, new_figure, show_power, styled, write_image
+from evodiverse.results.measuring import TFIDF, Measurer
+from evodiverse.results.tables.results import Result
+from tests.results.tables.results import equation, result
+
+PACKINGS = "evodiverse.tasks.programs"
+CONTEXT = Context(Measurer(Path("cache"), {TFIDF: None}))
+
+
+@pytest.fixture(autouse=True)
+def _styled() -> Iterator[None]:
+    with styled():
+        yield
+
+
+def molecules(scores: Sequence[float], method: str = "pt", seed: int = 0, task: str = "jnk3", **more: Any) -> Result:
+    curves = {
+        "curve.calls": [4.0 * (place + 1) for place in range(len(scores))],
+        "curve.diverse_top10": list(scores),
+        "curve.drug_like": [None, *(score / 2 for score in scores[1:])],
+        "curve.n_diverse": [7.0] * len(scores),
+        "diverse_auc": sum(scores[1:]) / (len(scores) - 1),
+    }
+    return result(curves, task, method, seed=seed, **more)
+
+
+def lines_of(axes: Any) -> dict[str, Any]:
+    return {line.get_label(): line for line in axes.lines}
+
+
+def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
+    runs = [molecules([0.1, 0.2, 0.6], seed=0), molecules([0.1, 0.4, 0.8], seed=1)]
+    (picture,) = mol.find(runs, CONTEXT)
+    line = lines_of(picture.draw().axes[0])["EvoDiverse (pt)"]
+    assert line.get_xdata().tolist() == [4, 8, 12]
+    auc = np.mean([run.metrics["diverse_auc"] for run in runs])
+    assert np.mean(line.get_ydata()[1:]) == pytest.approx(auc)
+
+
+def test_bars_show_how_many_pass_without_the_cap() -> None:
+    (picture,) = mol.find([molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)], CONTEXT)
+    right = picture.draw().axes[3]
+    assert {bar.get_height() for bar in right.patches if np.isfinite(bar.get_height())} == {7.0}
+
+
+def test_the_band_is_the_interval_over_seeds_and_one_seed_has_none() -> None:
+    bands = iteration_bands([molecules([0.1, 0.2], seed=0), molecules([0.3, 0.4], seed=1)], "diverse_top10")
+    assert (bands["pt"].high - bands["pt"].mean).tolist() == pytest.approx([12.706 * 0.1] * 2, rel=1e-3)
+    assert np.isnan(iteration_bands([molecules([0.1, 0.2])], "diverse_top10")["pt"].high).all()
+
+
+def test_the_last_plotted_sum_is_the_best_of_the_table() -> None:
+    runs = [
+        result({"curve.sum_calls": [1, 7], "curve.sum": [1.0, 2.5 + seed / 10], "best_sum": 2.5 + seed / 10}, seed=seed)
+        for seed in (0, 1)
+    ]
+    (band,) = record_bands(runs, "sum_calls", "sum").values()
+    axes = new_figure(3, 2).subplots()
+    draw_bands(axes, {"pt": band}, steps=True)
+    assert axes.lines[0].get_ydata()[-1] == pytest.approx(np.mean([run.metrics["best_sum"] for run in runs]))
+    assert axes.lines[0].get_drawstyle() == "steps-post"
+
+
+def test_the_last_plotted_error_is_the_geometric_mean_of_the_best_scores() -> None:
+    runs = [
+        equation({"curve.best_calls": [1, 3], "curve.best": [-1.0, -error]}, seed=at)
+        for at, error in [(0, 1e-2), (1, 1e-4)]
+    ]
+    (picture,) = ERRORS.find(runs, CONTEXT)
+    line = lines_of(picture.draw().axes[0])["EvoDiverse (pt)"]
+    assert line.get_ydata()[-1] == pytest.approx(1e-3)
+
+
+def test_diagnostics_plot_xi_and_the_share_accepted_at_each_exchange() -> None:
+    metrics = {"curve.exchanges": [5.0, 10.0], "curve.xi.0": [2.5, 2.75], "curve.swap_acceptance.0": [0.2, None]}
+    (picture,) = diagnostics.MOL.find([result(metrics)], CONTEXT)
+    xi, share = (axes.lines[0] for axes in picture.draw().axes)
+    assert (xi.get_xdata().tolist(), xi.get_ydata().tolist()) == ([5, 10], [2.5, 2.75])
+    assert share.get_ydata().tolist() == pytest.approx([0.2, np.nan], nan_ok=True)
+
+
+def test_swaps_without_a_powering_factor_have_no_diagnostics() -> None:
+    always = {"curve.exchanges": [5.0], "curve.xi.0": [0.0], "curve.swap_acceptance.0": [1.0]}
+    assert list(diagnostics.MOL.find([result(always, method="random_swap")], CONTEXT)) == []
+
+
+def test_bars_against_engines_are_means_of_the_tables_metrics_on_common_problems() -> None:
+    ours = [
+        equation({"best_nmse": 1e-2, "best_acc": 1.0}, "builtin/reaction1"),
+        equation({"best_nmse": 1.0, "best_acc": 0.0}, "builtin/reaction2"),
+    ]
+    theirs = equation({"best_nmse": 1e-4, "best_acc": 0.0}, "builtin/reaction1", "operon", task__fit="own")
+    (picture,) = sr_pysr.find([*ours, theirs], CONTEXT)
+    errors, accuracies = picture.draw().axes
+    assert {round(bar.get_height(), 9) for bar in errors.patches} == {1e-2, 1e-4}
+    assert {bar.get_height() for bar in accuracies.patches} == {1.0, 0.0}
+
+
+def test_an_infinite_error_is_written_not_drawn() -> None:
+    (picture,) = sr_pysr.find([equation({"best_nmse": float("inf"), "best_acc": 0.0})], CONTEXT)
+    errors = picture.draw().axes[0]
+    assert [text.get_text() for text in errors.texts] == ["∞"]
+    assert not errors.patches
+
+
+def test_hits_are_those_of_the_table_after_each_tenth_of_the_budget() -> None:
+    counts = {
+        f"{name}_{percent}": percent // step
+        for name, step in (("hits_at", 5), ("different_hits_at", 10))
+        for percent in range(10, 101, 10)
+    }
+    (picture,) = hits_by_calls.find([result(counts, budget__oracle_calls=200)], CONTEXT)
+    hits, different = (axes.lines[0] for axes in picture.draw().axes)
+    assert hits.get_xdata().tolist() == [20.0 * step for step in range(11)]
+    assert hits.get_ydata().tolist() == [2 * step for step in range(11)]
+    assert different.get_ydata().tolist() == [*range(11)]
+
+
+def test_round_trips_are_drawn_run_by_run_with_their_mean() -> None:
+    runs = [result({"round_trips": trips, "hot_descendants": 3}, seed=seed) for seed, trips in enumerate((1, 5))]
+    (picture,) = round_trips.find(runs, CONTEXT)
+    left = picture.draw().axes[0]
+    assert [bar.get_width() for bar in left.patches] == [3.0]
+    assert left.collections[-1].get_offsets()[:, 0].tolist() == [1, 5]
+
+
+def sweep_run(auc: float, seed: int = 0, **overrides: int) -> Result:
+    changed = {f"method.swap.{key}": value for key, value in overrides.items()}
+    defaults = {"method__swap__period": 5, "method__swap__size": 1}
+    return result({"diverse_auc": auc}, seed=seed, overrides=changed, **defaults)
+
+
+def test_a_sweep_has_a_cell_for_each_two_values_and_the_default_among_them() -> None:
+    runs = [sweep_run(0.5), sweep_run(0.7, seed=1), sweep_run(0.2, period=2, size=3), sweep_run(0.3, period=10)]
+    grid = sweep.make_grid(runs, ("method.swap.period", "method.swap.size"), sweep.MEASURES["molecules"])
+    assert (grid.columns, grid.rows) == (("2", "5", "10"), ("1", "3"))
+    assert grid.means == pytest.approx({("5", "1"): 0.6, ("2", "3"): 0.2, ("10", "1"): 0.3})
+    assert grid.counts[("5", "1")] == 2
+
+
+def test_a_sweep_writes_its_numbers_into_the_cells() -> None:
+    runs = [sweep_run(0.5), sweep_run(0.2, period=2, size=3), sweep_run(0.3, period=10)]
+    (picture,) = sweep.find(runs, CONTEXT)
+    written = {text.get_text() for text in picture.draw().axes[0].texts}
+    assert written == {"0.500\n(1)", "0.200\n(1)", "0.300\n(1)"}
+
+
+def test_runs_that_differ_in_nothing_are_not_a_sweep() -> None:
+    assert list(sweep.find([sweep_run(0.5), sweep_run(0.6, seed=1)], CONTEXT)) == []
+
+
+def test_records_shown_are_the_first_the_last_and_some_between() -> None:
+    assert circle_trajectory.choose_records([1, 2, 4, 8, 16, 32, 64]) == [1, 4, 8, 16, 64]
+    assert circle_trajectory.choose_records([3]) == [3]
+
+
+def test_each_method_of_the_paper_has_a_look_that_no_other_of_its_figures_has() -> None:
+    for methods in (
+        ("molleo", "ensemble", "tempering", "pt", "graph_ga", "random_swap"),
+        ("ea", "island", "ensemble", "pt", "random_swap"),
+        ("tempering", "ensemble", "pt", "pysr", "operon"),
+    ):
+        looks = [look_of(method) for method in methods]
+        for part in ("color", "dash", "marker", "hatch", "label"):
+            assert len({str(getattr(look, part)) for look in looks}) == len(looks), part
+
+
+def test_a_users_method_looks_the_same_whenever_it_is_drawn() -> None:
+    assert look_of("mine") == look_of("mine")
+    assert "mine" not in METHODS
+
+
+def test_the_same_figure_is_the_same_file() -> None:
+    def draw() -> bytes:
+        (picture,) = mol.find([molecules([0.1, 0.2, 0.6]), molecules([0.1, 0.1, 0.2], "molleo")], CONTEXT)
+        return write_image(picture.draw(), "svg")
+
+    content = draw()
+    assert content == draw()
+    assert b"<dc:date>" not in content
+
+
+@pytest.mark.parametrize("name", ["$\\frac{", "a\n\x1b[31mb", "ε" * 300])
+def test_names_from_elsewhere_are_drawn_literally(name: str) -> None:
+    (picture,) = diagnostics.EQ.find(
+        [
+            equation(
+                {"curve.exchanges": [5.0], "curve.xi.0": [2.5], "curve.swap_acceptance.0": [0.2]},
+                problem="data",
+                method="pt",
+                overrides={"task.data.science": name},
+            )
+        ],
+        CONTEXT,
+    )
+    assert write_image(picture.draw(), "svg")
+
+
+def test_powers_of_ten_are_written_without_markup() -> None:
+    assert [show_power(value) for value in (1.0, 1e-3, 1e12, 0.0)] == ["10⁰", "10⁻³", "10¹²", ""]

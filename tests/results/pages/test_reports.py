@@ -1,0 +1,164 @@
+"""Pages agree with the logs that they show, are complete and small, and are written once."""
+
+import html
+import os
+import random
+import re
+import shutil
+from math import sqrt
+from pathlib import Path
+
+import pytest
+
+from evodiverse.results.comparison import compare, differing_keys
+from evodiverse.results.pages.charts import Line, draw_chart, find_ticks
+from evodiverse.results.pages.history import find_lineage, read_history
+from evodiverse.results.pages.one_run import report_run
+from evodiverse.results.pages.several import Curve, average, half_width, trace
+from evodiverse.results.pages.writing import write_reports
+from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.runs import Run, read_record
+from tests.results.builders import write_parts, write_record
+from tests.results.pages.runs import PLANTED, write_planted
+from tests.runs import run_toy
+
+
+def run_of(path: Path) -> Run:
+    return Run(path, read_record(path / "run.json"))
+
+
+def test_a_page_holds_no_markup_of_others_and_loads_nothing(tmp_path: Path) -> None:
+    page = report_run(read_history(run_of(write_planted(tmp_path / "run"))))
+    assert PLANTED not in page
+    assert "&lt;script&gt;window.planted=1" in page
+    assert "default-src 'none';" in html.unescape(page)
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)""", page)
+
+
+def test_the_table_of_candidates_has_the_values_of_the_objectives_components(tmp_path: Path) -> None:
+    page = report_run(read_history(run_of(write_planted(tmp_path / "run"))))
+    (listed,) = re.findall(r"<table[^>]*>(?:(?!</table>).)*>candidate<.*?</table>", page, re.DOTALL)
+    headings = [re.sub("<.*?>", "", each) for each in re.findall(r"<th.*?>(.*?)</th>", listed, re.DOTALL)]
+    second = re.findall(r"<tr.*?>(.*?)</tr>", listed, re.DOTALL)[2]
+    cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td.*?>(.*?)</td>", second, re.DOTALL)]
+    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.40625"
+
+
+def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
+    write_record(tmp_path, "running")
+    page = report_run(read_history(run_of(tmp_path)))
+    assert "running or killed" in page
+    assert "No candidate has a score yet." in page
+
+
+def test_a_run_of_a_domain_that_draws_nothing_has_a_report(tmp_path: Path) -> None:
+    path = run_toy(tmp_path, "method=pt3", "budget.oracle_calls=60", "task.length=8", "method.swap.period=1")
+    history = read_history(run_of(path))
+    page = report_run(history)
+    assert history.domain is None
+    assert f"{history.log.n_calls:,} of 60" in page
+    assert "Swaps accepted" in page
+
+
+def test_the_lineage_goes_by_the_best_parent_and_ends_at_the_start() -> None:
+    def row(call: int, score: float | None, *parents: int) -> dict[str, object]:
+        return {"call": call, "score": score, "parents": list(parents)}
+
+    by_call = {1: row(1, 0.1), 2: row(2, 0.5), 3: row(3, None), 4: row(4, 0.6, 1, 2, 3), 5: row(5, 0.9, 4, 5, 9)}
+    assert [step["call"] for step in find_lineage(by_call, 5)] == [5, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"), [(0, 10, [0, 2, 4, 6, 8, 10]), (-1, 1, [-1, -0.5, 0, 0.5, 1]), (3.1, 3.2, None)]
+)
+def test_ticks_are_round_and_lie_within(low: float, high: float, ticks: list[float] | None) -> None:
+    found = find_ticks(low, high)
+    assert 3 <= len(found) <= 7
+    assert low - 1e-9 <= found[0] < found[-1] <= high + 1e-9
+    assert ticks is None or found == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize("value", [0.0, -3.5, 1e-300, 1e300])
+def test_a_single_value_is_drawn(value: float) -> None:
+    assert 'class="dot s0"' in draw_chart("t", "x", "y", [Line("a", [(1.0, value)])])
+
+
+def test_the_interval_is_that_of_students_t() -> None:
+    assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.302652729911275 / sqrt(3))  # the table's t(0.975, 2)
+
+
+def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    run = run_of(tmp_path)
+    line = average("x", [Curve(run, [(1.0, 0.0), (50.0, 1.0)], 100), Curve(run, [(31.0, 3.0)], 60)])
+    assert line.points[0] == (31.0, 1.5)
+    assert line.points[-1] == (60.0, 2.0)
+    assert line.band[-1][2] - 2.0 == pytest.approx(half_width([1.0, 3.0]))
+
+
+def test_runs_are_told_apart_by_what_differs_and_sorted_by_best(tmp_path: Path) -> None:
+    write_record(tmp_path / "a", overrides={"method.capacity": 7})
+    write_record(tmp_path / "b", seed=1)
+    runs = [run_of(tmp_path / name) for name in "ab"]
+    assert differing_keys(runs) == ["method.capacity", "seed"]
+    compared = compare(runs, [None, 0.5])
+    assert [one.run.path.name for one in compared] == ["b", "a"]
+    assert compared[1].differing == {"method.capacity": "7", "seed": "0"}
+
+
+def test_a_folder_gets_a_list_of_all_its_runs_and_a_report_is_written_once(tmp_path: Path) -> None:
+    write_record(tmp_path / "a", seed=1)
+    write_record(tmp_path / "b" / "c")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "run.json").write_text("{")
+    pages, errors = write_reports([tmp_path])
+    assert pages == [tmp_path / "a" / "report.html", tmp_path / "b" / "c" / "report.html", tmp_path / "index.html"]
+    assert len(errors) == 1
+    index = (tmp_path / "index.html").read_text()
+    assert 'href="a/report.html"' in index
+    assert 'href="b/c/report.html"' in index
+    assert "Damaged" in index
+    assert write_reports([tmp_path])[0] == [tmp_path / "index.html"]
+    later = (tmp_path / "a" / "report.html").stat().st_mtime_ns + 10**9
+    os.utime(tmp_path / "a" / "run.json", ns=(later, later))
+    assert write_reports([tmp_path])[0] == [tmp_path / "a" / "report.html", tmp_path / "index.html"]
+
+
+def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(tmp_path: Path) -> None:
+    paths = [run_toy(tmp_path, "budget.oracle_calls=40", "task.length=8", f"seed={seed}") for seed in (1, 2)]
+    paths.append(shutil.copytree(paths[0], tmp_path / "copy"))
+    pages, errors = write_reports(paths)
+    assert errors == []
+    assert [page.name for page in pages] == [*["report.html"] * 3, "comparison.html"]
+    page = pages[-1].read_text()
+    best = [trace(read_history(run_of(path))).best for path in paths]
+    assert "(n = 2)" in page
+    assert "Left out: 1 run that repeats or replays another run." in page
+    assert all(f'data-value="{score!r}"' in page for score in best)
+    part = paths[0] / "screened/part-000000.parquet"
+    part.write_bytes(part.read_bytes().replace(b"cpp", b"cqp"))
+    for given in (paths, [tmp_path]):  # a report that is written again, and one that is kept
+        (error,) = write_reports(given)[1]
+        assert f"{part} is damaged (its content has changed)" in error
+
+
+def test_ten_thousand_calls_fit_into_five_megabytes(tmp_path: Path) -> None:
+    """Programs with long prompts and replies, each bred from the one before."""
+    write_record(tmp_path, task__domain="evodiverse.tasks.programs", budget__oracle_calls=10_000)
+    rng = random.Random(1)  # noqa: S311
+    evaluations = []
+    for call in range(1, 10_001):
+        text = "\n".join(f"x{rng.randrange(10**6)} = {rng.random()}" for _ in range(100 if call > 9_900 else 1))
+        evaluations.append({"iteration": call // 10, "pool": 0, "outcome": "evaluated", "call": call, "genotype": text})
+        evaluations[-1] |= {"key": text, "score": call / 10_000, "operator": "llm", "valid": True, "llm_call": call}
+        evaluations[-1] |= {"parents": [call - 1] if call > 1 else []}
+    said = {"pool": 0, "model": "m", "cached": False, "outcome": "parsed", "iteration": 0, "prompt": "p" * 30_000}
+    for name in DATASETS:
+        write_parts(tmp_path, name, [[]])
+    write_parts(tmp_path, "evaluations", [evaluations])
+    write_parts(
+        tmp_path, "llm_calls", [[{**said, "llm_call": call, "reply": "r" * 9_000} for call in range(9_900, 10_001)]]
+    )
+    page = report_run(read_history(run_of(tmp_path)))
+    assert "more steps" in page
+    assert len(page.encode()) < 5_000_000

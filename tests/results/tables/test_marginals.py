@@ -1,0 +1,127 @@
+"""Tables over the values of settings, against pandas."""
+
+from itertools import product
+
+import pandas as pd
+import pytest
+
+from evodiverse.errors import InputError
+from evodiverse.results.tables.marginals import marginal_tables
+from evodiverse.results.tables.results import Result
+from tests.results.tables.results import result
+
+GRID = list(product((2, 5, 10), ([0.8, 0.2], [0.8, 0.4]), (0, 1, 2)))
+
+
+def auc(period: int, ladder: list[float], seed: int) -> float:
+    return 0.1 * period + ladder[1] + 0.01 * seed * period
+
+
+@pytest.fixture
+def results() -> list[Result]:
+    return [
+        result(
+            metrics={"diverse_auc": auc(period, ladder, seed)},
+            seed=seed,
+            method__swap__period=period,
+            method__ladder=ladder,
+        )
+        for period, ladder, seed in GRID
+    ]
+
+
+def test_the_marginals_of_one_key_are_means_over_seeds(results: list[Result]) -> None:
+    (table,) = marginal_tables(results, ["method.swap.period"])
+    frame = pd.DataFrame(
+        {"period": period, "seed": seed, "auc": auc(period, ladder, seed)} for period, ladder, seed in GRID
+    )
+    by_seed = frame.groupby(["period", "seed"])["auc"].mean().groupby("period").agg(["mean", "std"])
+    assert [line.of[0] for line in table.lines] == ["2", "5", "10", "all"]
+    for line, (_, expected) in zip(table.lines, by_seed.iterrows(), strict=False):
+        assert line.cells[0].mean == pytest.approx(expected["mean"])
+        assert line.cells[0].spread == pytest.approx(expected["std"])
+        assert line.cells[0].n_runs == 6
+
+
+def test_two_keys_make_rows_and_columns_with_margins(results: list[Result]) -> None:
+    table = next(table for table in marginal_tables(results, ["method.ladder", "method.swap.period"]))
+    assert [column.title for column in table.columns] == [
+        *(f"method.swap.period={period}" for period in (2, 5, 10)),
+        "all",
+    ]
+    assert [line.of[0] for line in table.lines] == ["[0.8,0.2]", "[0.8,0.4]", "all"]
+    assert table.lines[0].cells[1].mean == pytest.approx(0.5 + 0.2 + 0.05)
+    assert table.lines[-1].cells[-1].n_runs == len(GRID)
+
+
+def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
+    runs = [
+        result({}, "mine", seed=seed, task__domain="somebody.domain", more={"totals": {"best_score": seed / 4}})
+        for seed in (1, 2)
+    ]
+    (table,) = marginal_tables(runs, ["method"])
+    assert [(column.title, cell.mean) for column, cell in zip(table.columns, table.lines[0].cells, strict=True)] == [
+        ("best ↑", 0.375)
+    ]
+
+
+def test_a_note_warns_of_runs_that_read_different_data() -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, more={"sources": {"oracle": sha256}})
+        for seed, sha256 in enumerate("ab")
+    ]
+    assert [table.notes[1:] for table in marginal_tables(runs, ["method"])] == [
+        ("Careful: these runs read different data (oracle).",)
+    ]
+    assert [table.notes[1:] for table in marginal_tables(runs[:1], ["method"])] == [()]
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [("method", ["Careful: these runs differ in budget.oracle_calls."]), ("budget.oracle_calls", [])],
+)
+def test_a_note_warns_of_budgets_that_differ_unless_the_table_shows_them(key: str, expected: list[str]) -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, budget__oracle_calls=calls) for seed, calls in enumerate((1, 300))
+    ]
+    (table,) = marginal_tables(runs, [key])
+    assert [*table.notes[1:]] == expected
+
+
+@pytest.mark.parametrize(("key", "counts"), [("method", [1, 1]), ("budget.oracle_calls", [1, 1, 1])])
+def test_a_run_that_a_longer_one_continues_is_no_further_observation(key: str, counts: list[int]) -> None:
+    runs = [result({"diverse_auc": calls / 1000}, "mine", budget__oracle_calls=calls) for calls in (100, 300)]
+    (table,) = marginal_tables(runs, [key])
+    assert [line.cells[0].n_runs for line in table.lines] == counts
+    assert table.lines[-1].cells[0].mean == 0.3
+
+
+def test_a_note_counts_the_runs_that_ended_early() -> None:
+    runs = [
+        result({"top10": 0.5}, "mine", seed=seed, more={"stopped_by": why})
+        for seed, why in enumerate(("budget", "early_stop"))
+    ]
+    (table,) = marginal_tables(runs, ["method"])
+    assert table.notes[1:] == ("Ended before their budget was spent: 1 by early_stop (of 2 runs).",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("molecules", "Mean ± sample standard deviation"), ("equations", "Median,")]
+)
+def test_a_note_says_whether_cells_are_means_or_medians(kind: str, shown: str) -> None:
+    domain = f"evodiverse.tasks.{kind}"
+    (table,) = marginal_tables([result({"best_nmse": 0.5}, "mine", task__domain=domain)], ["method"])
+    assert table.notes[0].startswith(shown)
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["method.swap.perid"], r"no run has the setting method\.swap\.perid; did you mean method\.swap\.period"),
+        (["method", "task", "seed"], "--by takes one or two keys, got method,task,seed"),
+        ([""], "--by takes one or two keys, got none"),
+    ],
+)
+def test_invalid_keys_are_refused(results: list[Result], keys: list[str], expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        marginal_tables(results, keys)

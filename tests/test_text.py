@@ -1,0 +1,19 @@
+"""Text from elsewhere cannot control a terminal, and nouns agree with their numbers."""
+
+import pytest
+
+from evodiverse.text import count_of, printable
+
+
+@pytest.mark.parametrize("hostile", ["\x1b", "\n", "\r", "\t", "\x00", "\x9b", "\u202e", "\u2028", "\ud800"])
+def test_characters_that_control_are_replaced(hostile: str) -> None:
+    assert printable(f"a{hostile}b") == "a\N{REPLACEMENT CHARACTER}b"
+
+
+def test_all_others_stay() -> None:
+    assert printable("GSK3β ± 1 → ü 漢") == "GSK3β ± 1 → ü 漢"
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    assert [count_of(n, "run") for n in (0, 1, 2_000)] == ["0 runs", "1 run", "2,000 runs"]
+    assert [count_of(n, "reply", "replies") for n in (1, 2)] == ["1 reply", "2 replies"]
