@@ -39,10 +39,10 @@ test-leak: .venv/.dev data ## run the tests that watch open files and memory
 	$(PYTEST) -m leak
 
 OUTPUTS ?= outputs
-tables: .venv/.analysis ## write all tables of the runs in OUTPUTS; TASK=jnk3 or LLM=off restricts them
+tables: .venv/.user ## write all tables of the runs in OUTPUTS; TASK=jnk3 or LLM=off restricts them
 	@$(BIN)/python scripts/tables.py '$(OUTPUTS)' --task '$(TASK)' --llm '$(LLM)'
 
-figures: .venv/.figures ## draw all figures of the runs in OUTPUTS
+figures: .venv/.user ## draw all figures of the runs in OUTPUTS
 	@$(BIN)/evodiverse-figures '$(OUTPUTS)'
 
 docs: .venv/.user ## generate the references of configuration keys and log columns
@@ -80,14 +80,6 @@ clean: ## remove the environment and all caches, not the runs
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable .
 	@touch $@
-
-.venv/.analysis: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[analysis]'
-	@touch $@ .venv/.user
-
-.venv/.figures: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[figures]'
-	@touch $@ .venv/.user
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[dev]'

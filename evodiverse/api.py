@@ -100,19 +100,15 @@ class Run:
             ) from error
 
     def frame(self, name: str = "evaluations") -> "pd.DataFrame":
-        """Return one of the tables as a pandas data frame (needs ``pip install 'evodiverse[analysis]'``).
+        """Return one of the tables as a pandas data frame.
 
         Args:
             name: One of `DATASETS`.
 
         Raises:
-            InputError: There is no such table, nothing has been written yet, a file cannot be read, or pandas is not
-                installed.
+            InputError: There is no such table, nothing has been written yet, or a file cannot be read.
         """
-        try:
-            return self.table(name).to_pandas()
-        except ModuleNotFoundError as error:
-            raise InputError("frame() needs pandas; run pip install 'evodiverse[analysis]', or use table()") from error
+        return self.table(name).to_pandas()
 
     def best(self) -> Best | None:
         """Return the candidate with the highest score; None if no candidate has a score.

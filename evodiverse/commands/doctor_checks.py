@@ -32,15 +32,14 @@ KEYS: Final[Mapping[str, str]] = {
 """The environment variables of the most common providers, and the options that read them."""
 
 EXTRAS: Final[Mapping[str, str]] = {
-    "analysis": "evodiverse-tables, training your own random forests, and reading the log with pandas and DuckDB",
     "baselines": "evodiverse-baseline: Operon and sparse regression",
     "codebert": "the diversity of programs by CodeBERT",
     "docking": "evodiverse-dock",
-    "figures": "evodiverse-figures",
     "joblib": "launcher=joblib",
     "local": "llm=local",
     "mlflow": "tracking=mlflow",
     "optuna": "hydra/sweeper=optuna",
+    "projections": "the figure of the chemical space",
     "ray": "evaluator=ray, launcher=ray",
     "slurm": "launcher=slurm",
     "srbench": "the problems of LLM-SRBench",

@@ -3,10 +3,9 @@
 import argparse
 import os
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
-from evodiverse.errors import EvoDiverseError, InputError
+from evodiverse.errors import EvoDiverseError
 from evodiverse.version import VERSION
 
 
@@ -30,8 +29,6 @@ def main() -> int:
     arguments = parser.parse_args()
     sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
-        if find_spec("matplotlib") is None:
-            raise InputError("figures need matplotlib; run pip install 'evodiverse[figures]'")
         from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
         runs = arguments.runs or [Path("outputs")]

@@ -16,7 +16,7 @@ from evodiverse.errors import InputError
 from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.files import write_tables
-from evodiverse.results.tables.formats import load_tabulate, to_markdown
+from evodiverse.results.tables.formats import to_markdown
 from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.runs import Run, survey_runs
@@ -47,12 +47,10 @@ def write(
         2 if any run is damaged, else 0.
 
     Raises:
-        InputError: The folder does not exist, or has no complete run of the task and the model, or tabulate is not
-            installed.
+        InputError: The folder does not exist, or has no complete run of the task and the model.
     """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder; name the folder of your runs")
-    load_tabulate()  # so that a missing library is reported before the runs are measured
     survey = survey_runs(outputs)
     known = [run for run in survey.complete if run.overrides is not None]
     wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}, own).model)]

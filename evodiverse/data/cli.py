@@ -45,7 +45,7 @@ columns of the table (CSV in UTF-8; names in upper or lower case; other columns 
 
 The forest has scikit-learn's default settings (100 trees). It reads Morgan fingerprints (radius 2, 2048 bits, no
 chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
-in the same part. Needs pip install 'evodiverse[analysis]'."""
+in the same part."""
 _MAX_SEED = 2**32 - 1
 
 

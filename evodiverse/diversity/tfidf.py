@@ -8,7 +8,6 @@ from typing import Any, Final
 from scipy import sparse
 
 from evodiverse.diversity.distances import Diversity, measure_diversity
-from evodiverse.errors import InputError
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
 # The syntax nodes of keywords and operators. Brackets, dots and commas add nothing to what they enclose or join.
@@ -90,12 +89,9 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
 
     Raises:
         ValueError: A source is not Python.
-        InputError: scikit-learn is not installed.
     """
-    try:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError as error:
-        raise InputError("TF-IDF needs scikit-learn; run pip install 'evodiverse[analysis]'") from error
+    from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second
+
     documents = [find_tokens(program) for program in programs]
     if not any(documents):  # scikit-learn refuses this
         return sparse.csr_matrix((len(documents), 0))
@@ -114,6 +110,5 @@ def program_diversity(programs: Sequence[str], pools: Sequence[Sequence[int]]) -
 
     Raises:
         ValueError: A source is not Python.
-        InputError: scikit-learn is not installed.
     """
     return measure_diversity(tfidf(programs), pools)

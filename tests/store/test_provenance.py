@@ -8,7 +8,8 @@ from evodiverse.store import provenance
 
 
 @pytest.mark.parametrize(
-    ("file", "is_noticed"), [("search/survivors.py", True), ("tasks/molecules/new.py", True), ("results/pages/page.py", False)]
+    ("file", "is_noticed"),
+    [("search/survivors.py", True), ("tasks/molecules/new.py", True), ("results/pages/page.py", False)],
 )
 def test_the_digest_of_the_code_changes_with_what_can_change_a_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, is_noticed: bool

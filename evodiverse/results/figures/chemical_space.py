@@ -44,7 +44,7 @@ FloatArray = NDArray[np.float64]
 def find_missing() -> str | None:
     """Return a sentence about what must be installed for the figure; None if nothing is missing."""
     if find_spec("umap") is None:
-        return "needs umap-learn; run pip install 'evodiverse[figures]'"
+        return "needs umap-learn; run pip install 'evodiverse[projections]'"
     return None
 
 

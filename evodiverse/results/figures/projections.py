@@ -11,7 +11,6 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 from scipy import sparse
 
-from evodiverse.errors import InputError
 from evodiverse.results.domains import find_metrics
 from evodiverse.results.figures.reading import first_of
 from evodiverse.results.figures.style import PAGE, PALE, add_legend, look_of, new_figure, order_methods, pool_look
@@ -88,14 +87,9 @@ def project_tsne(vectors: Any) -> FloatArray:
 
     scikit-learn computes the embedding with seed 0, starting from the scaled result of `project_pca`. For up to
     `_LEAST_POINTS` vectors, return the result of `project_pca` itself.
-
-    Raises:
-        InputError: scikit-learn is not installed.
     """
-    try:
-        from sklearn.manifold import TSNE
-    except ImportError as error:
-        raise InputError("t-SNE needs scikit-learn; run pip install 'evodiverse[figures]'") from error
+    from sklearn.manifold import TSNE  # takes a second
+
     start = project_pca(vectors)
     if len(start) <= _LEAST_POINTS:
         return start

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from evodiverse.errors import InputError
+from tabulate import tabulate
+
 from evodiverse.results.tables.cells import DASH, Cell
 from evodiverse.results.tables.table import RUNS, Table
 
@@ -99,26 +100,10 @@ def to_html(table: Table) -> str:
     return "\n".join(parts)
 
 
-def load_tabulate() -> Callable[..., str]:
-    """Return the function of the library tabulate, which comes with the extra ``analysis``.
-
-    Raises:
-        InputError: The library tabulate is not installed.
-    """
-    try:
-        from tabulate import tabulate
-    except ModuleNotFoundError as error:
-        raise InputError("tabulate is not installed; run pip install 'evodiverse[analysis]'") from error
-    return tabulate  # type: ignore[no-any-return]
-
-
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
-    """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``.
-
-    Raises:
-        InputError: The library tabulate is not installed.
-    """
-    return load_tabulate()(rows, header, style, disable_numparse=True)
+    """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``."""
+    text: str = tabulate(rows, header, style, disable_numparse=True)
+    return text
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:

@@ -19,7 +19,6 @@ from evodiverse.tasks.molecules.training import (
     measure_auc,
     number_twins,
     pack_fingerprints,
-    require_sklearn,
     train,
 )
 from evodiverse.text import count_of
@@ -52,7 +51,6 @@ def train_forest(order: Order) -> Iterator[str]:
     Raises:
         InputError: scikit-learn is not installed, the table cannot be used, or the forest cannot be written.
     """
-    require_sklearn()
     output = expanded(order.output)
     _check_output(order, output)
     molecules = read_labeled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)

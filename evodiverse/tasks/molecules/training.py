@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from rdkit import Chem
 from scipy import sparse
 
-from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.forest import N_BITS, Forest
 from evodiverse.tasks.molecules.oracle import morgan_fingerprints
 from evodiverse.tasks.molecules.pickled_forest import TreeArrays
@@ -16,18 +15,6 @@ from evodiverse.tasks.molecules.pickled_forest import TreeArrays
 N_TREES: Final = 100
 HELD_OUT_SHARE: Final = 0.25
 _MOLECULES_PER_BLOCK = 1_000
-
-
-def require_sklearn() -> None:
-    """Check that scikit-learn is installed.
-
-    Raises:
-        InputError: It is not installed.
-    """
-    try:
-        import sklearn  # noqa: F401
-    except ImportError as error:
-        raise InputError("training a forest needs scikit-learn; run pip install 'evodiverse[analysis]'") from error
 
 
 def pack_fingerprints(smiles: Sequence[str]) -> NDArray[np.uint8]:
@@ -92,7 +79,7 @@ def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) ->
         is_active: ``(n,)`` bool labels; both values must occur.
         seed: The seed, 0 to 2**32 - 1, of bootstrap samples and of the features tried at each split.
     """
-    from sklearn.ensemble import RandomForestClassifier  # here: an optional dependency
+    from sklearn.ensemble import RandomForestClassifier  # takes a second
 
     classifier = RandomForestClassifier(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
     classifier.fit(_to_sparse(packed), is_active)
@@ -107,7 +94,7 @@ def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np
         packed: ``(n, 256)`` uint8 fingerprints of molecules that the forest was not trained on.
         is_active: ``(n,)`` bool labels; both values must occur.
     """
-    from sklearn.metrics import roc_auc_score  # here: an optional dependency
+    from sklearn.metrics import roc_auc_score  # takes a second
 
     scores = [forest.predict(np.unpackbits(block, axis=1)) for block in _blocks(packed)]
     return float(roc_auc_score(is_active, np.concatenate(scores)))

@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
-
 from evodiverse.errors import InputError
 from evodiverse.results.figures.chemical_space import centroids, embed, embed_once, find, read_reference
 from evodiverse.results.figures.reading import Context
@@ -44,7 +42,7 @@ def test_a_reference_without_molecules_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_umap_draws_the_same_path_of_a_run_each_time(tmp_path: Path) -> None:
-    pytest.importorskip("umap", reason="needs umap-learn; run pip install 'evodiverse[figures]'")
+    pytest.importorskip("umap", reason="needs umap-learn; run pip install 'evodiverse[projections]'")
     scores = {smiles: 0.1 * place for place, smiles in enumerate(SMILES)}
     run = write_run(tmp_path / "run", scores, [[[1, 2], [3]], [[4, 5], [6]], [[7, 8], [9, 10]]])
     (tmp_path / "mine.smi").write_text("\n".join(["C" * length for length in range(1, 40)]))

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
-
-from evodiverse.commands import figures
 from evodiverse.commands.figure_files import write
 from evodiverse.errors import InputError
 from evodiverse.results.figures.catalog import FIGURES
@@ -162,22 +159,13 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
         write([tmp_path / "absent"], None, [], None)
 
 
-def test_without_matplotlib_one_line_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(figures, "find_spec", lambda name: None)
-    monkeypatch.setattr("sys.argv", ["evodiverse-figures"])
-    assert figures.main() == 2
-    assert capsys.readouterr().err == "figures: figures need matplotlib; run pip install 'evodiverse[figures]'\n"
-
-
 def test_without_umap_the_list_says_what_to_install(
     outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("evodiverse.results.figures.chemical_space.find_spec", lambda name: None)
     assert write([outputs], tmp_path, ["si_mol_chembl"], None) == 0
     assert capsys.readouterr().out.startswith(
-        "si_mol_chembl: needs umap-learn; run pip install 'evodiverse[figures]'\n"
+        "si_mol_chembl: needs umap-learn; run pip install 'evodiverse[projections]'\n"
     )
 
 

@@ -3,8 +3,6 @@
 import pytest
 from omegaconf import OmegaConf
 
-pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
-
 from evodiverse.results.figures.catalog import FIGURES
 from evodiverse.results.figures.missing import find_lacks
 from evodiverse.results.figures.reading import FigureKind, Wanted

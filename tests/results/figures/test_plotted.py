@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs matplotlib; pip install 'evodiverse[figures]'")
-
 from evodiverse.results.figures import circle_trajectory, diagnostics, hits_by_calls, mol, round_trips, sr_pysr, sweep
 from evodiverse.results.figures.lines import draw_bands, iteration_bands, record_bands
 from evodiverse.results.figures.reading import Context

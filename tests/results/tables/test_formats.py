@@ -2,11 +2,9 @@
 
 import csv
 import io
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,13 +68,6 @@ def test_only_a_row_that_shows_its_number_of_runs_leaves_it_out_of_the_cells() -
     assert "| 0.5   | 7 (2)     |" in to_markdown(FOUND)
     by_seed = replace(FOUND, head=("task", "seed"))
     assert "| 0.5 (3) | 7 (2)     |" in to_markdown(by_seed)
-
-
-@pytest.mark.parametrize("write", [to_markdown, to_latex, to_html])
-def test_what_must_be_installed_is_named_in_one_line(monkeypatch: pytest.MonkeyPatch, write: Any) -> None:
-    monkeypatch.setitem(sys.modules, "tabulate", None)  # as if it were not installed
-    with pytest.raises(InputError, match=r"pip install 'evodiverse\[analysis\]'"):
-        write(TABLE)
 
 
 def test_runs_are_named_once_where_they_have_a_column() -> None:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -195,8 +194,3 @@ def test_a_full_disk_leaves_nothing_behind(order, monkeypatch) -> None:
     monkeypatch.setattr(np, "savez", full)
     told = "--output: cannot write forest.npz (No space left on device); choose another place"
     assert refusal(order) == told
-
-
-def test_a_missing_scikit_learn_is_told_with_the_extra(order, monkeypatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert refusal(order) == "training a forest needs scikit-learn; run pip install 'evodiverse[analysis]'"
