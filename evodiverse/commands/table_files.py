@@ -19,6 +19,7 @@ from evodiverse.results.tables.files import write_tables
 from evodiverse.results.tables.formats import to_markdown
 from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import read_result
+from evodiverse.results.tables.table import Table
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.process import say
 from evodiverse.runner.workers import available_cores
@@ -31,7 +32,14 @@ RUNS_A_PROCESS = 8
 
 
 def write(
-    outputs: Path, task: str | None, llm: str | None, own: Sequence[str] = (), by: Sequence[str] | None = None
+    outputs: Path,
+    task: str | None,
+    llm: str | None,
+    own: Sequence[str] = (),
+    by: Sequence[str] | None = None,
+    against: str | None = None,
+    *,
+    with_empty: bool = False,
 ) -> int:
     """Write the tables of the runs below a folder into its ``tables/``, and return the exit code.
 
@@ -42,6 +50,8 @@ def write(
         own: The user's own Python packages that define domains, as named with ``--domain``.
         by: One or two settings. Tables with the mean or median metrics for each of their values are then written to
             ``tables/by/`` and printed, instead of the usual tables. None for the usual tables.
+        against: A value of the only setting in ``by``, with which the others are compared; None for no comparison.
+        with_empty: Whether to write the tables of the paper that have no filled cell, with the commands that fill them.
 
     Returns:
         2 if any run is damaged, else 0.
@@ -64,10 +74,15 @@ def write(
     left_out += [(run, "replayed") for run in survey.replayed]
     left_out += [(run, "damaged") for run, _ in measured.damaged]
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
+    empty: list[Table] = []
     if by is None:
+        if against is not None:
+            raise InputError("--against compares the values of a setting; name it with --by")
         tables = build_tables(results, [(read_result(run, {}, own), why) for run, why in left_out], task, llm, own)
+        empty = [] if with_empty else [table for table in tables if table.is_of_paper and not table.n_filled]
+        tables = [table for table in tables if table not in empty]
     else:
-        tables = marginal_tables(results, by)
+        tables = marginal_tables(results, by, against)
         for table in tables:
             say(to_markdown(table))
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
@@ -82,11 +97,15 @@ def write(
             "— for no runs yet, or nothing to measure."
         ),
     ]
+    if empty:
+        facts.append(f"Left out, since no run fills them: {', '.join(table.name for table in empty)} (--all).")
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)
     sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
     say(f"{count_of(len(tables), 'table')} from {complete}; {n_filled:,} of {n_cells:,} cells filled: {page}")
+    if empty:
+        say(f"{count_of(len(empty), 'table')} of the paper left out, since no run fills them; --all writes them, too")
     return 2 if errors else 0
 
 

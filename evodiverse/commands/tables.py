@@ -26,6 +26,10 @@ def main() -> int:
         metavar="KEY[,KEY]",
         help="write tables over the values of one or two settings instead, such as method.swap.period,method.ladder",
     )
+    parser.add_argument(
+        "--against", metavar="VALUE", help="with --by: compare all other values with this one, in pairs of runs"
+    )
+    parser.add_argument("--all", action="store_true", help="also the tables of the paper that no run fills")
     parser.add_argument("--llm", help="only runs of this language model, such as off or DeepSeek-V3.2")
     arguments = parser.parse_args()
     from evodiverse.commands.table_files import write  # here so that --help stays fast
@@ -33,7 +37,15 @@ def main() -> int:
     sys.path.append(os.getcwd())  # where a user's own domain may be
     try:
         by = None if arguments.by is None else arguments.by.split(",")
-        return write(arguments.outputs, arguments.task or None, arguments.llm or None, arguments.domain, by)
+        return write(
+            arguments.outputs,
+            arguments.task or None,
+            arguments.llm or None,
+            arguments.domain,
+            by,
+            arguments.against,
+            with_empty=arguments.all,
+        )
     except EvoDiverseError as error:
         sys.stderr.write(f"tables: {error}\n")
         return error.exit_code

@@ -1,8 +1,8 @@
 """Paired tests and intervals for the difference between two methods over a few seeds."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,8 @@ N_RESAMPLES = 10_000
 """The number of bootstrap resamples, and of random permutations if there are more than `MOST_EXACT` pairs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """The mean difference within pairs (ours minus theirs) with the bounds of its 95% bootstrap interval."""
+class Interval(NamedTuple):
+    """The mean difference within pairs (ours minus theirs) with the bounds of its 95% interval."""
 
     mean: float
     low: float
@@ -58,6 +57,21 @@ def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interv
     return Interval(fmean(differences.tolist()), float(low), float(high))
 
 
+def t_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
+    """Return the mean difference with its 95% t-interval; for one pair, or for equal differences, a single point.
+
+    Args:
+        ours: ``(n,)`` values, n is at least 1.
+        theirs: ``(n,)`` values, each paired with one of ours.
+    """
+    differences = _differences(ours, theirs)
+    mean, n = float(differences.mean()), len(differences)
+    if np.ptp(differences) == 0:
+        return Interval(mean, mean, mean)
+    low, high = stats.t.interval(0.95, n - 1, loc=mean, scale=stats.sem(differences))
+    return Interval(mean, float(low), float(high))
+
+
 def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
     """Return the ``(N_RESAMPLES, n_pairs)`` indices of the pairs in each bootstrap resample, the same in every call."""
     return np.random.default_rng(0).integers(0, n_pairs, (N_RESAMPLES, n_pairs))
@@ -85,6 +99,11 @@ def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | Non
         return float(1 + np.count_nonzero(signs @ differences >= least)) / (1 + N_RESAMPLES)
     first, second = _signed_sums(differences[: n // 2]), np.sort(_signed_sums(differences[n // 2 :]))
     return float((len(second) - np.searchsorted(second, least - first)).sum() / 2**n)
+
+
+def two_sided_p(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the two-sided p-value of the paired permutation test, at least 2 / 2^n for n pairs; n is at least 1."""
+    return min(1.0, 2 * min(permutation_p(ours, theirs) or 1.0, permutation_p(theirs, ours) or 1.0))
 
 
 def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:

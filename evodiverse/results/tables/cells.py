@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import inf, isinf
-from statistics import fmean, median, stdev
-from typing import Final
+from math import exp, inf, isinf, log
+from statistics import fmean, median, median_high, stdev
+from typing import Final, TypeGuard
 
-from evodiverse.results.statistics import bootstrap_interval, paired_t, permutation_p
+from evodiverse.results.statistics import bootstrap_interval, paired_t, permutation_p, t_interval, two_sided_p
 from evodiverse.results.tables.layout import Column
 from evodiverse.results.tables.results import Result
 from evodiverse.runlog.values import Value
@@ -41,8 +41,11 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
     """Return a cell with the mean ± sample standard deviation of a metric over the seeds.
 
     Several runs of one seed are averaged first. A column with `Column.median` has the median over all runs instead. A
-    metric with one value per pool is summarized pool by pool.
+    metric with one value per pool is summarized pool by pool. In the style ``calls``, the cell is that of
+    `make_reach_cell`.
     """
+    if column.style == "calls":
+        return make_reach_cell(column, results)
     known = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
     if not known:
         return EMPTY
@@ -53,6 +56,62 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
     return Cell(_join(column, [_write_spread(column, *summary) for summary in summaries]), *single, len(known))
 
 
+def make_reach_cell(column: Column, results: Sequence[Result]) -> Cell:
+    """Return a cell with the median number of calls until a score is reached, and how many runs reached it.
+
+    A run that never reached the score counts as one that needs more calls than it made. If the median falls on such a
+    run, or between it and another, the cell shows the smallest number of calls that such a run made, as in "over 900".
+    """
+    measured = [result for result in results if column.metric in result.metrics]
+    if not measured:
+        return EMPTY
+    calls = [inf if (value := result.metrics[column.metric]) is None else float(str(value)) for result in measured]
+    reached = [value for value in calls if not isinf(value)]
+    made = [_calls_made(result) for result, value in zip(measured, calls, strict=True) if isinf(value)]
+    middle = inf if isinf(median_high(calls)) else median(calls)
+    text = f"over {min(made):,}" if isinf(middle) else f"{middle:,.0f}"
+    share = f" ({len(reached)} of {len(measured)})" if made else ""
+    return Cell(text + share, None if isinf(middle) else middle, None, len(measured))
+
+
+def _calls_made(result: Result) -> int:
+    totals = result.run.record.get("totals", {})
+    return int(totals.get("oracle_calls") or result.run.settings["budget.oracle_calls"])
+
+
+def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
+    """Return a cell with the mean difference within pairs, its 95% t-interval and the two-sided permutation p-value.
+
+    For an error, in the style ``scientific``, the cell has the ratio of the geometric means instead, and pairs with an
+    error of 0 are left out. There is no interval and no p-value for a single pair.
+
+    Args:
+        column: The column, which names the metric.
+        pairs: The results of the two methods that are compared.
+    """
+    is_ratio = column.style == "scientific"
+    values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
+    known = [(float(one), float(other)) for one, other in values if _is_number(one) and _is_number(other)]
+    if is_ratio:
+        known = [(log(one), log(other)) for one, other in known if one > 0 and other > 0]
+    if not known:
+        return EMPTY
+    ours, theirs = zip(*known, strict=True)
+
+    def write(value: float) -> str:
+        return f"{exp(value):.2g}" if is_ratio else f"{value:+.{column.digits}f}"
+
+    mean, low, high = t_interval(ours, theirs)
+    text = f"×{write(mean)}" if is_ratio else write(mean)
+    if len(known) > 1:
+        text += f" [{write(low)}, {write(high)}], p = {two_sided_p(ours, theirs):.2g}"
+    return Cell(text, exp(mean) if is_ratio else mean, None, len(known))
+
+
+def _is_number(value: Value) -> TypeGuard[float]:
+    return isinstance(value, float | int)
+
+
 def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
     """Return a cell with the result of a test of the differences within pairs: a p-value, or a mean with its interval.
 
@@ -61,7 +120,7 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
         pairs: The results of the two methods that are compared, as `pair_up` returns them.
     """
     values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
-    known = [(one, other) for one, other in values if isinstance(one, float | int) and isinstance(other, float | int)]
+    known = [(one, other) for one, other in values if _is_number(one) and _is_number(other)]
     ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
     if column.test == "bootstrap":
         interval = bootstrap_interval(ours, theirs)

@@ -29,8 +29,9 @@ class Column:
         digits: The number of decimals.
         style: The format of the numbers. ``fixed`` shows `digits` decimals, and so does ``percent``, with a percent
             sign. ``significant`` shows three digits, ``precise`` six, and ``scientific`` a power of ten. ``setting`` is
-            ``fixed`` without a spread if all values are the same. ``overall`` is ``fixed`` for the values of the pools,
-            with their mean in parentheses.
+            ``fixed`` without a spread if all values are the same. ``calls`` is the median number of calls until a
+            score is reached, which some runs never reach (`make_reach_cell`). ``overall`` is ``fixed`` for the values
+            of the pools, with their mean in parentheses.
         llm: The only model whose runs count; None for all models of the table.
         group: The common title above several columns.
         test: The test to show instead of the metric, for the difference between two methods: ``t``, ``bootstrap`` or

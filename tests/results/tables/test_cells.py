@@ -3,10 +3,11 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from evodiverse.results.tables.cells import EMPTY, Cell, make_cell, make_test_cell, pair_up
+from evodiverse.results.tables.cells import EMPTY, Cell, make_cell, make_difference_cell, make_test_cell, pair_up
 from evodiverse.results.tables.layout import Column
 from evodiverse.runlog.values import Value
 from tests.results.tables.results import equation, result
@@ -118,3 +119,47 @@ def test_small_p_values_are_written_with_their_exponent() -> None:
 @pytest.mark.parametrize("test", ["t", "permutation", "bootstrap"])
 def test_without_pairs_a_test_has_no_result(test: str) -> None:
     assert make_test_cell(replace(SCORE, test=test), []) == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        ([300, 500, 400], Cell("400", 400, None, 3)),
+        ([300, 500], Cell("400", 400, None, 2)),
+        ([300, None, 400], Cell("400 (2 of 3)", 400, None, 3)),
+        ([None, None, 400], Cell("over 900 (1 of 3)", None, None, 3)),
+        ([None, 400], Cell("over 1,000 (1 of 2)", None, None, 2)),
+        ([None], Cell("over 1,000 (0 of 1)", None, None, 1)),
+    ],
+)
+def test_a_run_that_never_reached_a_score_counts_as_later_than_its_end(
+    calls: list[float | None], expected: Cell
+) -> None:
+    runs = [
+        result({"calls_to_0.5": value}, seed=seed, budget__oracle_calls=1000, more={"totals": {"oracle_calls": made}})
+        for seed, (value, made) in enumerate(zip(calls, (1000, 900, 1000), strict=False))
+    ]
+    other = result({}, seed=9)  # of another kind of task, which has no such metric
+    assert make_cell(Column("0.5", "calls_to_0.5", style="calls"), [*runs, other]) == expected
+
+
+def test_a_difference_is_a_mean_within_pairs_with_its_interval_and_a_two_sided_p_value() -> None:
+    differences = [0.1, 0.3, 0.2, 0.2, 0.1, 0.4]
+    pairs = [(result({"score": 0.5 + value}), result({"score": 0.5})) for value in differences]
+    low, high = stats.t.interval(0.95, 5, loc=np.mean(differences), scale=stats.sem(differences))
+    exact = stats.permutation_test(
+        (np.array(differences),), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples"
+    ).pvalue
+    found = make_difference_cell(SCORE, pairs)
+    assert found.text == f"+0.22 [{low:+.2f}, {high:+.2f}], p = {exact:.2g}"
+    assert exact == 2 / 2**6
+    assert (found.mean, found.n_runs) == (pytest.approx(np.mean(differences)), 6)
+    assert make_difference_cell(SCORE, pairs[:1]).text == "+0.10"
+    assert make_difference_cell(SCORE, []) == EMPTY
+
+
+def test_errors_are_compared_by_the_ratio_of_their_geometric_means() -> None:
+    column = Column("NMSE", "score", style="scientific", median=True)
+    pairs = [(result({"score": one}), result({"score": 1.0})) for one in (0.01, 1.0, 0.0)]
+    assert make_difference_cell(column, pairs).text.startswith("×0.1 [")
+    assert make_difference_cell(column, pairs).n_runs == 2

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.results.tables.cells import EMPTY
 from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import Result
 from tests.results.tables.results import result
@@ -125,3 +126,39 @@ def test_a_note_says_whether_cells_are_means_or_medians(kind: str, shown: str) -
 def test_invalid_keys_are_refused(results: list[Result], keys: list[str], expected: str) -> None:
     with pytest.raises(InputError, match=expected):
         marginal_tables(results, keys)
+
+
+def test_values_are_compared_with_another_one_in_pairs_of_runs() -> None:
+    scores = {"pt": [0.5, 0.6, 0.7], "graph_ga": [0.6, 0.8, 0.8], "restarts": [0.1]}
+    runs = [
+        result({"top10": score}, method=method, seed=seed)
+        for method, some in scores.items()
+        for seed, score in enumerate(some)
+    ]
+    (table,) = marginal_tables(runs, ["method"], "graph_ga")
+    at = [column.title for column in table.columns].index("mean of the ten best ↑ − graph_ga")
+    cells = {line.of[0]: line.cells[at] for line in table.lines}
+    assert cells["pt"].mean == pytest.approx((-0.1 - 0.2 - 0.1) / 3)
+    assert cells["pt"].text.endswith("p = 0.25")  # 2 / 2^3
+    assert (cells["restarts"].text, cells["restarts"].n_runs) == ("-0.500", 1)
+    assert cells["graph_ga"] == cells["all"] == EMPTY
+    assert (
+        "Careful: 1 pair in a cell cannot give a p-value below 1, whatever the difference; use more seeds."
+        in table.notes
+    )
+
+
+def test_a_pair_agrees_in_all_but_the_key() -> None:
+    def run(period: int, **changed: object) -> Result:
+        return result({"top10": 0.5}, overrides={"method.swap.period": period, **changed})
+
+    runs = [run(2), run(5), run(2, **{"budget.oracle_calls": 99}), run(5, **{"method.capacity": 9})]
+    (table,) = marginal_tables(runs, ["method.swap.period"], "5")
+    assert [line.cells[-1].n_runs for line in table.lines] == [1, 0, 0]
+
+
+def test_a_comparison_needs_one_key_and_a_value_that_runs_have(results: list[Result]) -> None:
+    with pytest.raises(InputError, match=r"no run has method.swap.period=6; .*"):
+        marginal_tables(results, ["method.swap.period"], "6")
+    with pytest.raises(InputError, match="--against compares the values of one key"):
+        marginal_tables(results, ["method.swap.period", "seed"], "5")
