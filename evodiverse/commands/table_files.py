@@ -79,7 +79,8 @@ def write(
         if against is not None:
             raise InputError("--against compares the values of a setting; name it with --by")
         tables = build_tables(results, [(read_result(run, {}, own), why) for run, why in left_out], task, llm, own)
-        empty = [] if with_empty else [table for table in tables if table.is_of_paper and not table.n_filled]
+        if results and not with_empty:
+            empty = [table for table in tables if table.is_of_paper and not table.n_filled]
         tables = [table for table in tables if table not in empty]
     else:
         tables = marginal_tables(results, by, against)
