@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from evodiverse.kit.markup import Markup
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,

@@ -24,6 +24,7 @@ from evodiverse.results.summary import (
     find_failed,
     requests_by_pool,
     swaps_by_rungs,
+    thin,
     xi_curve,
 )
 from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
@@ -170,13 +171,6 @@ def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
         raise
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
-
-
-def thin(values: Sequence[float], n_most: int) -> list[float]:
-    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
-    if len(values) <= n_most:
-        return list(values)
-    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]
 
 
 def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Text]]:

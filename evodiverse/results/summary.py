@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from typing import TypeVar
 
 from evodiverse.runlog.log import Columns, Log, Row, row_at
 from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +156,10 @@ def errors_by_kind(attempts: Columns) -> list[Kind]:
         n_failed = len(failed.intersection(places))
         kinds.append(Kind(reason, len(places) - n_failed, n_failed, row_at(attempts, places[0])))
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
+
+
+def thin(values: Sequence[Value], n_most: int) -> list[Value]:
+    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
+    if len(values) <= n_most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.results.show import print_run, thin
-from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
+from evodiverse.results.show import print_run
+from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs, thin
 from evodiverse.runlog.runs import find_records
 from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after

@@ -1,13 +1,14 @@
 """What the domains draw for a report."""
 
 import base64
+import html
 import json
 import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from markupsafe import Markup
 
-from evodiverse.kit.markup import Markup
 from evodiverse.tasks.equations import portrait as equations
 from evodiverse.tasks.molecules import portrait as molecules
 from evodiverse.tasks.programs import portrait as programs
@@ -45,7 +46,7 @@ def test_what_is_no_molecule_is_not_drawn(text: str) -> None:
 def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None:
     changed = molecules.tell_change(["c1ccccc1CC"], "c1ccccc1CN")
     assert changed is not None
-    assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in changed.replace("&#x27;", "'")
+    assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in html.unescape(changed)
 
 
 def test_molecules_of_many_similar_branches_are_compared_in_little_time() -> None:
@@ -78,6 +79,8 @@ def test_a_change_of_a_molecule_is_described(parent: str, child: str, words: str
         ("params[0] * x", [1.2e-7], "1.2×10−7⋅x"),
         ("params[0] * x - params[1]", [12.3456789, 555432.1], "12.35⋅x−5.554×105"),
         ("params[0] * x", [], "c0⋅x"),
+        ("np.less(x, v) * params[0]", [2.0], "(x<v)⋅2"),
+        ("np.maximum(x, -v)", [], "maximum(x,−v)"),
     ],
 )
 def test_an_equation_reads_as_what_it_is(body: str, params: list[float], shown: str) -> None:

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from markupsafe import Markup
+
 from evodiverse.ports import Drawable
 from evodiverse.results.domains import find_module
+from evodiverse.results.pages.charts import Point
 from evodiverse.results.summary import find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
@@ -50,20 +53,34 @@ class History:
         return sorted(scored, key=lambda row: (-row["score"], row["call"]))
 
     @cached_property
+    def rises(self) -> list[Point]:
+        """The points (call, score) where the best score rose."""
+        rises: list[Point] = []
+        for call, row in sorted(self.by_call.items()):
+            if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
+                rises.append((float(call), row["score"]))
+        return rises
+
+    @cached_property
     def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
         """The prompt, reply and error of each request to a model, by the number of the request."""
         said = self.said
-        return {
-            number: (prompt, reply, error)
-            for number, prompt, reply, error in zip(
-                said["llm_call"], said["prompt"], said["reply"], said["error"], strict=True
-            )
-        }
+        texts = zip(said["prompt"], said["reply"], said["error"], strict=True)
+        return dict(zip(said["llm_call"], texts, strict=True))
 
     @property
     def n_failed(self) -> int:
         """The number of oracle calls that gave no score."""
         return len(find_failed(self.log.attempts))
+
+    def portray(self, row: Row) -> Markup | None:
+        """Return the domain's drawing of a candidate, or None."""
+        return None if self.domain is None else self.domain.portray(row["genotype"] or "", row)
+
+    def tell_change(self, parents: Sequence[Row], row: Row) -> Markup | None:
+        """Return what the domain tells about the change from the first parent to a candidate, or None."""
+        genotypes = [parent["genotype"] or "" for parent in parents]
+        return None if self.domain is None else self.domain.tell_change(genotypes, row["genotype"] or "")
 
 
 def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:

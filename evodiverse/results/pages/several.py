@@ -10,17 +10,15 @@ from statistics import fmean, stdev
 from typing import Final
 from urllib.parse import quote
 
+from markupsafe import Markup
 from scipy.stats import t
 
-from evodiverse.kit.markup import Content, Markup, tag
 from evodiverse.results.comparison import compare
-from evodiverse.results.pages.charts import Line, Point, draw_chart
+from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History
-from evodiverse.results.pages.one_run import status_of
-from evodiverse.results.pages.page import Section, build_page, table
+from evodiverse.results.pages.rendering import Cell, Table, render, status_of
 from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run, find_distinct
-from evodiverse.text import count_of
 
 N_AT: Final = 120
 """The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
@@ -53,13 +51,30 @@ class Curve:
         return found[-1] if found and calls <= self.n_calls else None
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The runs of a comparison that searched the same problem.
+
+    Attributes:
+        name: The name of their section, for links.
+        title: The title of their section.
+        chart: The curves of the best scores.
+        finals: The best scores of each kind of run.
+        is_single: Whether each curve is that of one run.
+        n_left_out: The number of runs that are left out because they repeat or replay another one.
+    """
+
+    name: str
+    title: str
+    chart: Chart
+    finals: Table
+    is_single: bool
+    n_left_out: int
+
+
 def trace(history: History) -> Curve:
     """Return the curve of a run's best score so far."""
-    rises: list[Point] = []
-    for call, row in sorted(history.by_call.items()):
-        if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
-            rises.append((float(call), row["score"]))
-    return Curve(history.run, rises, history.log.last_call)
+    return Curve(history.run, history.rises, history.log.last_call)
 
 
 def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
@@ -69,17 +84,20 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
         curves: The curves of the runs, at least one.
         folder: The folder of the page. The links on the page are relative to it.
     """
-    subjects: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
     for curve in curves:
-        subjects[tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)].append(curve)
-    sections = [Section("runs", "Runs", [list_runs([(curve.run, curve.best) for curve in curves], folder)])]
-    for at, (subject, some) in enumerate(sorted(subjects.items()), start=1):
-        sections.append(Section(f"subject-{at}", " · ".join(dict.fromkeys(subject)), _draw_subject(some)))
-    lead = tag(
-        "p",
-        f"{count_of(len(curves), 'run')}, sorted by best score, with a column for each setting in which they differ.",
+        groups[tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)].append(curve)
+    subjects = [
+        _compare_subject(f"subject-{at}", " · ".join(dict.fromkeys(names)), some)
+        for at, (names, some) in enumerate(sorted(groups.items()), start=1)
+    ]
+    return render(
+        "comparison.html",
+        title="Comparison",
+        runs=list_runs([(curve.run, curve.best) for curve in curves], folder),
+        subjects=subjects,
+        titles={subject.name: subject.title for subject in subjects},
     )
-    return build_page("Comparison", lead, sections)
 
 
 def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
@@ -91,15 +109,11 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
         errors: One message for each run that cannot be read.
     """
     listed = list(runs)
-    problems = [tag("ul", *(tag("li", error) for error in errors))] if errors else []
-    sections = [
-        Section("runs", "Runs", [list_runs(listed, folder)] if listed else []),
-        Section("damaged", "Damaged", problems),
-    ]
-    return build_page("Runs", tag("p", count_of(len(listed), "run")), sections)
+    table = list_runs(listed, folder) if listed else None
+    return render("index.html", title="Runs", n_runs=len(listed), runs=table, errors=errors)
 
 
-def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
+def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Table:
     """Return a table of runs with links to their reports, the run with the highest score first.
 
     Args:
@@ -108,9 +122,9 @@ def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
     """
     compared = compare([run for run, _ in runs], [best for _, best in runs])
     names = [name for name in compared[0].differing if name != "task"]
-    lines: list[list[Content | float]] = [
+    lines: list[list[Cell]] = [
         [
-            tag("a", "report", href=_link(one.run, folder)),
+            Markup('<a href="{}">report</a>').format(_link(one.run, folder)),
             status_of(one.run),
             one.run.task,
             one.best,
@@ -120,10 +134,10 @@ def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
         ]
         for one in compared
     ]
-    return table(["report", "status", "task", "best", "calls", *names, "started"], lines, "runs", searchable=True)
+    return Table("runs", ["report", "status", "task", "best", "calls", *names, "started"], lines)
 
 
-def _setting(text: str) -> Content | float:
+def _setting(text: str) -> Cell:
     try:
         return int(text)
     except ValueError:
@@ -134,28 +148,22 @@ def _link(run: Run, folder: Path) -> str:
     return quote(Path(os.path.relpath(run.path, folder), REPORT).as_posix())
 
 
-def _draw_subject(given: Sequence[Curve]) -> list[Content]:
+def _compare_subject(name: str, title: str, given: Sequence[Curve]) -> Subject:
     distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
     curves = [curve for curve in given if curve.run.path in distinct]
     groups: dict[str, list[Curve]] = defaultdict(list)
-    for curve, name in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
-        groups[name].append(curve)
-    lines = [average(f"{name} (n = {len(some)})", some) for name, some in sorted(groups.items())]
-    is_single = all(len(some) < 2 for some in groups.values())
-    note = (
-        "Mean over seeds of the best score so far. The band is the 95% t-interval of the mean, for two seeds or more."
+    for curve, group in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
+        groups[group].append(curve)
+    lines = [average(f"{group} (n = {len(some)})", some) for group, some in sorted(groups.items())]
+    finals = [_tell_final(group, some) for group, some in sorted(groups.items())]
+    return Subject(
+        name,
+        title,
+        plan_chart("Best score so far", "oracle calls", "score", lines),
+        Table("best scores by kind of run", ["runs", "n", "mean best score", "95% from", "to"], finals),
+        is_single=all(len(some) < 2 for some in groups.values()),
+        n_left_out=len(given) - len(curves),
     )
-    chart = draw_chart("Best score so far", "oracle calls", "score", lines, stepped=False)
-    finals = [_tell_final(name, some) for name, some in sorted(groups.items())]
-    names = ["runs", "n", "mean best score", "95% from", "to"]
-    note += " Here, each line is one run." if is_single else ""
-    if n_left_out := len(given) - len(curves):
-        note += f" Left out: {count_of(n_left_out, 'run')} that repeats or replays another run."
-    return [
-        tag("p", note, class_="note"),
-        tag("div", chart, class_="charts"),
-        table(names, finals, "best scores by kind of run"),
-    ]
 
 
 def _name_groups(runs: Sequence[Run]) -> list[str]:
@@ -194,7 +202,7 @@ def half_width(values: Sequence[float]) -> float:
     return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
-def _tell_final(name: str, curves: Sequence[Curve]) -> list[Content | float]:
+def _tell_final(name: str, curves: Sequence[Curve]) -> list[Cell]:
     best = [curve.best for curve in curves if curve.best is not None]
     if len(best) < 2:
         return [name, len(best), best[0] if best else None, None, None]

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from markupsafe import Markup
 from rdkit import Chem
 from rdkit.Chem import rdRascalMCES
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from evodiverse.kit.markup import Markup, picture, tag
+from evodiverse.kit.svg import embed_svg
 from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
@@ -18,12 +19,13 @@ _MOST_ATOMS: Final = 250
 _SECONDS: Final = 1  # time limit of the search for the common substructure
 _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of 80 atoms without rings have 6,241
 _NEW: Final = (0.62, 0.86, 0.73)
+_CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
     """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
     molecule = _read(genotype)
-    return None if molecule is None else picture(_draw(molecule, ()), f"structure of {genotype}")
+    return None if molecule is None else embed_svg(_draw(molecule, ()), f"structure of {genotype}")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
@@ -38,11 +40,11 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     kept = _find_kept(parent, child)
     if kept is None:
         words = "too large to be compared with its parent"
-        return tag("div", picture(_draw(child, ()), f"structure of {genotype}"), tag("p", words))
+        return _CAPTIONED.format(embed_svg(_draw(child, ()), f"structure of {genotype}"), words)
     new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
     lost = parent.GetNumAtoms() - len(kept)
     words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
-    return tag("div", picture(_draw(child, new), f"structure of {genotype}; {words}"), tag("p", words))
+    return _CAPTIONED.format(embed_svg(_draw(child, new), f"structure of {genotype}; {words}"), words)
 
 
 def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:

@@ -4,12 +4,19 @@ import json
 from math import isfinite
 from typing import Final
 
-from evodiverse.kit.markup import Markup, picture, tag
+from markupsafe import Markup
+
+from evodiverse.kit.svg import embed_svg
 
 _SIDE: Final = 240
 _MARGIN: Final = 4
 _MOST_CIRCLES: Final = 2_000
 _MOST_CHARACTERS: Final = 400_000
+_SVG: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{size}" height="{size}" stroke="#162238">
+<rect x="{margin}" y="{margin}" width="{side}" height="{side}" fill="#f6f6f3" stroke-width="1.5"/>
+{circles}
+</svg>"""
 
 
 def draw_packing(text: str) -> Markup | None:
@@ -23,25 +30,13 @@ def draw_packing(text: str) -> Markup | None:
         return None
     largest = max(radius for _, _, radius in circles) or 1.0
     drawn = [
-        tag(
-            "circle",
-            cx=f"{_MARGIN + x * _SIDE:.3f}",
-            cy=f"{_MARGIN + (1 - y) * _SIDE:.3f}",
-            r=f"{radius * _SIDE:.3f}",
-            fill=f"hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)",
-            stroke="#162238",
-        )
+        f'<circle cx="{_MARGIN + x * _SIDE:.3f}" cy="{_MARGIN + (1 - y) * _SIDE:.3f}" r="{radius * _SIDE:.3f}" '
+        f'fill="hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)"/>'
         for x, y, radius in circles
     ]
-    frame = tag(
-        "rect", x=_MARGIN, y=_MARGIN, width=_SIDE, height=_SIDE, fill="#f6f6f3", stroke="#162238", stroke_width=1.5
-    )
-    size = _SIDE + 2 * _MARGIN
-    svg = tag(
-        "svg", frame, *drawn, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {size} {size}", width=size, height=size
-    )
+    svg = _SVG.format(size=_SIDE + 2 * _MARGIN, margin=_MARGIN, side=_SIDE, circles="\n".join(drawn))
     total = sum(radius for _, _, radius in circles)
-    return picture(svg, f"{len(circles)} circles in the unit square, sum of radii {total:.6f}")
+    return embed_svg(svg, f"{len(circles)} circles in the unit square, sum of radii {total:.6f}")
 
 
 def _read_circles(text: str) -> list[tuple[float, float, float]]:

@@ -1,0 +1,97 @@
+"""Rendering of the report pages from the templates next to this module.
+
+A page loads no other files, and runs no script except its own. The templates escape every text; only values of the type
+`Markup` are HTML. Then all unprintable characters of the page are replaced.
+"""
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from evodiverse.runlog.runs import Run, write_setting
+from evodiverse.text import count_of, printable
+from evodiverse.version import VERSION
+
+Cell: TypeAlias = str | float | None
+"""A cell of a table; text is escaped unless it is `Markup`."""
+
+GENERATOR: Final = f"evodiverse-report {VERSION}"
+_FOLDER: Final = Path(__file__).parent / "templates"
+_UNPRINTABLE: Final = re.compile(r"[^ -~\n\t]")
+
+
+class Table(NamedTuple):
+    """A table that can be sorted by any column.
+
+    Attributes:
+        label: The name of the table for screen readers.
+        names: The headings of the columns.
+        lines: The cells of each row; numbers are right-aligned and sorted by value.
+    """
+
+    label: str
+    names: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a complete page.
+
+    Args:
+        template: The file name of the page's template.
+        values: The values that the template refers to.
+    """
+    return legible(_ENVIRONMENT.get_template(template).render(values))
+
+
+def legible(text: str) -> str:
+    """Return text in which unprintable characters except newlines and tabs are replaced by ``�``."""
+    return _UNPRINTABLE.sub(lambda found: printable(found[0]), text)
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text, cut after ``most`` characters with a note on how many were left out."""
+    return text if len(text) <= most else f"{text[:most]} … ({count_of(len(text) - most, 'more character')})"
+
+
+def number(value: float) -> str:
+    """Return a number as people read it."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def status_of(run: Run) -> Markup:
+    """Return the status of a run as a colored label."""
+    status = str(run.record["status"])
+    shown = "running or killed" if status == "running" else status
+    return Markup('<span class="status {}">{}</span>').format(status, shown)
+
+
+def as_genotype(text: str | None) -> Markup:
+    """Return the start of a genotype as the content of a cell."""
+    return Markup('<span class="genotype">{}</span>').format(cut(text or "", 200))
+
+
+def _read(name: str) -> tuple[Markup, str]:
+    """Return the page's style or script, and the hash by which its content security policy knows it."""
+    text = (_FOLDER / name).read_text(encoding="utf-8")
+    return Markup(text), f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"  # noqa: S704
+
+
+def _build_environment() -> Environment:
+    loader = FileSystemLoader(_FOLDER)
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"count": count_of, "cut": cut, "read": number, "setting": write_setting}
+    style, script = _read("page.css"), _read("page.js")
+    environment.globals |= {"style": style, "script": script, "generator": GENERATOR, "status_of": status_of}
+    return environment
+
+
+_ENVIRONMENT: Final = _build_environment()

@@ -1,0 +1,58 @@
+"""No text becomes markup, and a page allows no script but its own."""
+
+import base64
+import hashlib
+import html
+import re
+from html.parser import HTMLParser
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evodiverse.results.pages.rendering import Table, legible, render
+
+
+class Reader(HTMLParser):
+    """Collects the start tags of a page, and the text within each kind of element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags = [""]
+        self.labels: list[str | None] = []
+        self.texts: dict[str, str] = {}
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.labels += [value for name, value in attrs if name == "aria-label"]
+
+    def handle_data(self, data: str) -> None:
+        self.texts[self.tags[-1]] = self.texts.get(self.tags[-1], "") + data
+
+
+def page_of(text: str) -> str:
+    return render("index.html", title=text, n_runs=1, runs=Table(text, [text], [[text]]), errors=[text])
+
+
+@given(st.text())
+def test_every_text_on_a_page_is_read_as_it_is_and_adds_no_element(text: str) -> None:
+    reader, plain = Reader(page_of(text)), Reader(page_of("plain"))
+    shown = legible(text)
+    assert reader.tags == plain.tags
+    assert reader.labels == [shown if label == "plain" else label for label in plain.labels]
+    assert reader.texts["h1"].strip() == shown.strip()
+    assert reader.texts["td"].strip() == (shown or "–").strip()
+    assert reader.texts["li"].strip() == shown.strip()
+
+
+def test_what_hides_or_controls_becomes_visible_and_lines_stay() -> None:
+    assert legible("a\x1b\u202eb\n\tc\ud800") == "a��b\n\tc�"
+
+
+def test_the_hashes_of_the_policy_are_those_of_the_only_style_and_script() -> None:
+    page = page_of("text")
+    for name in ("style", "script"):
+        (content,) = re.findall(f"<{name}>(.*?)</{name}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in html.unescape(page)
