@@ -779,6 +779,41 @@ class Drawable(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The candidates of a run that are shown first, since they matter more than the best by score.
+
+    Attributes:
+        title: What they are, such as "chosen equation".
+        note: A text about them.
+        calls: The numbers of the oracle calls that evaluated them, in the order in which they are shown.
+        names: The headings of a table about them, if there is one.
+        lines: The rows of the table.
+    """
+
+    title: str
+    note: str
+    calls: Sequence[int]
+    names: Sequence[str] = ()
+    lines: Sequence[Sequence[str | float | None]] = ()
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A domain that names the candidates of a run that ``evodiverse-report`` and ``evodiverse-show`` show first."""
+
+    def highlight(self, ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:
+        """Return the candidates to show first, or None.
+
+        The log and the files may come from other sources. What is damaged is left out.
+
+        Args:
+            ranked: The rows of ``evaluations`` with a score, best first: the columns ``call``, ``key``, ``genotype``
+                and ``score``, and the `Drawable.report_columns`.
+            folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
+        """
+
+
 @runtime_checkable
 class Prompted(Protocol):
     """A domain for which a language model can generate offspring."""

@@ -5,6 +5,7 @@ import html
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from markupsafe import Markup
@@ -35,6 +36,29 @@ def test_a_molecule_is_drawn_and_its_labels_are_not() -> None:
     assert plain.tag.endswith("svg")
     labeled = molecules.portray("CCO |$<script>;;$| <script>", {})
     assert ET.tostring(svg_of(labeled)) == ET.tostring(plain)
+
+
+def test_the_molecules_shown_first_differ_and_each_stands_for_a_cluster_of_hits() -> None:
+    found = ["c1ccccc1CCO", "c1ccccc1CCCO", "no molecule", "CC(=O)N(C)C", "C1CCSC1", "c1ccccc1CCCCO", ""]
+    scores = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
+    ranked = [
+        {"call": call, "key": key, "score": score} for call, (key, score) in enumerate(zip(found, scores, strict=True))
+    ]
+    shown = molecules.highlight(ranked, Path("absent"))
+    assert shown is not None
+    assert list(shown.calls) == [0, 3, 4]
+    assert "4 hits (score of at least 0.5) in 3 clusters" in shown.note
+    assert molecules.highlight(ranked[2:3], Path("absent")) is None
+    assert "0 hits (score of at least 0.5) so far" in str(molecules.highlight(ranked[5:], Path("absent")))
+
+
+def test_at_most_ten_molecules_are_shown_first() -> None:
+    keys = ["[He]", "[Ne]", "[Ar]", "[Kr]", "[Xe]", "C", "N", "O", "P", "S", "F", "Cl", "Br"]
+    ranked = [{"call": call, "key": key, "score": 1 - call / 100} for call, key in enumerate(keys)]
+    shown = molecules.highlight(ranked, Path("absent"))
+    assert shown is not None
+    assert list(shown.calls) == list(range(10))
+    assert "13 hits (score of at least 0.5) in 13 clusters" in shown.note
 
 
 @pytest.mark.parametrize("text", ["", "no molecule", "C" * 501, "<script>"])

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from evodiverse.ports import Drawable
-from evodiverse.results.domains import find_module
+from evodiverse.ports import Drawable, Highlight
+from evodiverse.results.domains import find_columns, find_highlight, find_module
 from evodiverse.results.pages.charts import Point
 from evodiverse.results.summary import find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
@@ -24,6 +24,7 @@ class History:
         log: The log so far.
         domain: The module ``domain`` of the run's domain, if it was imported and can make drawings of candidates;
             otherwise None.
+        own: The packages of the user's own domains; see `find_module`.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
         pools: The columns of ``populations``, by name.
         said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.
@@ -32,6 +33,7 @@ class History:
     run: Run
     log: Log
     domain: Drawable | None
+    own: frozenset[str]
     measured: Sequence[str]
     pools: Mapping[str, Sequence[Any]]
     said: Mapping[str, Sequence[Any]]
@@ -51,6 +53,11 @@ class History:
         """The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores."""
         scored = [row for row in self.by_call.values() if row["score"] is not None]
         return sorted(scored, key=lambda row: (-row["score"], row["call"]))
+
+    @cached_property
+    def highlight(self) -> Highlight | None:
+        """The candidates that the domain shows first, if it names any."""
+        return find_highlight(self.run, self.best, self.own)
 
     @cached_property
     def rises(self) -> list[Point]:
@@ -95,12 +102,12 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     """
     module = find_module(run.domain, own)
     domain = module if isinstance(module, Drawable) else None
-    columns = {} if domain is None else domain.report_columns(run.settings)
+    columns = find_columns(run, own)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
     measured = tuple(name for name, kind in columns.items() if kind is float)
-    return History(run, log, domain, measured, pools, said)
+    return History(run, log, domain, own, measured, pools, said)
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:

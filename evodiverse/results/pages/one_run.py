@@ -1,7 +1,7 @@
 """The report of one run."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -33,12 +33,14 @@ class Card:
 
     Attributes:
         row: Its row in ``evaluations``.
+        rank: Its rank by score, counted from 1; 0 if it is not needed.
         drawing: A drawing of the candidate, or of what changed since its best parent; None if there is none.
         parents: The calls of its parents, best first.
         rise: How much higher its score is than that of its best parent; None if one of the two is unknown.
     """
 
     row: Row
+    rank: int
     drawing: Markup | None
     parents: Sequence[int] = ()
     rise: float | None = None
@@ -48,8 +50,11 @@ def report_run(history: History) -> str:
     """Return the page about a run; if the run is not complete, the page shows the log so far."""
     run, log = history.run, history.log
     command, folder = read_command(run.path) or (None, None)
-    cards = [Card(row, history.portray(row)) for row in history.best[:N_DRAWN]]
-    is_long = bool(cards) and "\n" in (cards[0].row["genotype"] or "")
+    highlight = history.highlight
+    ranks = {row["call"]: rank for rank, row in enumerate(history.best, start=1)}
+    first = [] if highlight is None else list(dict.fromkeys(highlight.calls))
+    calls = [row["call"] for row in history.best[:N_DRAWN] if row["call"] not in first]
+    cards = {call: Card(row := history.by_call[call], ranks[call], history.portray(row)) for call in [*first, *calls]}
     line = find_lineage(history.by_call, history.best[0]["call"]) if history.best else []
     n_left_out = max(0, len(line) - N_STEPS)
     young, old = (line[: N_STEPS - _N_OLDEST], line[-_N_OLDEST:]) if n_left_out else (line, [])
@@ -69,9 +74,13 @@ def report_run(history: History) -> str:
         exchange=_plan_exchange(history),
         swaps=_list_swaps(rows(log.swaps)),
         n_copies=len(log.migrations["iteration"]),
-        best=_list_best(history) if history.best else None,
-        cards=cards,
-        is_wide=is_long and not any("<img" in (card.drawing or "") for card in cards),
+        highlight=highlight,
+        front=Table(highlight.title, highlight.names, highlight.lines) if highlight and highlight.lines else None,
+        best=_list_best(history, cards) if history.best else None,
+        first=[cards[call] for call in first],
+        cards=[cards[call] for call in calls],
+        n_drawn=min(N_DRAWN, len(history.best)),
+        layout=_choose_layout([*cards.values()]),
         n_steps=len(line) - 1,
         n_left_out=n_left_out,
         young=[_draw_step(history, row) for row in young],
@@ -179,12 +188,18 @@ def _list_swaps(swaps: Sequence[Row]) -> Table:
     return Table("swaps by pair of pools", ["pools", "events", "tried", "accepted", "rate", "blocked"], lines)
 
 
-def _list_best(history: History) -> Table:
+def _choose_layout(cards: Sequence[Card]) -> str:
+    """Return the class of cards: one next to the other, and programs and equations below each other."""
+    is_long = any("\n" in (card.row["genotype"] or "") for card in cards)
+    return "cards wide" if is_long and not any("<img" in (card.drawing or "") for card in cards) else "cards"
+
+
+def _list_best(history: History, drawn: Container[int]) -> Table:
     link = Markup('<a href="#call-{}">show</a>')
     lines = [
         [
             rank,
-            link.format(row["call"]) if rank <= N_DRAWN else None,
+            link.format(row["call"]) if row["call"] in drawn else None,
             row["call"],
             row["score"],
             *(row[name] for name in history.measured),
@@ -206,7 +221,7 @@ def _draw_step(history: History, row: Row) -> Card:
         drawing = (history.portray(row) or Markup()) + (drawing or Markup())
     is_known = parents and None not in (row["score"], parents[0]["score"])
     rise = row["score"] - parents[0]["score"] if is_known else None
-    return Card(row, drawing, [parent["call"] for parent in parents[:_N_PARENTS]], rise)
+    return Card(row, 0, drawing, [parent["call"] for parent in parents[:_N_PARENTS]], rise)
 
 
 def _tell_requests(history: History) -> dict[str, Any]:

@@ -44,6 +44,15 @@ def test_the_table_of_candidates_has_the_values_of_the_objectives_components(tmp
     assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.40625"
 
 
+def test_the_candidates_that_the_domain_names_come_first_and_each_has_one_card(tmp_path: Path) -> None:
+    page = report_run(read_history(run_of(write_planted(tmp_path / "run"))))
+    assert re.findall('<section id="([^"]*)"', page)[:2] == ["first", "settings"]
+    first, rest = page.split("</section>", 1)
+    assert re.findall('<article id="([^"]*)"', first) == ["call-2", "call-1"]  # call 3 is no molecule
+    assert re.findall('<article id="([^"]*)"', rest) == ["call-3"]
+    assert set(re.findall('href="#([^"]*)"', page)) <= set(re.findall(' id="([^"]*)"', page))
+
+
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
     write_record(tmp_path, "running")
     page = report_run(read_history(run_of(tmp_path)))
