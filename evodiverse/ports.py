@@ -787,13 +787,15 @@ class Highlight:
         title: What they are, such as "chosen equation".
         note: A text about them.
         calls: The numbers of the oracle calls that evaluated them, in the order in which they are shown.
-        names: The headings of a table about them, if there is one.
+        caption: The caption of a table about them; empty if there is none.
+        names: The headings of the table.
         lines: The rows of the table.
     """
 
     title: str
     note: str
     calls: Sequence[int]
+    caption: str = ""
     names: Sequence[str] = ()
     lines: Sequence[Sequence[str | float | None]] = ()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from markupsafe import Markup
 
+from evodiverse.ports import Highlight
 from evodiverse.tasks.equations import portrait as equations
 from evodiverse.tasks.molecules import portrait as molecules
 from evodiverse.tasks.programs import portrait as programs
@@ -123,6 +124,46 @@ def test_what_is_no_equation_is_not_drawn(text: str) -> None:
 def test_a_change_of_an_equation_names_the_terms() -> None:
     changed = equations.tell_change([equation("params[0] * x + params[1] * v")], equation("params[0] * x + np.sin(v)"))
     assert words(changed).split("\n") == ["+ sin(v)", "− v", "  x", ""]
+
+
+HALL_OF_FAME = """\
+chosen,complexity,nmse_train,nmse_held,nmse_id,nmse_ood,call,equation,latex,params
+0,3,0.5,0.75,,,1,v*x,v x,[]
+1,5,0.25,0.5,nan,1e999,2,<script>,x,[1.5]
+"""
+
+
+def highlight_of(folder: Path, about: str | None, front: str | None) -> Highlight | None:
+    for name, content in (("equation.json", about), ("hall_of_fame.csv", front)):
+        if content is not None:
+            folder.joinpath(name).write_text(content)
+    return equations.highlight([{"call": 3, "score": -0.1}, {"call": 2, "score": -0.25}], folder)
+
+
+def test_the_chosen_equation_is_shown_first_with_its_errors_and_the_front(tmp_path: Path) -> None:
+    about = json.dumps({"call": 2, "nmse_train": 0.25, "nmse_held": 0.512345, "nmse_id": None, "nmse_ood": "<script>"})
+    shown = highlight_of(tmp_path, about, HALL_OF_FAME)
+    assert shown is not None
+    assert list(shown.calls) == [2]
+    assert shown.note == "The error (NMSE) of the chosen equation is 0.25 in training, 0.5123 on held-back rows."
+    assert list(shown.lines) == [
+        [3, 0.5, 0.75, None, None, 1, "v*x", None],
+        [5, 0.25, 0.5, None, None, 2, "<script>", "chosen"],
+    ]
+
+
+@pytest.mark.parametrize("about", [None, "", "[", "[1]", '{"call": 9}', '{"call": [2]}', "[" * 10_000])
+@pytest.mark.parametrize("front", [None, "", "chosen\n1\n", "complexity\nnan\n", "\0,\n", "complexity,a\n,,,\n"])
+def test_files_about_the_choice_that_are_absent_or_damaged_are_left_out(
+    tmp_path: Path, about: str | None, front: str | None
+) -> None:
+    assert highlight_of(tmp_path, about, front) is None
+
+
+def test_links_and_long_files_about_the_choice_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text('{"call": 2}')
+    (tmp_path / "equation.json").symlink_to(tmp_path / "elsewhere")
+    assert highlight_of(tmp_path, None, HALL_OF_FAME + " " * (1 << 20)) is None
 
 
 def test_a_change_of_a_program_is_its_diff() -> None:

@@ -75,7 +75,7 @@ def report_run(history: History) -> str:
         swaps=_list_swaps(rows(log.swaps)),
         n_copies=len(log.migrations["iteration"]),
         highlight=highlight,
-        front=Table(highlight.title, highlight.names, highlight.lines) if highlight and highlight.lines else None,
+        front=Table(highlight.caption, highlight.names, highlight.lines) if highlight and highlight.lines else None,
         best=_list_best(history, cards) if history.best else None,
         first=[cards[call] for call in first],
         cards=[cards[call] for call in calls],

@@ -1,17 +1,36 @@
-"""How a report shows an equation: in MathML with its constants, and by comparing its terms with those of a parent."""
+"""Equations in a report: in MathML with their constants, with their terms compared, and those chosen at the end."""
 
+import csv
+import io
+import itertools
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
+from pathlib import Path
 from typing import Any, Final
 
 from markupsafe import Markup
 
+from evodiverse.kit.files import read_file, read_json
+from evodiverse.ports import Highlight
 from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, Node, TreeSizeError, read_tree
 from evodiverse.tasks.equations.skeleton import PARAMS
 from evodiverse.tasks.equations.terms import find_terms
 
 _MOST_NODES: Final = 300
+_MOST_BYTES: Final = 1 << 20
+_MOST_LINES: Final = 50
+_MOST_CHARACTERS: Final = 500
+_LARGEST: Final = 1e15
+_SPLITS: Final = {"train": "in training", "held": "on held-back rows", "id": "on test rows", "ood": "out of domain"}
+_FRONT: Final = {
+    "complexity": "complexity",
+    **{f"nmse_{name}": f"error {title}" for name, title in _SPLITS.items()},
+    "call": "call",
+    "equation": "equation",
+}
+"""The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
+
 _SUM, _NEGATION, _PRODUCT, _POWER, _ATOM = range(5)
 _SIGNS: Final = {
     "less": "&lt;",
@@ -76,6 +95,42 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     changes = [("added", "+ ", after - before), ("removed", "− ", before - after), ("kept", "  ", after & before)]
     lines = [_LINE.format(name, sign + term) for name, sign, terms in changes for term in sorted(terms)]
     return Markup('<pre class="diff" tabindex="0">{}</pre>').format(Markup().join(lines))
+
+
+def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:
+    """Return the equation that the task chose, with its errors, and the front of error against complexity.
+
+    They are in ``equation.json`` and ``hall_of_fame.csv``. Whatever of it is absent or damaged is left out; None if
+    nothing is left.
+    """
+    try:
+        about = read_json(folder / "equation.json", _MOST_BYTES)
+    except (OSError, ValueError):
+        about = {}
+    try:
+        lines = csv.DictReader(io.StringIO(read_file(folder / "hall_of_fame.csv", _MOST_BYTES).decode()))
+        front = [
+            [*(_read_cell(line.get(name)) for name in _FRONT), "chosen" if line.get("chosen") == "1" else None]
+            for line in itertools.islice(lines, _MOST_LINES)
+        ]
+    except (OSError, ValueError, csv.Error):
+        front = []
+    front = [line for line in front if isinstance(line[0], int)]
+    calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
+    known = {title: about.get(f"nmse_{name}") for name, title in _SPLITS.items()}
+    errors = [f"{value:.4g} {title}" for title, value in known.items() if isinstance(value, float)]
+    note = f"The error (NMSE) of the chosen equation is {', '.join(errors)}." if calls and errors else ""
+    caption = "Front of error against complexity"
+    return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls or front else None
+
+
+def _read_cell(text: object) -> str | float | None:
+    """Return a cell of a file as a finite number or the start of a text; None for any other value."""
+    try:
+        value = float(text) if isinstance(text, str) else nan
+    except ValueError:
+        return str(text)[:_MOST_CHARACTERS] or None
+    return (int(value) if value.is_integer() else value) if abs(value) < _LARGEST else None
 
 
 def _read(genotype: str) -> Node | None:

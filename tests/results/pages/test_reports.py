@@ -18,7 +18,7 @@ from evodiverse.results.pages.several import Curve, average, half_width, trace
 from evodiverse.results.pages.writing import write_reports
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
-from tests.results.builders import write_parts, write_record
+from tests.results.builders import initial_row, write_parts, write_record
 from tests.results.pages.runs import PLANTED, write_planted
 from tests.runs import run_toy
 
@@ -51,6 +51,25 @@ def test_the_candidates_that_the_domain_names_come_first_and_each_has_one_card(t
     assert re.findall('<article id="([^"]*)"', first) == ["call-2", "call-1"]  # call 3 is no molecule
     assert re.findall('<article id="([^"]*)"', rest) == ["call-3"]
     assert set(re.findall('href="#([^"]*)"', page)) <= set(re.findall(' id="([^"]*)"', page))
+
+
+def test_the_chosen_equation_comes_first_and_its_files_are_text(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.equations")
+    equations = [f"def equation(x, params):\n    return params[0] * x ** {call}\n" for call in (1, 2)]
+    attempts = [initial_row(call, text, call / 10) for call, text in enumerate(equations, start=1)]
+    write_parts(tmp_path, "evaluations", [[{**row, "genotype": row["key"]} for row in attempts]])
+    for name in DATASETS.keys() - {"evaluations"}:
+        write_parts(tmp_path, name, [[]])
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "equation.json").write_text('{"call": 1, "nmse_held": 0.125}')
+    (tmp_path / "best" / "hall_of_fame.csv").write_text(f'complexity,equation,chosen\n3,"{PLANTED}",1\n')
+    page = report_run(read_history(run_of(tmp_path)))
+    first, rest = page.split("</section>", 1)
+    assert re.findall('<article id="([^"]*)"', first) == ["call-1"]
+    assert re.findall('<article id="([^"]*)"', rest) == ["call-2"]
+    assert "0.125 on held-back rows" in first
+    assert PLANTED not in page
+    assert PLANTED in html.unescape(first)
 
 
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
