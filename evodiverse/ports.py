@@ -752,13 +752,14 @@ class Drawable(Protocol):
     describe.
     """
 
-    def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
+    def report_columns(self, settings: Mapping[str, Any], logged: Mapping[str, type]) -> Mapping[str, type]:
         """Return the domain's columns of ``evaluations`` that a report reads. A log may lack some of them.
 
-        Columns of type str are only for `portray`; those of type float are also shown in the table of candidates.
+        Columns of type str are only for `portray`; those of type float are also shown for each candidate.
 
         Args:
             settings: The settings of the run, by dotted key, such as ``task.problem``.
+            logged: The domain's columns in the log, and whether they hold numbers (float) or texts (str).
         """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:

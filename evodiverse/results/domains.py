@@ -83,7 +83,7 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
 def find_columns(run: Run, own: frozenset[str] = frozenset()) -> Mapping[str, type]:
     """Return the columns of ``evaluations`` that the domain of a run adds and shows in reports, with their types."""
     domain = find_module(run.domain, own)
-    return domain.report_columns(run.settings) if isinstance(domain, Drawable) else {}
+    return domain.report_columns(run.settings, run.own_columns()) if isinstance(domain, Drawable) else {}
 
 
 def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:

@@ -158,6 +158,14 @@ def errors_by_kind(attempts: Columns) -> list[Kind]:
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
 
 
+def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
+    """Return genotypes without the lines that all genotypes of several lines have, such as their imports."""
+    texts = [genotype or "" for genotype in genotypes]
+    lines = [set(text.splitlines()) for text in set(texts) if "\n" in text]
+    shared = set.intersection(*lines) if len(lines) > 1 else set()
+    return ["\n".join(line for line in text.splitlines() if line not in shared) for text in texts]
+
+
 def thin(values: Sequence[Value], n_most: int) -> list[Value]:
     """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
     if len(values) <= n_most:

@@ -14,7 +14,7 @@ from rich.console import Console
 from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.results.show import print_run
-from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs, thin
+from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs, tell_apart, thin
 from evodiverse.runlog.runs import find_records
 from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
@@ -308,6 +308,12 @@ def test_a_genotype_is_shown_as_its_first_line_and_never_as_markup(tmp_path: Pat
     write_record(tmp_path, task__domain="programs")
     write_parts(tmp_path, "evaluations", [[evaluated_row(0, 1, "k", 0.5) | {"genotype": genotype}]])
     assert " ".join(section(printed(tmp_path), "best")[2]) == f"0.5 0 all {shown}".rstrip()
+
+
+def test_programs_are_told_apart_by_the_lines_that_not_all_of_them_have() -> None:
+    first, second = "import x\na = 1\nb = 2\n", "import x\na = 3\nb = 2\nc = 4\n"
+    assert tell_apart([first, second, first, None, "a line"]) == ["a = 1", "a = 3\nc = 4", "a = 1", "", "a line"]
+    assert tell_apart([first, first]) == [first.strip()] * 2
 
 
 # Any status

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from markupsafe import Markup
 
@@ -13,6 +13,8 @@ from evodiverse.results.pages.charts import Point
 from evodiverse.results.summary import find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
+
+_MOST_MEASURED: Final = 20
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
-    measured = tuple(name for name, kind in columns.items() if kind is float)
+    measured = [name for name, kind in columns.items() if kind is float][:_MOST_MEASURED]
     return History(run, log, domain, own, measured, pools, said)
 
 

@@ -12,7 +12,7 @@ from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History, find_lineage, find_parents
 from evodiverse.results.pages.rendering import Cell, Table, as_genotype, cut, render
 from evodiverse.results.show import read_command
-from evodiverse.results.summary import errors_by_kind, requests_by_pool, swaps_by_rungs
+from evodiverse.results.summary import errors_by_kind, requests_by_pool, swaps_by_rungs, tell_apart
 from evodiverse.runlog.log import Row, rows
 
 N_LISTED: Final = 200
@@ -24,6 +24,7 @@ _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4
 _MOST_SETTING: Final = 2_000
 _MOST_TEXT: Final = 20_000
+_MOST_LINES: Final = 20
 _N_WINDOWS: Final = 40
 
 
@@ -66,6 +67,7 @@ def report_run(history: History) -> str:
         log=log,
         most_setting=_MOST_SETTING,
         most_text=_MOST_TEXT,
+        most_lines=_MOST_LINES,
         started=[("command", command), ("started in", folder)],
         rest={key: value for key, value in run.settings.items() if key not in (run.overrides or {})},
         ending=_tell_ending(history),
@@ -189,13 +191,16 @@ def _list_swaps(swaps: Sequence[Row]) -> Table:
 
 
 def _choose_layout(cards: Sequence[Card]) -> str:
-    """Return the class of cards: one next to the other, and programs and equations below each other."""
-    is_long = any("\n" in (card.row["genotype"] or "") for card in cards)
-    return "cards wide" if is_long and not any("<img" in (card.drawing or "") for card in cards) else "cards"
+    """Return the class of cards, which are wider if candidates have several lines, and most without pictures."""
+    if not any("\n" in (card.row["genotype"] or "") for card in cards):
+        return "cards"
+    return "cards code" if any("<img" in (card.drawing or "") for card in cards) else "cards wide"
 
 
 def _list_best(history: History, drawn: Container[int]) -> Table:
     link = Markup('<a href="#call-{}">show</a>')
+    listed = history.best[:N_LISTED]
+    shown = tell_apart([row["genotype"] for row in listed])
     lines = [
         [
             rank,
@@ -206,9 +211,9 @@ def _list_best(history: History, drawn: Container[int]) -> Table:
             row["iteration"],
             "all" if row["pool"] is None else row["pool"],
             row["operator"],
-            as_genotype(row["genotype"]),
+            as_genotype(text),
         ]
-        for rank, row in enumerate(history.best[:N_LISTED], start=1)
+        for rank, (row, text) in enumerate(zip(listed, shown, strict=True), start=1)
     ]
     names = ["rank", "card", "call", "score", *history.measured, "iteration", "pool", "operator", "candidate"]
     return Table("best candidates", names, lines)

@@ -106,7 +106,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     return EquationOperator(dataset.names, dataset.positive, *fitted)
 
 
-def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
     """Return the columns that a report shows: the constants of an equation, and its error on the held-back rows."""
     return {"params": str, "nmse_held": float}
 

@@ -93,7 +93,7 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
     return GraphGA(settings.mutation_rate)
 
 
-def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
     """Return the columns that a report shows: the raw values of the components of the objective.
 
     If the run has no objective, there are no such columns.

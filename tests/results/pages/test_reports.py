@@ -72,6 +72,25 @@ def test_the_chosen_equation_comes_first_and_its_files_are_text(tmp_path: Path) 
     assert PLANTED in html.unescape(first)
 
 
+def test_a_program_has_its_own_columns_and_its_code_on_its_card_and_is_folded_if_long(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.programs")
+    code = ["a = 1\n", "\n".join(f"a{number} = '<b>'" for number in range(50))]
+    attempts = [initial_row(call, text, 1 / call) for call, text in enumerate(code, start=1)]
+    write_parts(tmp_path, "evaluations", [[{**row, "genotype": row["key"], "tour_length": 12.5} for row in attempts]])
+    for name in DATASETS.keys() - {"evaluations"}:
+        write_parts(tmp_path, name, [[]])
+    page = report_run(read_history(run_of(tmp_path)))
+    short, long = re.findall("<article.*?</article>", page, re.DOTALL)
+    assert "<dt>tour_length</dt><dd>12.5</dd>" in short
+    assert '<pre tabindex="0">a = 1</pre>' in short
+    assert "<details>" not in short
+    shown, folded = long.split("<details>")
+    assert "a19 = &#39;&lt;b&gt;&#39;</pre>" in shown
+    assert "Text (50 lines)" in folded
+    assert "a49 = &#39;&lt;b&gt;&#39;</pre>" in folded
+    assert page.count(">tour_length</button>") == 1
+
+
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
     write_record(tmp_path, "running")
     page = report_run(read_history(run_of(tmp_path)))
