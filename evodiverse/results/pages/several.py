@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from scipy.stats import t
 
-from evodiverse.results.comparison import compare
+from evodiverse.results.comparison import Compared, compare
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History
 from evodiverse.results.pages.rendering import Cell, Table, render, status_of
@@ -94,7 +94,7 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     return render(
         "comparison.html",
         title="Comparison",
-        runs=list_runs([(curve.run, curve.best) for curve in curves], folder),
+        runs=list_runs([(curve.run, curve.best) for curve in curves], folder, compares=True),
         subjects=subjects,
         titles={subject.name: subject.title for subject in subjects},
     )
@@ -109,32 +109,38 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
         errors: One message for each run that cannot be read.
     """
     listed = list(runs)
-    table = list_runs(listed, folder) if listed else None
+    table = list_runs(listed, folder, compares=False) if listed else None
     return render("index.html", title="Runs", n_runs=len(listed), runs=table, errors=errors)
 
 
-def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Table:
-    """Return a table of runs with links to their reports, the run with the highest score first.
+def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path, *, compares: bool) -> Table:
+    """Return a table of runs, which starts with their names, and each name links to a report; highest score first.
 
     Args:
         runs: The runs, at least one, each with its highest score, or None if it has no score.
         folder: The folder of the page with the table. The links are relative to it.
+        compares: Whether to add a column for each setting in which the runs differ.
     """
     compared = compare([run for run, _ in runs], [best for _, best in runs])
-    names = [name for name in compared[0].differing if name != "task"]
+    names = [name for name in compared[0].differing if compares and name != "task"]
     lines: list[list[Cell]] = [
         [
-            Markup('<a href="{}">report</a>').format(_link(one.run, folder)),
-            status_of(one.run),
-            one.run.task,
+            Markup('<a href="{}">{}</a>').format(_link(one.run, folder), _name_run(one)),
             one.best,
             one.calls,
+            status_of(one.run),
             *(_setting(one.differing[name]) for name in names),
             one.run.started,
         ]
         for one in compared
     ]
-    return Table("runs", ["report", "status", "task", "best", "calls", *names, "started"], lines)
+    return Table("runs", ["run", "best", "calls", "status", *names, "started"], lines)
+
+
+def _name_run(one: Compared) -> str:
+    run = one.run
+    others = [f"{key}={value}" for key, value in one.differing.items() if key not in {"task", "method", "llm", "seed"}]
+    return " · ".join([run.task, run.method, run.llm, *others, f"seed {run.seed}"])
 
 
 def _setting(text: str) -> Cell:

@@ -174,6 +174,22 @@ def test_a_folder_gets_a_list_of_all_its_runs_and_a_report_is_written_once(tmp_p
     assert write_reports([tmp_path])[0] == [tmp_path / "a" / "report.html", tmp_path / "index.html"]
 
 
+def test_the_list_of_runs_has_one_heading_and_starts_each_row_with_a_name_that_is_the_link(tmp_path: Path) -> None:
+    write_record(tmp_path / "a", overrides={"method.capacity": 7})
+    write_record(tmp_path / "b", seed=1)
+    index = write_reports([tmp_path])[0][-1].read_text()
+    assert re.findall("<h[1-6].*?>(.*?)</h", index) == ["Runs"]
+    rows = re.findall("<tr>(.*?)</tr>", index, re.DOTALL)
+    assert [re.findall("<button.*?>(.*?)</button>", row) for row in rows[:1]] == [
+        ["run", "best", "calls", "status", "started"]
+    ]
+    first = [re.findall(r'^\s*<td><a href="(.*?)">(.*?)</a></td>', row) for row in rows[1:]]
+    assert first == [
+        [("a/report.html", "jnk3 · pt · off · method.capacity=7 · seed 0")],
+        [("b/report.html", "jnk3 · pt · off · method.capacity=120 · seed 1")],
+    ]
+
+
 def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(tmp_path: Path) -> None:
     paths = [run_toy(tmp_path, "budget.oracle_calls=40", "task.length=8", f"seed={seed}") for seed in (1, 2)]
     paths.append(shutil.copytree(paths[0], tmp_path / "copy"))
