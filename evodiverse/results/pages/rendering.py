@@ -61,8 +61,10 @@ def cut(text: str, most: int) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as people read it."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+    """Return a number as people read it: a count as it is, any other number with four significant digits."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def status_of(run: Run) -> Markup:

@@ -6,10 +6,11 @@ import html
 import re
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.results.pages.rendering import Table, legible, render
+from evodiverse.results.pages.rendering import Table, legible, number, render
 
 
 class Reader(HTMLParser):
@@ -48,6 +49,23 @@ def test_every_text_on_a_page_is_read_as_it_is_and_adds_no_element(text: str) ->
 
 def test_what_hides_or_controls_becomes_visible_and_lines_stay() -> None:
     assert legible("a\x1b\u202eb\n\tc\ud800") == "a��b\n\tc�"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1.00037, "1"),
+        (-0.000640638447, "-0.0006406"),
+        (1234.5678, "1235"),
+        (123456.789, "123,457"),
+        (1.23456e12, "1.235e+12"),
+        (123456, "123,456"),
+        (float("nan"), "nan"),
+        (float("-inf"), "-inf"),
+    ],
+)
+def test_a_number_has_four_significant_digits_or_all_those_before_the_point(value: float, shown: str) -> None:
+    assert number(value) == shown
 
 
 def test_the_hashes_of_the_policy_are_those_of_the_only_style_and_script() -> None:

@@ -41,7 +41,8 @@ def test_the_table_of_candidates_has_the_values_of_the_objectives_components(tmp
     headings = [re.sub("<.*?>", "", each) for each in re.findall(r"<th.*?>(.*?)</th>", listed, re.DOTALL)]
     second = re.findall(r"<tr.*?>(.*?)</tr>", listed, re.DOTALL)[2]
     cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td.*?>(.*?)</td>", second, re.DOTALL)]
-    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.40625"
+    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.4062"
+    assert 'data-value="0.40625"' in second
 
 
 def test_the_candidates_that_the_domain_names_come_first_and_each_has_one_card(tmp_path: Path) -> None:
