@@ -16,6 +16,7 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
+from evodiverse.results.domains import find_columns, find_highlight
 from evodiverse.results.summary import (
     Kind,
     best_candidates,
@@ -24,6 +25,7 @@ from evodiverse.results.summary import (
     find_failed,
     requests_by_pool,
     swaps_by_rungs,
+    tell_apart,
     thin,
     xi_curve,
 )
@@ -64,7 +66,7 @@ def print_run(path: Path, console: Console) -> None:
     Raises:
         InputError: A file is damaged; the message names it.
     """
-    log = read_whole_log(path)
+    log = read_whole_log(path, with_domain=True)
     run, record = log.run, log.run.record
     facts = [*_describe_record(run, record), *_describe_totals(run, log), *_describe_chosen(path)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
@@ -76,17 +78,19 @@ def print_run(path: Path, console: Console) -> None:
             console.print(part)
 
 
-def read_whole_log(path: Path) -> Log:
+def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
     """Return the log that a run of any status has written so far, after checking that it has every oracle call.
 
     Args:
         path: The run directory, with a ``run.json``.
+        with_domain: Whether to read the columns that the domain shows, too.
 
     Raises:
         InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
     record = read_record(path / "run.json")
-    log = read_log_so_far(Run(path, record), {"genotype": str, "error": str})
+    run = Run(path, record)
+    log = read_log_so_far(run, {"genotype": str, "error": str, **(find_columns(run) if with_domain else {})})
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
@@ -233,10 +237,12 @@ def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
     attempts = log.attempts
     if not attempts["iteration"]:
         return []
+    measured = [name for name, kind in find_columns(run).items() if kind is float]
     sections: list[tuple[str, list[RenderableType]]] = [
+        *_draw_highlight(run, attempts, measured),
         ("attempts, including the initial ones", [_draw_attempts(attempts)]),
         ("language model", _draw_requests(rows(log.llm_calls))),
-        ("best", _draw_best(attempts)),
+        ("best", _draw_best(attempts, measured)),
         ("exchange", _draw_exchange(run, log)),
         ("errors", [_draw_errors(errors_by_kind(attempts))]),
     ]
@@ -266,24 +272,51 @@ def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
     return [table, *lines]
 
 
-def _draw_best(attempts: Columns) -> list[RenderableType]:
+def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
+    """Return the title and the content of a section about the candidates that the domain names, if it names any."""
+    ranked = best_candidates(attempts, None)
+    highlight = find_highlight(run, ranked)
+    if highlight is None:
+        return []
+    by_call = {row["call"]: row for row in ranked}
+    drawn: list[RenderableType] = [_text(highlight.note)] if highlight.note else []
+    if highlight.calls:
+        drawn.append(_list_candidates([by_call[call] for call in highlight.calls], measured))
+    if highlight.lines:
+        pairs = zip(highlight.names, highlight.lines[0], strict=True)
+        front = _table(*(name if isinstance(cell, str) else f">{name}" for name, cell in pairs))
+        for line in highlight.lines:
+            cells = ["" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line]
+            front.add_row(*map(_one_line, cells))
+        drawn += [_text(f"{highlight.caption}:"), front]
+    return [(highlight.title.lower(), drawn)]
+
+
+def _draw_best(attempts: Columns, measured: Sequence[str]) -> list[RenderableType]:
     best = best_candidates(attempts)
     if not best:
         return ["no candidate has a score yet"]
     curve = best_so_far(attempts)
-    table = _table("score", ">iteration", ">pool", "genotype")
-    for row in best:
-        pool = "all" if row["pool"] is None else str(row["pool"])
-        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(_abridge(row["genotype"])))
+    table = _list_candidates(best, measured)
     return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
 
 
-def _abridge(genotype: str | None) -> str | None:
+def _list_candidates(candidates: Sequence[Row], measured: Sequence[str]) -> Table:
+    """Return a table of candidates, with the columns ``measured`` of the domain."""
+    table = _table("score", *(f">{printable(name)}" for name in measured), ">iteration", ">pool", "genotype")
+    for row, genotype in zip(candidates, tell_apart([row["genotype"] for row in candidates]), strict=True):
+        own = ["–" if row[name] is None else f"{row[name]:.6g}" for name in measured]
+        pool = "all" if row["pool"] is None else str(row["pool"])
+        table.add_row(f"{row['score']:.6g}", *own, str(row["iteration"]), pool, _one_line(_abridge(genotype)))
+    return table
+
+
+def _abridge(genotype: str) -> str:
     """Shorten the genotype of a candidate if it is a function whose body is a single line with a ``return`` statement.
 
     The result is then this line. Any other genotype is returned unchanged.
     """
-    lines = [line for line in (genotype or "").splitlines() if line.strip()]
+    lines = [line for line in genotype.splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
 

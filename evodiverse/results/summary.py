@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from heapq import nsmallest
 from typing import TypeVar
 
 from evodiverse.runlog.log import Columns, Log, Row, row_at
@@ -79,11 +78,14 @@ def find_failed(attempts: Columns) -> list[int]:
     return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
 
-def best_candidates(attempts: Columns) -> list[Row]:
-    """Return the log rows of the `N_BEST` highest-scoring evaluations, best first; among equal scores, older first."""
+def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]:
+    """Return the log rows of the highest-scoring evaluations, best first; among equal scores, older first.
+
+    There are at most ``n_most``; None means all.
+    """
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
-    return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]
+    return [row_at(attempts, at) for _, _, at in sorted(scored)[:n_most]]
 
 
 def best_so_far(attempts: Columns) -> list[float]:

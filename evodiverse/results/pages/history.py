@@ -10,7 +10,7 @@ from markupsafe import Markup
 from evodiverse.ports import Drawable, Highlight
 from evodiverse.results.domains import find_columns, find_highlight, find_module
 from evodiverse.results.pages.charts import Point
-from evodiverse.results.summary import find_failed
+from evodiverse.results.summary import best_candidates, find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
 
@@ -53,8 +53,7 @@ class History:
     @cached_property
     def best(self) -> list[Row]:
         """The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores."""
-        scored = [row for row in self.by_call.values() if row["score"] is not None]
-        return sorted(scored, key=lambda row: (-row["score"], row["call"]))
+        return best_candidates(self.log.attempts, None)
 
     @cached_property
     def highlight(self) -> Highlight | None:
