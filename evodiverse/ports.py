@@ -789,7 +789,7 @@ class Highlight:
         note: A text about them.
         calls: The numbers of the oracle calls that evaluated them, in the order in which they are shown.
         caption: The caption of a table about them; empty if there is none.
-        names: The headings of the table.
+        names: The headings of the table; a leading ``>`` marks a column of numbers.
         lines: The rows of the table.
     """
 

@@ -283,8 +283,7 @@ def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> lis
     if highlight.calls:
         drawn.append(_list_candidates([by_call[call] for call in highlight.calls], measured))
     if highlight.lines:
-        pairs = zip(highlight.names, highlight.lines[0], strict=True)
-        front = _table(*(name if isinstance(cell, str) else f">{name}" for name, cell in pairs))
+        front = _table(*highlight.names)
         for line in highlight.lines:
             cells = ["" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line]
             front.add_row(*map(_one_line, cells))

@@ -1,16 +1,17 @@
 """The report of one run."""
 
+import itertools
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 from markupsafe import Markup
 
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History, find_lineage, find_parents
-from evodiverse.results.pages.rendering import Cell, Table, as_genotype, cut, render
+from evodiverse.results.pages.rendering import render
 from evodiverse.results.show import read_command
 from evodiverse.results.summary import errors_by_kind, requests_by_pool, swaps_by_rungs, tell_apart
 from evodiverse.runlog.log import Row, rows
@@ -51,6 +52,8 @@ def report_run(history: History) -> str:
     """Return the page about a run; if the run is not complete, the page shows the log so far."""
     run, log = history.run, history.log
     command, folder = read_command(run.path) or (None, None)
+    requests = requests_by_pool(rows(log.llm_calls))
+    listed = history.best[:N_LISTED]
     highlight = history.highlight
     ranks = {row["call"]: rank for rank, row in enumerate(history.best, start=1)}
     first = [] if highlight is None else list(dict.fromkeys(highlight.calls))
@@ -74,11 +77,12 @@ def report_run(history: History) -> str:
         progress=_plan_progress(history),
         pools=_plan_pools(history),
         exchange=_plan_exchange(history),
-        swaps=_list_swaps(rows(log.swaps)),
+        swaps=swaps_by_rungs(rows(log.swaps)),
         n_copies=len(log.migrations["iteration"]),
         highlight=highlight,
-        front=Table(highlight.caption, highlight.names, highlight.lines) if highlight and highlight.lines else None,
-        best=_list_best(history, cards) if history.best else None,
+        best=[*zip(itertools.count(1), listed, tell_apart([row["genotype"] for row in listed]))],
+        numbers=[f">{name}" for name in history.measured],
+        drawn=cards,
         first=[cards[call] for call in first],
         cards=[cards[call] for call in calls],
         n_drawn=min(N_DRAWN, len(history.best)),
@@ -87,8 +91,9 @@ def report_run(history: History) -> str:
         n_left_out=n_left_out,
         young=[_draw_step(history, row) for row in young],
         old=[_draw_step(history, row) for row in old],
-        **_tell_requests(history),
-        errors=_list_errors(history),
+        requests=requests,
+        costs=[one.used.cost_usd for one in requests if one.used.cost_usd is not None],
+        errors=errors_by_kind(log.attempts),
     )
 
 
@@ -177,46 +182,11 @@ def _rates(tried: Sequence[Row]) -> list[Point]:
     ]
 
 
-def _list_swaps(swaps: Sequence[Row]) -> Table:
-    lines = [
-        [
-            f"{pair.cold_pool} ⇄ {pair.hot_pool}",
-            *(pair.events, pair.tried, pair.accepted),
-            pair.accepted / pair.tried if pair.tried else None,
-            pair.blocked,
-        ]
-        for pair in swaps_by_rungs(swaps)
-    ]
-    return Table("swaps by pair of pools", ["pools", "events", "tried", "accepted", "rate", "blocked"], lines)
-
-
 def _choose_layout(cards: Sequence[Card]) -> str:
     """Return the class of cards, which are wider if candidates have several lines, and most without pictures."""
     if not any("\n" in (card.row["genotype"] or "") for card in cards):
         return "cards"
     return "cards code" if any("<img" in (card.drawing or "") for card in cards) else "cards wide"
-
-
-def _list_best(history: History, drawn: Container[int]) -> Table:
-    link = Markup('<a href="#call-{}">show</a>')
-    listed = history.best[:N_LISTED]
-    shown = tell_apart([row["genotype"] for row in listed])
-    lines = [
-        [
-            rank,
-            link.format(row["call"]) if row["call"] in drawn else None,
-            row["call"],
-            row["score"],
-            *(row[name] for name in history.measured),
-            row["iteration"],
-            "all" if row["pool"] is None else row["pool"],
-            row["operator"],
-            as_genotype(text),
-        ]
-        for rank, (row, text) in enumerate(zip(listed, shown, strict=True), start=1)
-    ]
-    names = ["rank", "card", "call", "score", *history.measured, "iteration", "pool", "operator", "candidate"]
-    return Table("best candidates", names, lines)
 
 
 def _draw_step(history: History, row: Row) -> Card:
@@ -227,36 +197,3 @@ def _draw_step(history: History, row: Row) -> Card:
     is_known = parents and None not in (row["score"], parents[0]["score"])
     rise = row["score"] - parents[0]["score"] if is_known else None
     return Card(row, 0, drawing, [parent["call"] for parent in parents[:_N_PARENTS]], rise)
-
-
-def _tell_requests(history: History) -> dict[str, Any]:
-    asked = requests_by_pool(rows(history.log.llm_calls))
-    outcomes = ("parsed", "no_answer", "invalid", "error")
-    names = ["pool", "model", "requests", "cached", *outcomes, "prompt tokens", "completion tokens", "US$"]
-    lines = [
-        [
-            *(one.pool, one.model, one.used.calls, one.cached),
-            *(one.outcomes.get(name, 0) for name in outcomes),
-            *(one.used.prompt_tokens, one.used.completion_tokens, one.used.cost_usd),
-        ]
-        for one in asked
-    ]
-    known = [one.used.cost_usd for one in asked if one.used.cost_usd is not None]
-    rest = "" if len(known) == len(asked) else " plus requests without a known price"
-    return {
-        "requests": Table("requests to language models", names, lines) if lines else None,
-        "cost": f"${sum(known):,.4f}{rest}" if known else "unknown",
-    }
-
-
-def _list_errors(history: History) -> Table | None:
-    lines: list[list[Cell]] = [
-        [
-            *(kind.reason, kind.rejected, kind.failed),
-            cut((kind.example["error"] or "").partition(":")[2].strip(), 200),
-            as_genotype(kind.example["genotype"]),
-        ]
-        for kind in errors_by_kind(history.log.attempts)
-    ]
-    names = ["reason", "rejected", "failed", "example error", "genotype"]
-    return Table("errors by kind", names, lines) if lines else None

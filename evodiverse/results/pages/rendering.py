@@ -7,37 +7,19 @@ A page loads no other files, and runs no script except its own. The templates es
 import base64
 import hashlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from evodiverse.runlog.runs import Run, write_setting
+from evodiverse.runlog.runs import write_setting
 from evodiverse.text import count_of, printable
 from evodiverse.version import VERSION
-
-Cell: TypeAlias = str | float | None
-"""A cell of a table; text is escaped unless it is `Markup`."""
 
 GENERATOR: Final = f"evodiverse-report {VERSION}"
 _FOLDER: Final = Path(__file__).parent / "templates"
 _UNPRINTABLE: Final = re.compile(r"[^ -~\n\t]")
-
-
-class Table(NamedTuple):
-    """A table that can be sorted by any column.
-
-    Attributes:
-        label: The name of the table for screen readers.
-        names: The headings of the columns.
-        lines: The cells of each row; numbers are right-aligned and sorted by value.
-    """
-
-    label: str
-    names: Sequence[str]
-    lines: Sequence[Sequence[Cell]]
 
 
 def render(template: str, **values: Any) -> str:
@@ -67,16 +49,12 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def status_of(run: Run) -> Markup:
-    """Return the status of a run as a colored label."""
-    status = str(run.record["status"])
-    shown = "running or killed" if status == "running" else status
-    return Markup('<span class="status {}">{}</span>').format(status, shown)
-
-
-def as_genotype(text: str | None) -> Markup:
-    """Return the start of a genotype as the content of a cell."""
-    return Markup('<span class="genotype">{}</span>').format(cut(text or "", 200))
+def sortable(text: str) -> str | int:
+    """Return a text as a number if it is a whole number, so that a table sorts it by value."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _read(name: str) -> tuple[Markup, str]:
@@ -86,13 +64,12 @@ def _read(name: str) -> tuple[Markup, str]:
 
 
 def _build_environment() -> Environment:
-    loader = FileSystemLoader(_FOLDER)
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters |= {"count": count_of, "cut": cut, "read": number, "setting": write_setting}
+    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
+    environment.trim_blocks = environment.lstrip_blocks = True
+    filters = {"count": count_of, "cut": cut, "read": number, "sortable": sortable, "setting": write_setting}
+    environment.filters |= filters
     style, script = _read("page.css"), _read("page.js")
-    environment.globals |= {"style": style, "script": script, "generator": GENERATOR, "status_of": status_of}
+    environment.globals |= {"style": style, "script": script, "generator": GENERATOR}
     return environment
 
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
-from markupsafe import Markup
 from scipy.stats import t
 
-from evodiverse.results.comparison import Compared, compare
+from evodiverse.results.comparison import compare
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History
-from evodiverse.results.pages.rendering import Cell, Table, render, status_of
+from evodiverse.results.pages.rendering import render
 from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run, find_distinct
 
@@ -59,7 +58,7 @@ class Subject:
         name: The name of their section, for links.
         title: The title of their section.
         chart: The curves of the best scores.
-        finals: The best scores of each kind of run.
+        finals: The cells of each kind of run in the table of best scores.
         is_single: Whether each curve is that of one run.
         n_left_out: The number of runs that are left out because they repeat or replay another one.
     """
@@ -67,7 +66,7 @@ class Subject:
     name: str
     title: str
     chart: Chart
-    finals: Table
+    finals: Sequence[tuple[str | float | None, ...]]
     is_single: bool
     n_left_out: int
 
@@ -94,7 +93,7 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     return render(
         "comparison.html",
         title="Comparison",
-        runs=list_runs([(curve.run, curve.best) for curve in curves], folder, compares=True),
+        **_list_runs([(curve.run, curve.best) for curve in curves], folder),
         subjects=subjects,
         titles={subject.name: subject.title for subject in subjects},
     )
@@ -108,46 +107,19 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
         folder: The folder of the page. The links on the page are relative to it.
         errors: One message for each run that cannot be read.
     """
-    listed = list(runs)
-    table = list_runs(listed, folder, compares=False) if listed else None
-    return render("index.html", title="Runs", n_runs=len(listed), runs=table, errors=errors)
+    return render("index.html", title="Runs", **_list_runs(list(runs), folder), errors=errors)
 
 
-def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path, *, compares: bool) -> Table:
-    """Return a table of runs, which starts with their names, and each name links to a report; highest score first.
+def _list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> dict[str, Any]:
+    """Return what the templates need to list runs with links to their reports, the run with the highest score first.
 
     Args:
-        runs: The runs, at least one, each with its highest score, or None if it has no score.
-        folder: The folder of the page with the table. The links are relative to it.
-        compares: Whether to add a column for each setting in which the runs differ.
+        runs: The runs, each with its highest score, or None if it has no score.
+        folder: The folder of the page. The links are relative to it.
     """
-    compared = compare([run for run, _ in runs], [best for _, best in runs])
-    names = [name for name in compared[0].differing if compares and name != "task"]
-    lines: list[list[Cell]] = [
-        [
-            Markup('<a href="{}">{}</a>').format(_link(one.run, folder), _name_run(one)),
-            one.best,
-            one.calls,
-            status_of(one.run),
-            *(_setting(one.differing[name]) for name in names),
-            one.run.started,
-        ]
-        for one in compared
-    ]
-    return Table("runs", ["run", "best", "calls", "status", *names, "started"], lines)
-
-
-def _name_run(one: Compared) -> str:
-    run = one.run
-    others = [f"{key}={value}" for key, value in one.differing.items() if key not in {"task", "method", "llm", "seed"}]
-    return " · ".join([run.task, run.method, run.llm, *others, f"seed {run.seed}"])
-
-
-def _setting(text: str) -> Cell:
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    compared = compare([run for run, _ in runs], [best for _, best in runs]) if runs else []
+    names = [name for name in compared[0].differing if name != "task"] if compared else []
+    return {"runs": compared, "names": names, "link": lambda run: _link(run, folder)}
 
 
 def _link(run: Run, folder: Path) -> str:
@@ -161,12 +133,11 @@ def _compare_subject(name: str, title: str, given: Sequence[Curve]) -> Subject:
     for curve, group in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
         groups[group].append(curve)
     lines = [average(f"{group} (n = {len(some)})", some) for group, some in sorted(groups.items())]
-    finals = [_tell_final(group, some) for group, some in sorted(groups.items())]
     return Subject(
         name,
         title,
         plan_chart("Best score so far", "oracle calls", "score", lines),
-        Table("best scores by kind of run", ["runs", "n", "mean best score", "95% from", "to"], finals),
+        [_tell_final(group, some) for group, some in sorted(groups.items())],
         is_single=all(len(some) < 2 for some in groups.values()),
         n_left_out=len(given) - len(curves),
     )
@@ -208,9 +179,9 @@ def half_width(values: Sequence[float]) -> float:
     return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
-def _tell_final(name: str, curves: Sequence[Curve]) -> list[Cell]:
+def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:
     best = [curve.best for curve in curves if curve.best is not None]
     if len(best) < 2:
-        return [name, len(best), best[0] if best else None, None, None]
+        return (name, len(best), best[0] if best else None, None, None)
     mean, half = fmean(best), half_width(best)
-    return [name, len(best), mean, mean - half, mean + half]
+    return (name, len(best), mean, mean - half, mean + half)

@@ -24,9 +24,9 @@ _MOST_CHARACTERS: Final = 500
 _LARGEST: Final = 1e15
 _SPLITS: Final = {"train": "in training", "held": "on held-back rows", "id": "on test rows", "ood": "out of domain"}
 _FRONT: Final = {
-    "complexity": "complexity",
-    **{f"nmse_{name}": f"error {title}" for name, title in _SPLITS.items()},
-    "call": "call",
+    "complexity": ">complexity",
+    **{f"nmse_{name}": f">error {title}" for name, title in _SPLITS.items()},
+    "call": ">call",
     "equation": "equation",
 }
 """The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
