@@ -285,8 +285,7 @@ def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> lis
     if highlight.lines:
         front = _table(*highlight.names)
         for line in highlight.lines:
-            cells = ["" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in line]
-            front.add_row(*map(_one_line, cells))
+            front.add_row(*(_one_line(_write_cell(cell)) for cell in line))
         drawn += [_text(f"{highlight.caption}:"), front]
     return [(highlight.title.lower(), drawn)]
 
@@ -389,6 +388,12 @@ def _sources(sources: Mapping[str, str]) -> str:
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({count_of(n_files, 'file')})"] if n_files else [])]) or "none"
+
+
+def _write_cell(cell: str | float | None) -> str:
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    return f"{cell:.0f}" if float(cell).is_integer() else f"{cell:.4g}"
 
 
 def _quantity(value: float) -> str:

@@ -72,9 +72,8 @@ class History:
     @cached_property
     def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
         """The prompt, reply and error of each request to a model, by the number of the request."""
-        said = self.said
-        texts = zip(said["prompt"], said["reply"], said["error"], strict=True)
-        return dict(zip(said["llm_call"], texts, strict=True))
+        texts = zip(*(self.said[name] for name in ("prompt", "reply", "error")), strict=True)
+        return dict(zip(self.said["llm_call"], texts, strict=True))
 
     @property
     def n_failed(self) -> int:

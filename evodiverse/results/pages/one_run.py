@@ -23,9 +23,6 @@ N_STEPS: Final = 40
 
 _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4
-_MOST_SETTING: Final = 2_000
-_MOST_TEXT: Final = 20_000
-_MOST_LINES: Final = 20
 _N_WINDOWS: Final = 40
 
 
@@ -61,19 +58,15 @@ def report_run(history: History) -> str:
     cards = {call: Card(row := history.by_call[call], ranks[call], history.portray(row)) for call in [*first, *calls]}
     line = find_lineage(history.by_call, history.best[0]["call"]) if history.best else []
     n_left_out = max(0, len(line) - N_STEPS)
-    young, old = (line[: N_STEPS - _N_OLDEST], line[-_N_OLDEST:]) if n_left_out else (line, [])
+    shown = [*line[: N_STEPS - _N_OLDEST], *line[-_N_OLDEST:]] if n_left_out else line
     return render(
         "run.html",
         title=f"{run.task} · {run.method} · {run.llm} · seed {run.seed}",
         history=history,
         run=run,
         log=log,
-        most_setting=_MOST_SETTING,
-        most_text=_MOST_TEXT,
-        most_lines=_MOST_LINES,
         started=[("command", command), ("started in", folder)],
         rest={key: value for key, value in run.settings.items() if key not in (run.overrides or {})},
-        ending=_tell_ending(history),
         progress=_plan_progress(history),
         pools=_plan_pools(history),
         exchange=_plan_exchange(history),
@@ -86,38 +79,19 @@ def report_run(history: History) -> str:
         first=[cards[call] for call in first],
         cards=[cards[call] for call in calls],
         n_drawn=min(N_DRAWN, len(history.best)),
-        layout=_choose_layout([*cards.values()]),
-        n_steps=len(line) - 1,
+        n_oldest=_N_OLDEST,
         n_left_out=n_left_out,
-        young=[_draw_step(history, row) for row in young],
-        old=[_draw_step(history, row) for row in old],
+        steps=[_draw_step(history, row) for row in shown],
         requests=requests,
         costs=[one.used.cost_usd for one in requests if one.used.cost_usd is not None],
         errors=errors_by_kind(log.attempts),
     )
 
 
-def _tell_ending(history: History) -> list[tuple[str, str | None]]:
-    record, log = history.run.record, history.log
-    versions = [", ".join(f"{name} {version}" for name, version in one.items()) for one in record.get("versions", [])]
-    budget = history.run.settings["budget.oracle_calls"]
-    iterations = max(log.attempts["iteration"], default=None)
-    return [
-        ("oracle calls", f"{log.n_calls:,} of {budget:,}, {history.n_failed:,} without a score"),
-        ("iterations", None if iterations is None else f"{iterations:,}"),
-        ("started", record.get("started")),
-        ("seconds", ", ".join(f"{name} {value:,.1f}" for name, value in history.run.seconds.items())),
-        ("versions", "; ".join(versions)),
-        ("git commit", record.get("git_commit")),
-        ("folder", str(history.run.path)),
-    ]
-
-
 def _plan_progress(history: History) -> list[Chart]:
     if not history.best:
         return []
-    rises = history.rises
-    curve = [*rises, (float(history.log.last_call), rises[-1][1])]
+    curve = [*history.rises, (float(history.log.last_call), history.rises[-1][1])]
     outcomes: dict[int, list[str]] = defaultdict(list)
     for row in history.attempts:
         outcomes[row["iteration"]].append(row["outcome"])
@@ -180,13 +154,6 @@ def _rates(tried: Sequence[Row]) -> list[Point]:
         (float(max(row["iteration"] for row in some)), sum(row["accepted"] for row in some) / len(some))
         for _, some in sorted(rows_of.items())
     ]
-
-
-def _choose_layout(cards: Sequence[Card]) -> str:
-    """Return the class of cards, which are wider if candidates have several lines, and most without pictures."""
-    if not any("\n" in (card.row["genotype"] or "") for card in cards):
-        return "cards"
-    return "cards code" if any("<img" in (card.drawing or "") for card in cards) else "cards wide"
 
 
 def _draw_step(history: History, row: Row) -> Card:

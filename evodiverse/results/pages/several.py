@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -128,31 +128,21 @@ def _link(run: Run, folder: Path) -> str:
 
 def _compare_subject(name: str, title: str, given: Sequence[Curve]) -> Subject:
     distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
-    curves = [curve for curve in given if curve.run.path in distinct]
-    groups: dict[str, list[Curve]] = defaultdict(list)
-    for curve, group in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
-        groups[group].append(curve)
-    lines = [average(f"{group} (n = {len(some)})", some) for group, some in sorted(groups.items())]
+    curves = {curve.run.path: curve for curve in given if curve.run.path in distinct}
+    groups: dict[str, list[Curve]] = defaultdict(list)  # runs of a group differ only in their seeds
+    for one in compare([curve.run for curve in curves.values()], [None for _ in curves]):
+        settings = [f"{key}={value}" for key, value in one.differing.items() if key != "seed"]
+        groups[", ".join(settings) or f"{one.run.method}, {one.run.llm}"].append(curves[one.run.path])
+    named = sorted(groups.items())
+    lines = [average(f"{group} (n = {len(some)})", some) for group, some in named]
     return Subject(
         name,
         title,
         plan_chart("Best score so far", "oracle calls", "score", lines),
-        [_tell_final(group, some) for group, some in sorted(groups.items())],
+        [_tell_final(group, some) for group, some in named],
         is_single=all(len(some) < 2 for some in groups.values()),
         n_left_out=len(given) - len(curves),
     )
-
-
-def _name_groups(runs: Sequence[Run]) -> list[str]:
-    """Return the name of the group of each run; runs of a group differ only in their seeds."""
-    named: Mapping[str, Mapping[str, str]] = {
-        str(one.run.path): one.differing for one in compare(runs, [None for _ in runs])
-    }
-    return [
-        ", ".join(f"{key}={value}" for key, value in named[str(run.path)].items() if key != "seed")
-        or f"{run.method}, {run.llm}"
-        for run in runs
-    ]
 
 
 def average(name: str, curves: Sequence[Curve]) -> Line:

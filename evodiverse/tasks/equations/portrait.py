@@ -5,7 +5,7 @@ import io
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,7 +21,6 @@ _MOST_NODES: Final = 300
 _MOST_BYTES: Final = 1 << 20
 _MOST_LINES: Final = 50
 _MOST_CHARACTERS: Final = 500
-_LARGEST: Final = 1e15
 _SPLITS: Final = {"train": "in training", "held": "on held-back rows", "id": "on test rows", "ood": "out of domain"}
 _FRONT: Final = {
     "complexity": ">complexity",
@@ -32,14 +31,7 @@ _FRONT: Final = {
 """The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
 
 _SUM, _NEGATION, _PRODUCT, _POWER, _ATOM = range(5)
-_SIGNS: Final = {
-    "less": "&lt;",
-    "less_equal": "≤",
-    "greater": "&gt;",
-    "greater_equal": "≥",
-    "equal": "=",
-    "not_equal": "≠",
-}
+_SIGNS: Final = ("less", "&lt;"), ("less_equal", "≤"), ("greater", "&gt;"), ("greater_equal", "≥"), ("not_equal", "≠")
 _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "add": ("<mrow>{}<mo>+</mo>{}</mrow>", (_SUM, _SUM), _SUM),
     "subtract": ("<mrow>{}<mo>−</mo>{}</mrow>", (_SUM, _PRODUCT), _SUM),
@@ -51,7 +43,7 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "sqrt": ("<msqrt>{}</msqrt>", (_SUM,), _ATOM),
     **{
         name: (f"<mrow><mo>(</mo>{{}}<mo>{sign}</mo>{{}}<mo>)</mo></mrow>", (_NEGATION, _NEGATION), _ATOM)
-        for name, sign in _SIGNS.items()
+        for name, sign in (*_SIGNS, ("equal", "="))
     },
 }
 """The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
@@ -115,22 +107,25 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
         ]
     except (OSError, ValueError, csv.Error):
         front = []
-    front = [line for line in front if isinstance(line[0], int)]
+    front = [line for line in front if isinstance(line[0], float)]
     calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
-    known = {title: about.get(f"nmse_{name}") for name, title in _SPLITS.items()}
-    errors = [f"{value:.4g} {title}" for title, value in known.items() if isinstance(value, float)]
+    errors = [
+        f"{value:.4g} {title}"
+        for name, title in _SPLITS.items()
+        if isinstance(value := about.get(f"nmse_{name}"), float)
+    ]
     note = f"The error (NMSE) of the chosen equation is {', '.join(errors)}." if calls and errors else ""
     caption = "Front of error against complexity"
     return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls or front else None
 
 
-def _read_cell(text: object) -> str | float | None:
+def _read_cell(text: str | None) -> str | float | None:
     """Return a cell of a file as a finite number or the start of a text; None for any other value."""
     try:
-        value = float(text) if isinstance(text, str) else nan
-    except ValueError:
-        return str(text)[:_MOST_CHARACTERS] or None
-    return (int(value) if value.is_integer() else value) if abs(value) < _LARGEST else None
+        value = float(text or "")
+    except (TypeError, ValueError):
+        return str(text or "")[:_MOST_CHARACTERS] or None
+    return value if isfinite(value) else None
 
 
 def _read(genotype: str) -> Node | None:
