@@ -811,8 +811,8 @@ class Selective(Protocol):
         The log and the files may come from other sources. What is damaged is left out.
 
         Args:
-            ranked: The rows of ``evaluations`` with a score, best first: the columns ``call``, ``key``, ``genotype``
-                and ``score``, and the `Drawable.report_columns`.
+            ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
+                ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
             folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
         """
 

@@ -17,6 +17,8 @@ from evodiverse.runlog.values import Measurement
 
 OURS: Final = "evodiverse.tasks."
 TABLES: Final = "tables.yaml"
+MOST_RANKED: Final = 10_000
+"""The largest number of candidates from which a domain names those to show first, since comparing them takes time."""
 
 
 class NoMetrics:
@@ -87,9 +89,12 @@ def find_columns(run: Run, own: frozenset[str] = frozenset()) -> Mapping[str, ty
 
 
 def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:
-    """Return the candidates that the domain of a run shows first, or None; see `Selective.highlight`."""
+    """Return the candidates that the domain of a run shows first, or None; see `Selective.highlight`.
+
+    The domain gets the best `MOST_RANKED` of the rows ``ranked``.
+    """
     domain = find_module(run.domain, own)
-    return domain.highlight(ranked, run.path / BEST) if ranked and isinstance(domain, Selective) else None
+    return domain.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(domain, Selective) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

@@ -16,7 +16,7 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
-from evodiverse.results.domains import find_columns, find_highlight
+from evodiverse.results.domains import MOST_RANKED, find_columns, find_highlight
 from evodiverse.results.summary import (
     Kind,
     best_candidates,
@@ -274,7 +274,7 @@ def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
 
 def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
     """Return the title and the content of a section about the candidates that the domain names, if it names any."""
-    ranked = best_candidates(attempts, None)
+    ranked = best_candidates(attempts, MOST_RANKED)
     highlight = find_highlight(run, ranked)
     if highlight is None:
         return []

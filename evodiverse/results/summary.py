@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from typing import TypeVar
 
 from evodiverse.runlog.log import Columns, Log, Row, row_at
@@ -85,7 +86,8 @@ def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]
     """
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
-    return [row_at(attempts, at) for _, _, at in sorted(scored)[:n_most]]
+    best = sorted(scored) if n_most is None else nsmallest(n_most, scored)
+    return [row_at(attempts, at) for _, _, at in best]
 
 
 def best_so_far(attempts: Columns) -> list[float]:

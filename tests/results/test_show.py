@@ -315,7 +315,7 @@ def test_the_molecules_that_differ_come_before_the_best_by_score(tmp_path: Path)
     path = write_run(tmp_path / "run", scores, [[[1], [2]]]).path
     write_parts(path, "evaluations", [[{**row, "genotype": row["key"]} for row in rows(path, "evaluations")]])
     text = printed(path)
-    assert "3 hits (score of at least 0.5) in 2 clusters" in " ".join(text.split())
+    assert "3 are hits (score of at least 0.5), in 2 clusters" in " ".join(text.split())
     (_, *shown) = section(text, "best different molecules")[-4:]
     assert [line[-1] for line in shown] == ["c1ccccc1CCO", "CC(=O)N(C)C", "C1CCSC1"]
     assert text.index("best different molecules") < text.index("\nbest\n")

@@ -48,9 +48,11 @@ def test_the_molecules_shown_first_differ_and_each_stands_for_a_cluster_of_hits(
     shown = molecules.highlight(ranked, Path("absent"))
     assert shown is not None
     assert list(shown.calls) == [0, 3, 4]
-    assert "4 hits (score of at least 0.5) in 3 clusters" in shown.note
+    assert "Of the best 5 molecules, 4 are hits (score of at least 0.5), in 3 clusters of similar" in shown.note
     assert molecules.highlight(ranked[2:3], Path("absent")) is None
-    assert "0 hits (score of at least 0.5) so far" in str(molecules.highlight(ranked[5:], Path("absent")))
+    assert "best 1 molecules, 0 are hits (score of at least 0.5)." in str(
+        molecules.highlight(ranked[5:], Path("absent"))
+    )
 
 
 def test_at_most_ten_molecules_are_shown_first() -> None:
@@ -59,7 +61,7 @@ def test_at_most_ten_molecules_are_shown_first() -> None:
     shown = molecules.highlight(ranked, Path("absent"))
     assert shown is not None
     assert list(shown.calls) == list(range(10))
-    assert "13 hits (score of at least 0.5) in 13 clusters" in shown.note
+    assert "13 are hits (score of at least 0.5), in 13 clusters" in shown.note
 
 
 @pytest.mark.parametrize("text", ["", "no molecule", "C" * 501, "<script>"])

@@ -64,10 +64,10 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
     calls, hits = [*bits], {row["call"] for row in ranked if row["score"] >= HIT}
     different = [calls[place] for place in find_different([*bits.values()], LIMIT)]
     n_hits, n_clusters = len(hits & bits.keys()), len(hits.intersection(different))
-    found = f"in {count_of(n_clusters, 'cluster')} of similar molecules" if n_hits else "so far"
+    found = f", in {count_of(n_clusters, 'cluster')} of similar molecules" if n_hits else ""
     note = (
-        f"Best first, each with a Tanimoto similarity below {LIMIT} to all others here. The run has "
-        f"{count_of(n_hits, 'hit')} (score of at least {HIT}) {found}."
+        f"Best first, each with a Tanimoto similarity below {LIMIT} to all others here. Of "
+        f"the best {len(bits):,} molecules, {n_hits:,} are hits (score of at least {HIT}){found}."
     )
     return Highlight("Best different molecules", note, different[:_N_DIFFERENT])
 
