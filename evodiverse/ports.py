@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
-from evodiverse.kit.markup import Markup
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,
@@ -752,13 +752,14 @@ class Drawable(Protocol):
     describe.
     """
 
-    def report_columns(self, settings: Mapping[str, Any]) -> Mapping[str, type]:
+    def report_columns(self, settings: Mapping[str, Any], logged: Mapping[str, type]) -> Mapping[str, type]:
         """Return the domain's columns of ``evaluations`` that a report reads. A log may lack some of them.
 
-        Columns of type str are only for `portray`; those of type float are also shown in the table of candidates.
+        Columns of type str are only for `portray`; those of type float are also shown for each candidate.
 
         Args:
             settings: The settings of the run, by dotted key, such as ``task.problem``.
+            logged: The domain's columns in the log, and whether they hold numbers (float) or texts (str).
         """
 
     def portray(self, genotype: str, details: Mapping[str, Any]) -> Markup | None:
@@ -776,6 +777,43 @@ class Drawable(Protocol):
         Args:
             parents: The genotypes of the parents, at least one, best first.
             genotype: The genotype of the child.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The candidates of a run that are shown first, since they matter more than the best by score.
+
+    Attributes:
+        title: What they are, such as "chosen equation".
+        note: A text about them.
+        calls: The numbers of the oracle calls that evaluated them, in the order in which they are shown.
+        caption: The caption of a table about them; empty if there is none.
+        names: The headings of the table; a leading ``>`` marks a column of numbers.
+        lines: The rows of the table.
+    """
+
+    title: str
+    note: str
+    calls: Sequence[int]
+    caption: str = ""
+    names: Sequence[str] = ()
+    lines: Sequence[Sequence[str | float | None]] = ()
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A domain that names the candidates of a run that ``evodiverse-report`` and ``evodiverse-show`` show first."""
+
+    def highlight(self, ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:
+        """Return the candidates to show first, or None.
+
+        The log and the files may come from other sources. What is damaged is left out.
+
+        Args:
+            ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
+                ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
+            folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
         """
 
 

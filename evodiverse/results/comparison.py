@@ -27,6 +27,13 @@ class Compared:
     best: float | None
     calls: int | None
 
+    @property
+    def name(self) -> str:
+        """The run's task, method and model, the other settings in which it differs, and its seed."""
+        run, shown = self.run, {*_NAMES.values(), "seed"}
+        others = [f"{key}={value}" for key, value in self.differing.items() if key not in shown]
+        return " · ".join([run.task, run.method, run.llm, *others, f"seed {run.seed}"])
+
 
 def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]:
     """Return an entry for each run, with the settings in which the runs differ, from the highest score to the lowest.

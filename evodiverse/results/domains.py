@@ -9,13 +9,16 @@ from typing import Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
-from evodiverse.ports import Measured, Metrics, Subject, Tools
-from evodiverse.runlog.log import Log
+from evodiverse.ports import Drawable, Highlight, Measured, Metrics, Selective, Subject, Tools
+from evodiverse.runlog.log import Log, Row
+from evodiverse.runlog.record import BEST
 from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
 
 OURS: Final = "evodiverse.tasks."
 TABLES: Final = "tables.yaml"
+MOST_RANKED: Final = 10_000
+"""The largest number of candidates from which a domain names those to show first, since comparing them takes time."""
 
 
 class NoMetrics:
@@ -77,6 +80,21 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
         if name not in own:
             return None  # a domain of another version of EvoDiverse
         raise InputError(f"the domain {name} cannot be imported ({describe(error)}); check --domain") from error
+
+
+def find_columns(run: Run, own: frozenset[str] = frozenset()) -> Mapping[str, type]:
+    """Return the columns of ``evaluations`` that the domain of a run adds and shows in reports, with their types."""
+    domain = find_module(run.domain, own)
+    return domain.report_columns(run.settings, run.own_columns()) if isinstance(domain, Drawable) else {}
+
+
+def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:
+    """Return the candidates that the domain of a run shows first, or None; see `Selective.highlight`.
+
+    The domain gets the best `MOST_RANKED` of the rows ``ranked``.
+    """
+    domain = find_module(run.domain, own)
+    return domain.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(domain, Selective) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

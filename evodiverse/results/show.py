@@ -16,6 +16,7 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
+from evodiverse.results.domains import MOST_RANKED, find_columns, find_highlight
 from evodiverse.results.summary import (
     Kind,
     best_candidates,
@@ -24,6 +25,8 @@ from evodiverse.results.summary import (
     find_failed,
     requests_by_pool,
     swaps_by_rungs,
+    tell_apart,
+    thin,
     xi_curve,
 )
 from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
@@ -63,7 +66,7 @@ def print_run(path: Path, console: Console) -> None:
     Raises:
         InputError: A file is damaged; the message names it.
     """
-    log = read_whole_log(path)
+    log = read_whole_log(path, with_domain=True)
     run, record = log.run, log.run.record
     facts = [*_describe_record(run, record), *_describe_totals(run, log), *_describe_chosen(path)]
     console.print(_text(str(path), style="bold"), soft_wrap=True)
@@ -75,17 +78,19 @@ def print_run(path: Path, console: Console) -> None:
             console.print(part)
 
 
-def read_whole_log(path: Path) -> Log:
+def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
     """Return the log that a run of any status has written so far, after checking that it has every oracle call.
 
     Args:
         path: The run directory, with a ``run.json``.
+        with_domain: Whether to read the columns that the domain shows, too.
 
     Raises:
         InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
     record = read_record(path / "run.json")
-    log = read_log_so_far(Run(path, record), {"genotype": str, "error": str})
+    run = Run(path, record)
+    log = read_log_so_far(run, {"genotype": str, "error": str, **(find_columns(run) if with_domain else {})})
     n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
@@ -172,13 +177,6 @@ def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
         raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
 
 
-def thin(values: Sequence[float], n_most: int) -> list[float]:
-    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
-    if len(values) <= n_most:
-        return list(values)
-    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]
-
-
 def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Text]]:
     status, stopped_by = record["status"], record.get("stopped_by")
     standing = read_standing(run.path)
@@ -239,10 +237,12 @@ def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
     attempts = log.attempts
     if not attempts["iteration"]:
         return []
+    measured = [name for name, kind in find_columns(run).items() if kind is float]
     sections: list[tuple[str, list[RenderableType]]] = [
+        *_draw_highlight(run, attempts, measured),
         ("attempts, including the initial ones", [_draw_attempts(attempts)]),
         ("language model", _draw_requests(rows(log.llm_calls))),
-        ("best", _draw_best(attempts)),
+        ("best", _draw_best(attempts, measured)),
         ("exchange", _draw_exchange(run, log)),
         ("errors", [_draw_errors(errors_by_kind(attempts))]),
     ]
@@ -272,24 +272,49 @@ def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
     return [table, *lines]
 
 
-def _draw_best(attempts: Columns) -> list[RenderableType]:
+def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
+    """Return the title and the content of a section about the candidates that the domain names, if it names any."""
+    ranked = best_candidates(attempts, MOST_RANKED)
+    highlight = find_highlight(run, ranked)
+    if highlight is None:
+        return []
+    by_call = {row["call"]: row for row in ranked}
+    drawn: list[RenderableType] = [_text(highlight.note)] if highlight.note else []
+    if highlight.calls:
+        drawn.append(_list_candidates([by_call[call] for call in highlight.calls], measured))
+    if highlight.lines:
+        front = _table(*highlight.names)
+        for line in highlight.lines:
+            front.add_row(*(_one_line(_write_cell(cell)) for cell in line))
+        drawn += [_text(f"{highlight.caption}:"), front]
+    return [(highlight.title.lower(), drawn)]
+
+
+def _draw_best(attempts: Columns, measured: Sequence[str]) -> list[RenderableType]:
     best = best_candidates(attempts)
     if not best:
         return ["no candidate has a score yet"]
     curve = best_so_far(attempts)
-    table = _table("score", ">iteration", ">pool", "genotype")
-    for row in best:
-        pool = "all" if row["pool"] is None else str(row["pool"])
-        table.add_row(f"{row['score']:.6g}", str(row["iteration"]), pool, _one_line(_abridge(row["genotype"])))
+    table = _list_candidates(best, measured)
     return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
 
 
-def _abridge(genotype: str | None) -> str | None:
+def _list_candidates(candidates: Sequence[Row], measured: Sequence[str]) -> Table:
+    """Return a table of candidates, with the columns ``measured`` of the domain."""
+    table = _table("score", *(f">{printable(name)}" for name in measured), ">iteration", ">pool", "genotype")
+    for row, genotype in zip(candidates, tell_apart([row["genotype"] for row in candidates]), strict=True):
+        own = ["–" if row[name] is None else f"{row[name]:.6g}" for name in measured]
+        pool = "all" if row["pool"] is None else str(row["pool"])
+        table.add_row(f"{row['score']:.6g}", *own, str(row["iteration"]), pool, _one_line(_abridge(genotype)))
+    return table
+
+
+def _abridge(genotype: str) -> str:
     """Shorten the genotype of a candidate if it is a function whose body is a single line with a ``return`` statement.
 
     The result is then this line. Any other genotype is returned unchanged.
     """
-    lines = [line for line in (genotype or "").splitlines() if line.strip()]
+    lines = [line for line in genotype.splitlines() if line.strip()]
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
 
@@ -363,6 +388,12 @@ def _sources(sources: Mapping[str, str]) -> str:
     n_files = sum(role.startswith(CODE) for role in sources)
     data = [f"{role} {sha256[:12]}…" for role, sha256 in sources.items() if not role.startswith(CODE)]
     return ", ".join([*data, *([f"code ({count_of(n_files, 'file')})"] if n_files else [])]) or "none"
+
+
+def _write_cell(cell: str | float | None) -> str:
+    if cell is None or isinstance(cell, str):
+        return cell or ""
+    return f"{cell:.0f}" if float(cell).is_integer() else f"{cell:.4g}"
 
 
 def _quantity(value: float) -> str:

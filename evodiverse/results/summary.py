@@ -4,11 +4,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from typing import TypeVar
 
 from evodiverse.runlog.log import Columns, Log, Row, row_at
 from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +79,15 @@ def find_failed(attempts: Columns) -> list[int]:
     return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
 
 
-def best_candidates(attempts: Columns) -> list[Row]:
-    """Return the log rows of the `N_BEST` highest-scoring evaluations, best first; among equal scores, older first."""
+def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]:
+    """Return the log rows of the highest-scoring evaluations, best first; among equal scores, older first.
+
+    There are at most ``n_most``; None means all.
+    """
     calls, scores = attempts["call"], attempts["score"]
     scored = ((-score, calls[at], at) for at, score in enumerate(scores) if score is not None and calls[at] is not None)
-    return [row_at(attempts, at) for _, _, at in nsmallest(N_BEST, scored)]
+    best = sorted(scored) if n_most is None else nsmallest(n_most, scored)
+    return [row_at(attempts, at) for _, _, at in best]
 
 
 def best_so_far(attempts: Columns) -> list[float]:
@@ -154,3 +160,18 @@ def errors_by_kind(attempts: Columns) -> list[Kind]:
         n_failed = len(failed.intersection(places))
         kinds.append(Kind(reason, len(places) - n_failed, n_failed, row_at(attempts, places[0])))
     return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
+
+
+def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
+    """Return genotypes without the lines that all genotypes of several lines have, such as their imports."""
+    texts = [genotype or "" for genotype in genotypes]
+    lines = [set(text.splitlines()) for text in set(texts) if "\n" in text]
+    shared = set.intersection(*lines) if len(lines) > 1 else set()
+    return ["\n".join(line for line in text.splitlines() if line not in shared) for text in texts]
+
+
+def thin(values: Sequence[Value], n_most: int) -> list[Value]:
+    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
+    if len(values) <= n_most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]

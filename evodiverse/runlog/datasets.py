@@ -54,6 +54,27 @@ _FITS: Final = {
 }
 
 
+def find_own_columns(part: Path) -> dict[str, type]:
+    """Return the type of each column of texts or numbers, float or str, that a part of ``evaluations`` has of a domain.
+
+    Raises:
+        ValueError: The part is a link or cannot be read.
+    """
+    try:
+        check_regular(part)
+        schema = pq.read_schema(part)
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(describe(error)) from error
+    kinds = {float: _FITS[pa.float64()], str: _FITS[pa.string()]}
+    return {
+        field.name: kind
+        for field in schema
+        for kind, fits in kinds.items()
+        if field.name not in {*EVALUATIONS.names, *FORECAST}
+        and fits(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+    }
+
+
 class DatasetReader:
     """A reader for the parts of one dataset.
 

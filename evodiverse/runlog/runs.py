@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
-from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader
+from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader, find_own_columns
 from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage, find_newer
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
@@ -139,6 +139,22 @@ class Run:
             except ValueError as error:
                 raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
         return columns
+
+    def own_columns(self) -> dict[str, type]:
+        """Return the type, float or str, of each column that the domain added to ``evaluations``.
+
+        Columns of other types are left out. The result is empty if there is no part yet.
+
+        Raises:
+            InputError: The first part cannot be read; the message names it.
+        """
+        for part in self._parts("evaluations")[:1]:
+            try:
+                own = find_own_columns(part)
+            except ValueError as error:
+                raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
+            return own
+        return {}
 
     def _parts(self, dataset: str) -> list[Path]:
         if (self.path / dataset).is_symlink():

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.results.show import print_run, thin
-from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs
+from evodiverse.results.show import print_run
+from evodiverse.results.summary import best_candidates, best_so_far, errors_by_kind, swaps_by_rungs, tell_apart, thin
 from evodiverse.runlog.runs import find_records
 from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run
 from tests.runs import rows, run_toy, stop_after
@@ -308,6 +308,48 @@ def test_a_genotype_is_shown_as_its_first_line_and_never_as_markup(tmp_path: Pat
     write_record(tmp_path, task__domain="programs")
     write_parts(tmp_path, "evaluations", [[evaluated_row(0, 1, "k", 0.5) | {"genotype": genotype}]])
     assert " ".join(section(printed(tmp_path), "best")[2]) == f"0.5 0 all {shown}".rstrip()
+
+
+def test_the_molecules_that_differ_come_before_the_best_by_score(tmp_path: Path) -> None:
+    scores = {"c1ccccc1CCO": 0.9, "c1ccccc1CCCO": 0.8, "CC(=O)N(C)C": 0.6, "C1CCSC1": 0.2}
+    path = write_run(tmp_path / "run", scores, [[[1], [2]]]).path
+    write_parts(path, "evaluations", [[{**row, "genotype": row["key"]} for row in rows(path, "evaluations")]])
+    text = printed(path)
+    assert "3 are hits (score of at least 0.5), in 2 clusters" in " ".join(text.split())
+    (_, *shown) = section(text, "best different molecules")[-4:]
+    assert [line[-1] for line in shown] == ["c1ccccc1CCO", "CC(=O)N(C)C", "C1CCSC1"]
+    assert text.index("best different molecules") < text.index("\nbest\n")
+
+
+def test_the_chosen_equation_and_the_front_come_before_the_best_by_score(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.equations")
+    forms = [f"def equation(x, params):\n    return params[0] * x ** {power}\n" for power in (2, 3)]
+    attempts = [evaluated_row(0, call, form, call / 10) | {"genotype": form} for call, form in enumerate(forms, 1)]
+    write_parts(tmp_path, "evaluations", [[row | {"nmse_held": 0.25} for row in attempts]])
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best/equation.json").write_text('{"call": 1, "nmse_held": 0.25}')
+    (tmp_path / "best/hall_of_fame.csv").write_text("complexity,nmse_held,call,equation\n3,0.25,12345,\x1b[31mx\n")
+    note, names, chosen, _, _, front = section(printed(tmp_path, 200), "chosen equation")
+    assert " ".join(note) == "The error (NMSE) of the chosen equation is 0.25 on held-back rows."
+    assert names == ["score", "nmse_held", "iteration", "pool", "genotype"]
+    assert " ".join(chosen) == "0.1 0.25 0 all return params[0] * x ** 2"
+    assert front == ["3", "0.25", "12345", "�[31mx"]
+
+
+def test_programs_have_the_columns_of_their_evaluator_and_the_lines_that_differ(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.programs")
+    code = [f'"""Pack."""\nimport numpy\nN = {call}\n' for call in (1, 2)]
+    attempts = [evaluated_row(0, call, text, call / 10) | {"genotype": text} for call, text in enumerate(code, 1)]
+    write_parts(tmp_path, "evaluations", [[row | {"sum_radii": 2.5} for row in attempts]])
+    _, names, *lines = section(printed(tmp_path), "best")
+    assert names == ["score", "sum_radii", "iteration", "pool", "genotype"]
+    assert [" ".join(line) for line in lines] == ["0.2 2.5 0 all N = 2", "0.1 2.5 0 all N = 1"]
+
+
+def test_programs_are_told_apart_by_the_lines_that_not_all_of_them_have() -> None:
+    first, second = "import x\na = 1\nb = 2\n", "import x\na = 3\nb = 2\nc = 4\n"
+    assert tell_apart([first, second, first, None, "a line"]) == ["a = 1", "a = 3\nc = 4", "a = 1", "", "a line"]
+    assert tell_apart([first, first]) == [first.strip()] * 2
 
 
 # Any status

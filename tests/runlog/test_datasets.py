@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evodiverse.runlog import datasets
-from evodiverse.runlog.datasets import DATASETS, DatasetReader
+from evodiverse.runlog.datasets import DATASETS, DatasetReader, find_own_columns
 
 ROWS = [
     {"iteration": 0, "outcome": "evaluated", "call": 1, "genotype": "C", "score": 0.5, "parents": []},
@@ -123,3 +123,17 @@ def test_a_long_text_that_is_repeated_is_kept_once(tmp_path: Path) -> None:
     (first, *rest) = DatasetReader({"genotype": pa.string()}).read(tmp_path / "part")["genotype"]
     assert all(text is first for text in rest)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kilobytes; apart they take 20 GB
+
+
+def test_the_columns_of_a_domain_are_its_numbers_and_texts(tmp_path: Path) -> None:
+    own = {"a": pa.array([1.5, None]), "b": pa.array([1, 2]), "c": pa.array(["x", "y"]).dictionary_encode()}
+    other = {"d": pa.array([[1], []]), "e": pa.array([True, False]), "predicted": pa.array([1.0, 2.0])}
+    assert find_own_columns(write(tmp_path / "part", own | other)) == {"a": float, "b": float, "c": str}
+
+
+def test_the_columns_of_a_damaged_part_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "part").write_bytes(b"PAR1" * 20)
+    (tmp_path / "link").symlink_to(write(tmp_path / "other", {}))
+    for name in ("part", "link"):
+        with pytest.raises(ValueError, match=r"Parquet|link"):
+            find_own_columns(tmp_path / name)

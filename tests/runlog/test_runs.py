@@ -341,3 +341,14 @@ def test_a_run_directory_has_one_record_even_within_a_folder_with_a_dot(tmp_path
 
 def test_a_dataset_without_parts_has_empty_columns_so_far(tmp_path: Path) -> None:
     assert Run(tmp_path, {}).columns_so_far("swaps", ["xi"]) == {"xi": []}
+
+
+def test_the_columns_of_the_domain_are_those_of_the_first_part(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    run = Run(tmp_path, make_record())
+    assert run.own_columns() == {}
+    write_parts(tmp_path, "evaluations", [[{**row, "sum_radii": 2.5} for row in charged(1)]])
+    assert run.own_columns() == {"sum_radii": float}
+    (tmp_path / "evaluations/part-000000.parquet").write_bytes(b"PAR1" * 20)
+    with pytest.raises(InputError, match=r"part-000000\.parquet cannot be read"):
+        run.own_columns()

@@ -1,13 +1,16 @@
 """What the domains draw for a report."""
 
 import base64
+import html
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
-from evodiverse.kit.markup import Markup
+from evodiverse.ports import Highlight
 from evodiverse.tasks.equations import portrait as equations
 from evodiverse.tasks.molecules import portrait as molecules
 from evodiverse.tasks.programs import portrait as programs
@@ -36,6 +39,31 @@ def test_a_molecule_is_drawn_and_its_labels_are_not() -> None:
     assert ET.tostring(svg_of(labeled)) == ET.tostring(plain)
 
 
+def test_the_molecules_shown_first_differ_and_each_stands_for_a_cluster_of_hits() -> None:
+    found = ["c1ccccc1CCO", "c1ccccc1CCCO", "no molecule", "CC(=O)N(C)C", "C1CCSC1", "c1ccccc1CCCCO", ""]
+    scores = [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3]
+    ranked = [
+        {"call": call, "key": key, "score": score} for call, (key, score) in enumerate(zip(found, scores, strict=True))
+    ]
+    shown = molecules.highlight(ranked, Path("absent"))
+    assert shown is not None
+    assert list(shown.calls) == [0, 3, 4]
+    assert "Of the best 5 molecules, 4 are hits (score of at least 0.5), in 3 clusters of similar" in shown.note
+    assert molecules.highlight(ranked[2:3], Path("absent")) is None
+    assert "best 1 molecules, 0 are hits (score of at least 0.5)." in str(
+        molecules.highlight(ranked[5:], Path("absent"))
+    )
+
+
+def test_at_most_ten_molecules_are_shown_first() -> None:
+    keys = ["[He]", "[Ne]", "[Ar]", "[Kr]", "[Xe]", "C", "N", "O", "P", "S", "F", "Cl", "Br"]
+    ranked = [{"call": call, "key": key, "score": 1 - call / 100} for call, key in enumerate(keys)]
+    shown = molecules.highlight(ranked, Path("absent"))
+    assert shown is not None
+    assert list(shown.calls) == list(range(10))
+    assert "13 are hits (score of at least 0.5), in 13 clusters" in shown.note
+
+
 @pytest.mark.parametrize("text", ["", "no molecule", "C" * 501, "<script>"])
 def test_what_is_no_molecule_is_not_drawn(text: str) -> None:
     assert molecules.portray(text, {}) is None
@@ -45,7 +73,7 @@ def test_what_is_no_molecule_is_not_drawn(text: str) -> None:
 def test_a_change_of_a_molecule_counts_the_atoms_that_are_new_and_gone() -> None:
     changed = molecules.tell_change(["c1ccccc1CC"], "c1ccccc1CN")
     assert changed is not None
-    assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in changed.replace("&#x27;", "'")
+    assert "7 atoms kept, 1 new (marked), 1 of the parent's atoms gone" in html.unescape(changed)
 
 
 def test_molecules_of_many_similar_branches_are_compared_in_little_time() -> None:
@@ -78,6 +106,8 @@ def test_a_change_of_a_molecule_is_described(parent: str, child: str, words: str
         ("params[0] * x", [1.2e-7], "1.2×10−7⋅x"),
         ("params[0] * x - params[1]", [12.3456789, 555432.1], "12.35⋅x−5.554×105"),
         ("params[0] * x", [], "c0⋅x"),
+        ("np.less(x, v) * params[0]", [2.0], "(x<v)⋅2"),
+        ("np.maximum(x, -v)", [], "maximum(x,−v)"),
     ],
 )
 def test_an_equation_reads_as_what_it_is(body: str, params: list[float], shown: str) -> None:
@@ -96,6 +126,46 @@ def test_what_is_no_equation_is_not_drawn(text: str) -> None:
 def test_a_change_of_an_equation_names_the_terms() -> None:
     changed = equations.tell_change([equation("params[0] * x + params[1] * v")], equation("params[0] * x + np.sin(v)"))
     assert words(changed).split("\n") == ["+ sin(v)", "− v", "  x", ""]
+
+
+HALL_OF_FAME = """\
+chosen,complexity,nmse_train,nmse_held,nmse_id,nmse_ood,call,equation,latex,params
+0,3,0.5,0.75,,,1,v*x,v x,[]
+1,5,0.25,0.5,nan,1e999,2,<script>,x,[1.5]
+"""
+
+
+def highlight_of(folder: Path, about: str | None, front: str | None) -> Highlight | None:
+    for name, content in (("equation.json", about), ("hall_of_fame.csv", front)):
+        if content is not None:
+            folder.joinpath(name).write_text(content)
+    return equations.highlight([{"call": 3, "score": -0.1}, {"call": 2, "score": -0.25}], folder)
+
+
+def test_the_chosen_equation_is_shown_first_with_its_errors_and_the_front(tmp_path: Path) -> None:
+    about = json.dumps({"call": 2, "nmse_train": 0.25, "nmse_held": 0.512345, "nmse_id": None, "nmse_ood": "<script>"})
+    shown = highlight_of(tmp_path, about, HALL_OF_FAME)
+    assert shown is not None
+    assert list(shown.calls) == [2]
+    assert shown.note == "The error (NMSE) of the chosen equation is 0.25 in training, 0.5123 on held-back rows."
+    assert list(shown.lines) == [
+        [3, 0.5, 0.75, None, None, 1, "v*x", None],
+        [5, 0.25, 0.5, None, None, 2, "<script>", "chosen"],
+    ]
+
+
+@pytest.mark.parametrize("about", [None, "", "[", "[1]", '{"call": 9}', '{"call": [2]}', "[" * 10_000])
+@pytest.mark.parametrize("front", [None, "", "chosen\n1\n", "complexity\nnan\n", "\0,\n", "complexity,a\n,,,\n"])
+def test_files_about_the_choice_that_are_absent_or_damaged_are_left_out(
+    tmp_path: Path, about: str | None, front: str | None
+) -> None:
+    assert highlight_of(tmp_path, about, front) is None
+
+
+def test_links_and_long_files_about_the_choice_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text('{"call": 2}')
+    (tmp_path / "equation.json").symlink_to(tmp_path / "elsewhere")
+    assert highlight_of(tmp_path, None, HALL_OF_FAME + " " * (1 << 20)) is None
 
 
 def test_a_change_of_a_program_is_its_diff() -> None:

@@ -3,13 +3,18 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
-from evodiverse.ports import Drawable
-from evodiverse.results.domains import find_module
-from evodiverse.results.summary import find_failed
+from markupsafe import Markup
+
+from evodiverse.ports import Drawable, Highlight
+from evodiverse.results.domains import find_columns, find_highlight, find_module
+from evodiverse.results.pages.charts import Point
+from evodiverse.results.summary import best_candidates, find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
+
+_MOST_MEASURED: Final = 20
 
 
 @dataclass(frozen=True)
@@ -21,6 +26,7 @@ class History:
         log: The log so far.
         domain: The module ``domain`` of the run's domain, if it was imported and can make drawings of candidates;
             otherwise None.
+        own: The packages of the user's own domains; see `find_module`.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
         pools: The columns of ``populations``, by name.
         said: The columns ``llm_call``, ``prompt``, ``reply`` and ``error`` of ``llm_calls``, by name.
@@ -29,6 +35,7 @@ class History:
     run: Run
     log: Log
     domain: Drawable | None
+    own: frozenset[str]
     measured: Sequence[str]
     pools: Mapping[str, Sequence[Any]]
     said: Mapping[str, Sequence[Any]]
@@ -46,24 +53,41 @@ class History:
     @cached_property
     def best(self) -> list[Row]:
         """The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores."""
-        scored = [row for row in self.by_call.values() if row["score"] is not None]
-        return sorted(scored, key=lambda row: (-row["score"], row["call"]))
+        return best_candidates(self.log.attempts, None)
+
+    @cached_property
+    def highlight(self) -> Highlight | None:
+        """The candidates that the domain shows first, if it names any."""
+        return find_highlight(self.run, self.best, self.own)
+
+    @cached_property
+    def rises(self) -> list[Point]:
+        """The points (call, score) where the best score rose."""
+        rises: list[Point] = []
+        for call, row in sorted(self.by_call.items()):
+            if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
+                rises.append((float(call), row["score"]))
+        return rises
 
     @cached_property
     def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:
         """The prompt, reply and error of each request to a model, by the number of the request."""
-        said = self.said
-        return {
-            number: (prompt, reply, error)
-            for number, prompt, reply, error in zip(
-                said["llm_call"], said["prompt"], said["reply"], said["error"], strict=True
-            )
-        }
+        texts = zip(*(self.said[name] for name in ("prompt", "reply", "error")), strict=True)
+        return dict(zip(self.said["llm_call"], texts, strict=True))
 
     @property
     def n_failed(self) -> int:
         """The number of oracle calls that gave no score."""
         return len(find_failed(self.log.attempts))
+
+    def portray(self, row: Row) -> Markup | None:
+        """Return the domain's drawing of a candidate, or None."""
+        return None if self.domain is None else self.domain.portray(row["genotype"] or "", row)
+
+    def tell_change(self, parents: Sequence[Row], row: Row) -> Markup | None:
+        """Return what the domain tells about the change from the first parent to a candidate, or None."""
+        genotypes = [parent["genotype"] or "" for parent in parents]
+        return None if self.domain is None else self.domain.tell_change(genotypes, row["genotype"] or "")
 
 
 def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
@@ -78,12 +102,12 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     """
     module = find_module(run.domain, own)
     domain = module if isinstance(module, Drawable) else None
-    columns = {} if domain is None else domain.report_columns(run.settings)
+    columns = find_columns(run, own)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
-    measured = tuple(name for name, kind in columns.items() if kind is float)
-    return History(run, log, domain, measured, pools, said)
+    measured = [name for name, kind in columns.items() if kind is float][:_MOST_MEASURED]
+    return History(run, log, domain, own, measured, pools, said)
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:

@@ -2,25 +2,22 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from scipy.stats import t
 
-from evodiverse.kit.markup import Content, Markup, tag
 from evodiverse.results.comparison import compare
-from evodiverse.results.pages.charts import Line, Point, draw_chart
+from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History
-from evodiverse.results.pages.one_run import status_of
-from evodiverse.results.pages.page import Section, build_page, table
+from evodiverse.results.pages.rendering import render
 from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run, find_distinct
-from evodiverse.text import count_of
 
 N_AT: Final = 120
 """The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
@@ -53,13 +50,30 @@ class Curve:
         return found[-1] if found and calls <= self.n_calls else None
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The runs of a comparison that searched the same problem.
+
+    Attributes:
+        name: The name of their section, for links.
+        title: The title of their section.
+        chart: The curves of the best scores.
+        finals: The cells of each kind of run in the table of best scores.
+        is_single: Whether each curve is that of one run.
+        n_left_out: The number of runs that are left out because they repeat or replay another one.
+    """
+
+    name: str
+    title: str
+    chart: Chart
+    finals: Sequence[tuple[str | float | None, ...]]
+    is_single: bool
+    n_left_out: int
+
+
 def trace(history: History) -> Curve:
     """Return the curve of a run's best score so far."""
-    rises: list[Point] = []
-    for call, row in sorted(history.by_call.items()):
-        if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
-            rises.append((float(call), row["score"]))
-    return Curve(history.run, rises, history.log.last_call)
+    return Curve(history.run, history.rises, history.log.last_call)
 
 
 def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
@@ -69,17 +83,20 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
         curves: The curves of the runs, at least one.
         folder: The folder of the page. The links on the page are relative to it.
     """
-    subjects: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
     for curve in curves:
-        subjects[tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)].append(curve)
-    sections = [Section("runs", "Runs", [list_runs([(curve.run, curve.best) for curve in curves], folder)])]
-    for at, (subject, some) in enumerate(sorted(subjects.items()), start=1):
-        sections.append(Section(f"subject-{at}", " · ".join(dict.fromkeys(subject)), _draw_subject(some)))
-    lead = tag(
-        "p",
-        f"{count_of(len(curves), 'run')}, sorted by best score, with a column for each setting in which they differ.",
+        groups[tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)].append(curve)
+    subjects = [
+        _compare_subject(f"subject-{at}", " · ".join(dict.fromkeys(names)), some)
+        for at, (names, some) in enumerate(sorted(groups.items()), start=1)
+    ]
+    return render(
+        "comparison.html",
+        title="Comparison",
+        **_list_runs([(curve.run, curve.best) for curve in curves], folder),
+        subjects=subjects,
+        titles={subject.name: subject.title for subject in subjects},
     )
-    return build_page("Comparison", lead, sections)
 
 
 def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
@@ -90,84 +107,42 @@ def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors:
         folder: The folder of the page. The links on the page are relative to it.
         errors: One message for each run that cannot be read.
     """
-    listed = list(runs)
-    problems = [tag("ul", *(tag("li", error) for error in errors))] if errors else []
-    sections = [
-        Section("runs", "Runs", [list_runs(listed, folder)] if listed else []),
-        Section("damaged", "Damaged", problems),
-    ]
-    return build_page("Runs", tag("p", count_of(len(listed), "run")), sections)
+    return render("index.html", title="Runs", **_list_runs(list(runs), folder), errors=errors)
 
 
-def list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> Markup:
-    """Return a table of runs with links to their reports, the run with the highest score first.
+def _list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> dict[str, Any]:
+    """Return what the templates need to list runs with links to their reports, the run with the highest score first.
 
     Args:
-        runs: The runs, at least one, each with its highest score, or None if it has no score.
-        folder: The folder of the page with the table. The links are relative to it.
+        runs: The runs, each with its highest score, or None if it has no score.
+        folder: The folder of the page. The links are relative to it.
     """
-    compared = compare([run for run, _ in runs], [best for _, best in runs])
-    names = [name for name in compared[0].differing if name != "task"]
-    lines: list[list[Content | float]] = [
-        [
-            tag("a", "report", href=_link(one.run, folder)),
-            status_of(one.run),
-            one.run.task,
-            one.best,
-            one.calls,
-            *(_setting(one.differing[name]) for name in names),
-            one.run.started,
-        ]
-        for one in compared
-    ]
-    return table(["report", "status", "task", "best", "calls", *names, "started"], lines, "runs", searchable=True)
-
-
-def _setting(text: str) -> Content | float:
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    compared = compare([run for run, _ in runs], [best for _, best in runs]) if runs else []
+    names = [name for name in compared[0].differing if name != "task"] if compared else []
+    return {"runs": compared, "names": names, "link": lambda run: _link(run, folder)}
 
 
 def _link(run: Run, folder: Path) -> str:
     return quote(Path(os.path.relpath(run.path, folder), REPORT).as_posix())
 
 
-def _draw_subject(given: Sequence[Curve]) -> list[Content]:
+def _compare_subject(name: str, title: str, given: Sequence[Curve]) -> Subject:
     distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
-    curves = [curve for curve in given if curve.run.path in distinct]
-    groups: dict[str, list[Curve]] = defaultdict(list)
-    for curve, name in zip(curves, _name_groups([curve.run for curve in curves]), strict=True):
-        groups[name].append(curve)
-    lines = [average(f"{name} (n = {len(some)})", some) for name, some in sorted(groups.items())]
-    is_single = all(len(some) < 2 for some in groups.values())
-    note = (
-        "Mean over seeds of the best score so far. The band is the 95% t-interval of the mean, for two seeds or more."
+    curves = {curve.run.path: curve for curve in given if curve.run.path in distinct}
+    groups: dict[str, list[Curve]] = defaultdict(list)  # runs of a group differ only in their seeds
+    for one in compare([curve.run for curve in curves.values()], [None for _ in curves]):
+        settings = [f"{key}={value}" for key, value in one.differing.items() if key != "seed"]
+        groups[", ".join(settings) or f"{one.run.method}, {one.run.llm}"].append(curves[one.run.path])
+    named = sorted(groups.items())
+    lines = [average(f"{group} (n = {len(some)})", some) for group, some in named]
+    return Subject(
+        name,
+        title,
+        plan_chart("Best score so far", "oracle calls", "score", lines),
+        [_tell_final(group, some) for group, some in named],
+        is_single=all(len(some) < 2 for some in groups.values()),
+        n_left_out=len(given) - len(curves),
     )
-    chart = draw_chart("Best score so far", "oracle calls", "score", lines, stepped=False)
-    finals = [_tell_final(name, some) for name, some in sorted(groups.items())]
-    names = ["runs", "n", "mean best score", "95% from", "to"]
-    note += " Here, each line is one run." if is_single else ""
-    if n_left_out := len(given) - len(curves):
-        note += f" Left out: {count_of(n_left_out, 'run')} that repeats or replays another run."
-    return [
-        tag("p", note, class_="note"),
-        tag("div", chart, class_="charts"),
-        table(names, finals, "best scores by kind of run"),
-    ]
-
-
-def _name_groups(runs: Sequence[Run]) -> list[str]:
-    """Return the name of the group of each run; runs of a group differ only in their seeds."""
-    named: Mapping[str, Mapping[str, str]] = {
-        str(one.run.path): one.differing for one in compare(runs, [None for _ in runs])
-    }
-    return [
-        ", ".join(f"{key}={value}" for key, value in named[str(run.path)].items() if key != "seed")
-        or f"{run.method}, {run.llm}"
-        for run in runs
-    ]
 
 
 def average(name: str, curves: Sequence[Curve]) -> Line:
@@ -194,9 +169,9 @@ def half_width(values: Sequence[float]) -> float:
     return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
-def _tell_final(name: str, curves: Sequence[Curve]) -> list[Content | float]:
+def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:
     best = [curve.best for curve in curves if curve.best is not None]
     if len(best) < 2:
-        return [name, len(best), best[0] if best else None, None, None]
+        return (name, len(best), best[0] if best else None, None, None)
     mean, half = fmean(best), half_width(best)
-    return [name, len(best), mean, mean - half, mean + half]
+    return (name, len(best), mean, mean - half, mean + half)

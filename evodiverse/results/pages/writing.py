@@ -9,7 +9,7 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import check_regular, refuse_link, write_file
 from evodiverse.results.pages.history import read_history
 from evodiverse.results.pages.one_run import report_run
-from evodiverse.results.pages.page import GENERATOR
+from evodiverse.results.pages.rendering import GENERATOR
 from evodiverse.results.pages.several import Curve, report_comparison, report_index, trace
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD, REPORT

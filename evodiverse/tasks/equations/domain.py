@@ -12,7 +12,7 @@ from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
-from evodiverse.tasks.equations.portrait import portray, tell_change
+from evodiverse.tasks.equations.portrait import highlight, portray, tell_change
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
@@ -25,6 +25,7 @@ __all__ = [
     "choose_problems",
     "count_initial",
     "find_violations",
+    "highlight",
     "is_shared",
     "libraries",
     "portray",
@@ -105,9 +106,9 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     return EquationOperator(dataset.names, dataset.positive, *fitted)
 
 
-def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the log column that a report needs to show equations with their constants, and the column's type."""
-    return {"params": str}
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
+    """Return the columns that a report shows: the constants of an equation, and its error on the held-back rows."""
+    return {"params": str, "nmse_held": float}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:

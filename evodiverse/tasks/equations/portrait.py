@@ -1,19 +1,56 @@
-"""How a report shows an equation: in MathML with its constants, and by comparing its terms with those of a parent."""
+"""Equations in a report: in MathML with their constants, with their terms compared, and those chosen at the end."""
 
+import csv
+import io
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.kit.markup import Markup, join, tag
+from markupsafe import Markup
+
+from evodiverse.kit.files import read_file, read_json
+from evodiverse.ports import Highlight
 from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, Node, TreeSizeError, read_tree
 from evodiverse.tasks.equations.skeleton import PARAMS
 from evodiverse.tasks.equations.terms import find_terms
 
 _MOST_NODES: Final = 300
+_MOST_BYTES: Final = 1 << 20
+_MOST_LINES: Final = 50
+_MOST_CHARACTERS: Final = 500
+_SPLITS: Final = {"train": "in training", "held": "on held-back rows", "id": "on test rows", "ood": "out of domain"}
+_FRONT: Final = {
+    "complexity": ">complexity",
+    **{f"nmse_{name}": f">error {title}" for name, title in _SPLITS.items()},
+    "call": ">call",
+    "equation": "equation",
+}
+"""The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
+
 _SUM, _NEGATION, _PRODUCT, _POWER, _ATOM = range(5)
+_SIGNS: Final = ("less", "&lt;"), ("less_equal", "≤"), ("greater", "&gt;"), ("greater_equal", "≥"), ("not_equal", "≠")
+_FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
+    "add": ("<mrow>{}<mo>+</mo>{}</mrow>", (_SUM, _SUM), _SUM),
+    "subtract": ("<mrow>{}<mo>−</mo>{}</mrow>", (_SUM, _PRODUCT), _SUM),
+    "negative": ("<mrow><mo>−</mo>{}</mrow>", (_PRODUCT,), _NEGATION),
+    "multiply": ("<mrow>{}<mo>⋅</mo>{}</mrow>", (_NEGATION, _PRODUCT), _PRODUCT),
+    "divide": ("<mfrac>{}{}</mfrac>", (_SUM, _SUM), _PRODUCT),
+    "power": ("<msup>{}{}</msup>", (_ATOM, _SUM), _POWER),
+    "square": ("<msup>{}<mn>2</mn></msup>", (_ATOM,), _POWER),
+    "sqrt": ("<msqrt>{}</msqrt>", (_SUM,), _ATOM),
+    **{
+        name: (f"<mrow><mo>(</mo>{{}}<mo>{sign}</mo>{{}}<mo>)</mo></mrow>", (_NEGATION, _NEGATION), _ATOM)
+        for name, sign in (*_SIGNS, ("equal", "="))
+    },
+}
+"""The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
+
 _FUNCTIONS: Final = {"absolute": "abs", "arctan2": "atan2"}
-_SIGNS: Final = {"less": "<", "less_equal": "≤", "greater": ">", "greater_equal": "≥", "equal": "=", "not_equal": "≠"}
+_BRACKETS: Final = Markup("<mrow><mo>(</mo>{}<mo>)</mo></mrow>")
+_LINE: Final = Markup('<span class="{}">{}\n</span>')
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
@@ -35,8 +72,8 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
         written, _ = _write(tree, params)
     except OverflowError:  # an integer too large for a float
         return None
-    exact = tag("div", f"{PARAMS} = {params}", class_="genotype") if params else None
-    return join([tag("math", written, display="block"), exact])
+    exact = Markup('<div class="genotype">{} = {}</div>').format(PARAMS, params) if params else ""
+    return Markup('<math display="block">{}</math>{}').format(written, exact)
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
@@ -48,8 +85,47 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
         return None
     before, after = find_terms(parents[0]), find_terms(genotype)
     changes = [("added", "+ ", after - before), ("removed", "− ", before - after), ("kept", "  ", after & before)]
-    lines = [tag("span", f"{sign}{term}\n", class_=name) for name, sign, terms in changes for term in sorted(terms)]
-    return tag("pre", *lines, class_="diff", tabindex=0)
+    lines = [_LINE.format(name, sign + term) for name, sign, terms in changes for term in sorted(terms)]
+    return Markup('<pre class="diff" tabindex="0">{}</pre>').format(Markup().join(lines))
+
+
+def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:
+    """Return the equation that the task chose, with its errors, and the front of error against complexity.
+
+    They are in ``equation.json`` and ``hall_of_fame.csv``. Whatever of it is absent or damaged is left out; None if
+    nothing is left.
+    """
+    try:
+        about = read_json(folder / "equation.json", _MOST_BYTES)
+    except (OSError, ValueError):
+        about = {}
+    try:
+        lines = csv.DictReader(io.StringIO(read_file(folder / "hall_of_fame.csv", _MOST_BYTES).decode()))
+        front = [
+            [*(_read_cell(line.get(name)) for name in _FRONT), "chosen" if line.get("chosen") == "1" else None]
+            for line in itertools.islice(lines, _MOST_LINES)
+        ]
+    except (OSError, ValueError, csv.Error):
+        front = []
+    front = [line for line in front if isinstance(line[0], float)]
+    calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
+    errors = [
+        f"{value:.4g} {title}"
+        for name, title in _SPLITS.items()
+        if isinstance(value := about.get(f"nmse_{name}"), float)
+    ]
+    note = f"The error (NMSE) of the chosen equation is {', '.join(errors)}." if calls and errors else ""
+    caption = "Front of error against complexity"
+    return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls or front else None
+
+
+def _read_cell(text: str | None) -> str | float | None:
+    """Return a cell of a file as a finite number or the start of a text; None for any other value."""
+    try:
+        value = float(text or "")
+    except (TypeError, ValueError):
+        return str(text or "")[:_MOST_CHARACTERS] or None
+    return value if isfinite(value) else None
 
 
 def _read(genotype: str) -> Node | None:
@@ -71,20 +147,25 @@ def _read_params(text: object) -> list[float]:
 
 def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
     """Return an expression in MathML, and how strongly it binds, from `_SUM` to `_ATOM`."""
-    if node.operation == PARAMETER:
+    operation, arguments = node.operation, node.arguments
+    if operation == PARAMETER:
         index = int(node.value)
         if 0 <= index < len(params):
             return _write_number(params[index])
-        return tag("msub", tag("mi", "c"), tag("mn", str(index))), _ATOM
-    if node.operation == NUMBER:
+        return Markup("<msub><mi>c</mi><mn>{}</mn></msub>").format(index), _ATOM
+    if operation == NUMBER:
         return _write_number(float(node.value))
-    if not node.arguments:
-        return tag("mi", str(node.value)), _ATOM
-    parts = [_write(argument, params) for argument in node.arguments]
-    if node.operation == "add" and (positive := _without_minus(node.arguments[1], params)) is not None:
-        negated, binding = _write(positive, params)
-        return tag("mrow", parts[0][0], tag("mo", "−"), _within((negated, binding), _PRODUCT)), _SUM
-    return _write_operation(node.operation, parts)
+    if not arguments:
+        return Markup("<mi>{}</mi>").format(node.value), _ATOM
+    if operation == "add" and (positive := _without_minus(arguments[1], params)) is not None:
+        operation, arguments = "subtract", (arguments[0], positive)
+    parts = [_write(argument, params) for argument in arguments]
+    if operation in _FORMS:
+        form, least, binding = _FORMS[operation]
+        return Markup(form).format(*map(_within, parts, least)), binding  # noqa: S704 (of `_FORMS`)
+    inner = Markup("<mrow>{}</mrow>").format(Markup("<mo>,</mo>").join(part for part, _ in parts))
+    name = _FUNCTIONS.get(operation, operation)
+    return Markup("<mrow><mi>{}</mi>{}</mrow>").format(name, _BRACKETS.format(inner)), _ATOM
 
 
 def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
@@ -102,51 +183,18 @@ def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
     return Node(NUMBER, value=-value) if value < 0 else None
 
 
-def _write_operation(operation: str, parts: Sequence[tuple[Markup, int]]) -> tuple[Markup, int]:
-    (first, _), last = parts[0], parts[-1][0]
-    if operation in {"add", "subtract"}:
-        sign = "+" if operation == "add" else "−"
-        second = _within(parts[1], _SUM if operation == "add" else _PRODUCT)
-        return tag("mrow", first, tag("mo", sign), second), _SUM
-    if operation == "negative":
-        return tag("mrow", tag("mo", "−"), _within(parts[0], _PRODUCT)), _NEGATION
-    if operation == "multiply":
-        return tag("mrow", _within(parts[0], _NEGATION), tag("mo", "⋅"), _within(parts[1], _PRODUCT)), _PRODUCT
-    if operation == "divide":
-        return tag("mfrac", first, last), _PRODUCT
-    if operation == "power":
-        return tag("msup", _within(parts[0], _ATOM), last), _POWER
-    if operation == "square":
-        return tag("msup", _within(parts[0], _ATOM), tag("mn", "2")), _POWER
-    if operation == "sqrt":
-        return tag("msqrt", first), _ATOM
-    if operation in _SIGNS:
-        row = tag("mrow", _within(parts[0], _NEGATION), tag("mo", _SIGNS[operation]), _within(parts[1], _NEGATION))
-        return _bracket(row), _ATOM
-    name = _FUNCTIONS.get(operation, operation)
-    inner: list[Markup] = []
-    for at, (part, _) in enumerate(parts):
-        inner += [tag("mo", ","), part] if at else [part]
-    return tag("mrow", tag("mi", name), _bracket(tag("mrow", *inner))), _ATOM
-
-
 def _write_number(value: float) -> tuple[Markup, int]:
-    text = f"{abs(value):.4g}"
-    digits, e, exponent = text.partition("e")
-    written = tag("mn", digits)
+    digits, e, exponent = f"{abs(value):.4g}".partition("e")
+    written = Markup("<mn>{}</mn>").format(digits)
     if e:
-        power = tag("msup", tag("mn", "10"), tag("mn", str(int(exponent)).replace("-", "−")))
-        written = tag("mrow", written, tag("mo", "×"), power)
+        power = Markup("<mrow>{}<mo>×</mo><msup><mn>10</mn><mn>{}</mn></msup></mrow>")
+        written = power.format(written, str(int(exponent)).replace("-", "−"))
     if value < 0:
-        return tag("mrow", tag("mo", "−"), written), _NEGATION
+        return Markup("<mrow><mo>−</mo>{}</mrow>").format(written), _NEGATION
     return written, _PRODUCT if e else _ATOM
 
 
 def _within(part: tuple[Markup, int], least: int) -> Markup:
     """Return an expression, in parentheses if it binds less strongly than its place requires."""
     written, binding = part
-    return written if binding >= least else _bracket(written)
-
-
-def _bracket(inner: Markup) -> Markup:
-    return tag("mrow", tag("mo", "("), inner, tag("mo", ")"))
+    return written if binding >= least else _BRACKETS.format(written)

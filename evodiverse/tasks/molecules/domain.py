@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.patterns import find_smarts_violation
-from evodiverse.tasks.molecules.portrait import portray, tell_change
+from evodiverse.tasks.molecules.portrait import highlight, portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
@@ -35,6 +35,7 @@ __all__ = [
     "choose_problems",
     "count_initial",
     "find_violations",
+    "highlight",
     "is_shared",
     "libraries",
     "portray",
@@ -92,7 +93,7 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
     return GraphGA(settings.mutation_rate)
 
 
-def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
     """Return the columns that a report shows: the raw values of the components of the objective.
 
     If the run has no objective, there are no such columns.

@@ -1,13 +1,18 @@
-"""Pictures of molecules in a report: their structures, and the changes from parent to child."""
+"""Molecules in a report: their structures, the changes from parent to child, and the best that differ."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
+from markupsafe import Markup
 from rdkit import Chem
 from rdkit.Chem import rdRascalMCES
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from evodiverse.kit.markup import Markup, picture, tag
+from evodiverse.kit.svg import embed_svg
+from evodiverse.ports import Highlight
+from evodiverse.tasks.molecules.diversity import molecule_fingerprint
+from evodiverse.tasks.molecules.hits import HIT, LIMIT, find_different
 from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
@@ -18,12 +23,14 @@ _MOST_ATOMS: Final = 250
 _SECONDS: Final = 1  # time limit of the search for the common substructure
 _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of 80 atoms without rings have 6,241
 _NEW: Final = (0.62, 0.86, 0.73)
+_N_DIFFERENT: Final = 10
+_CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
     """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
     molecule = _read(genotype)
-    return None if molecule is None else picture(_draw(molecule, ()), f"structure of {genotype}")
+    return None if molecule is None else embed_svg(_draw(molecule, ()), f"structure of {genotype}")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
@@ -38,11 +45,31 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     kept = _find_kept(parent, child)
     if kept is None:
         words = "too large to be compared with its parent"
-        return tag("div", picture(_draw(child, ()), f"structure of {genotype}"), tag("p", words))
+        return _CAPTIONED.format(embed_svg(_draw(child, ()), f"structure of {genotype}"), words)
     new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
     lost = parent.GetNumAtoms() - len(kept)
     words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
-    return tag("div", picture(_draw(child, new), f"structure of {genotype}; {words}"), tag("p", words))
+    return _CAPTIONED.format(embed_svg(_draw(child, new), f"structure of {genotype}; {words}"), words)
+
+
+def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:  # noqa: ARG001 (the log suffices)
+    """Return the best molecules that differ, and the number of clusters of hits; None if there is no molecule.
+
+    Molecules are visited from the highest score to the lowest; one is chosen if its similarity to each one chosen
+    before is below `LIMIT`. Each chosen hit stands for the cluster of hits that are similar to it.
+    """
+    bits = {row["call"]: molecule_fingerprint(one) for row in ranked if (one := _read(row["key"] or "")) is not None}
+    if not bits:
+        return None
+    calls, hits = [*bits], {row["call"] for row in ranked if row["score"] >= HIT}
+    different = [calls[place] for place in find_different([*bits.values()], LIMIT)]
+    n_hits, n_clusters = len(hits & bits.keys()), len(hits.intersection(different))
+    found = f", in {count_of(n_clusters, 'cluster')} of similar molecules" if n_hits else ""
+    note = (
+        f"Best first, each with a Tanimoto similarity below {LIMIT} to all others here. Of "
+        f"the best {len(bits):,} molecules, {n_hits:,} are hits (score of at least {HIT}){found}."
+    )
+    return Highlight("Best different molecules", note, different[:_N_DIFFERENT])
 
 
 def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:

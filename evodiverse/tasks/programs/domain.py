@@ -107,9 +107,9 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
 
 
-def report_columns(settings: Mapping[str, Any]) -> dict[str, type]:  # noqa: ARG001
-    """Return the types of the columns that a report draws pictures from, by name."""
-    return {"packing": str}
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
+    """Return the evaluator's own numbers in the log, and the packing that a report draws."""
+    return {name: kind for name, kind in logged.items() if kind is float or name == "packing"}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:

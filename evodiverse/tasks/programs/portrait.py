@@ -4,12 +4,14 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evodiverse.kit.markup import Markup, tag
+from markupsafe import Markup
+
 from evodiverse.tasks.programs.circle_packing.portrait import draw_packing
 from evodiverse.text import count_of
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
+_LINE: Final = Markup('<span class="{}">{}\n</span>')
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
@@ -25,7 +27,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
         return None
     lines = list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
     left_out = len(lines) - _MOST_LINES
-    shown = [tag("span", line + "\n", class_=_CLASSES.get(line[:1])) for line in lines[:_MOST_LINES]]
+    shown = [_LINE.format(_CLASSES.get(line[:1], "same"), line) for line in lines[:_MOST_LINES]]
     if left_out > 0:
-        shown.append(tag("span", f"… {count_of(left_out, 'more line')}\n", class_="place"))
-    return tag("pre", *shown, class_="diff", tabindex=0) if lines else tag("p", "no line differs")
+        shown.append(_LINE.format("place", f"… {count_of(left_out, 'more line')}"))
+    return Markup('<pre class="diff" tabindex="0">{}</pre>').format(Markup().join(shown) or "no line differs")

@@ -41,7 +41,18 @@ def test_the_sections_are_there_and_the_console_is_silent(report: Path, tmp_path
         "[...document.querySelectorAll('section')].map(section => section.id)",
         "[...document.querySelectorAll('nav a')].map(a => a.getAttribute('href').slice(1))",
     )
-    assert sections == ["settings", "ending", "progress", "pools", "exchange", "best", "lineage", "llm", "errors"]
+    assert sections == [
+        "first",
+        "settings",
+        "ending",
+        "progress",
+        "pools",
+        "exchange",
+        "best",
+        "lineage",
+        "llm",
+        "errors",
+    ]
     assert links == sections
     assert complaints == []
 

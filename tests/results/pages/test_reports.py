@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from evodiverse.results.comparison import compare, differing_keys
-from evodiverse.results.pages.charts import Line, draw_chart, find_ticks
+from evodiverse.results.pages.charts import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
 from evodiverse.results.pages.history import find_lineage, read_history
 from evodiverse.results.pages.one_run import report_run
 from evodiverse.results.pages.several import Curve, average, half_width, trace
 from evodiverse.results.pages.writing import write_reports
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
-from tests.results.builders import write_parts, write_record
+from tests.results.builders import initial_row, write_parts, write_record
 from tests.results.pages.runs import PLANTED, write_planted
 from tests.runs import run_toy
 
@@ -41,7 +41,55 @@ def test_the_table_of_candidates_has_the_values_of_the_objectives_components(tmp
     headings = [re.sub("<.*?>", "", each) for each in re.findall(r"<th.*?>(.*?)</th>", listed, re.DOTALL)]
     second = re.findall(r"<tr.*?>(.*?)</tr>", listed, re.DOTALL)[2]
     cells = [re.sub("<.*?>", "", each) for each in re.findall(r"<td.*?>(.*?)</td>", second, re.DOTALL)]
-    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.40625"
+    assert dict(zip(headings, cells, strict=True))["likeness_raw"] == "0.4062"
+    assert 'data-value="0.40625"' in second
+
+
+def test_the_candidates_that_the_domain_names_come_first_and_each_has_one_card(tmp_path: Path) -> None:
+    page = report_run(read_history(run_of(write_planted(tmp_path / "run"))))
+    assert re.findall('<section id="([^"]*)"', page)[:2] == ["first", "settings"]
+    first, rest = page.split("</section>", 1)
+    assert re.findall('<article id="([^"]*)"', first) == ["call-2", "call-1"]  # call 3 is no molecule
+    assert re.findall('<article id="([^"]*)"', rest) == ["call-3"]
+    assert set(re.findall('href="#([^"]*)"', page)) <= set(re.findall(' id="([^"]*)"', page))
+
+
+def test_the_chosen_equation_comes_first_and_its_files_are_text(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.equations")
+    equations = [f"def equation(x, params):\n    return params[0] * x ** {call}\n" for call in (1, 2)]
+    attempts = [initial_row(call, text, call / 10) for call, text in enumerate(equations, start=1)]
+    write_parts(tmp_path, "evaluations", [[{**row, "genotype": row["key"]} for row in attempts]])
+    for name in DATASETS.keys() - {"evaluations"}:
+        write_parts(tmp_path, name, [[]])
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "equation.json").write_text('{"call": 1, "nmse_held": 0.125}')
+    (tmp_path / "best" / "hall_of_fame.csv").write_text(f'complexity,equation,chosen\n3,"{PLANTED}",1\n')
+    page = report_run(read_history(run_of(tmp_path)))
+    first, rest = page.split("</section>", 1)
+    assert re.findall('<article id="([^"]*)"', first) == ["call-1"]
+    assert re.findall('<article id="([^"]*)"', rest) == ["call-2"]
+    assert "0.125 on held-back rows" in first
+    assert PLANTED not in page
+    assert PLANTED in html.unescape(first)
+
+
+def test_a_program_has_its_own_columns_and_its_code_on_its_card_and_is_folded_if_long(tmp_path: Path) -> None:
+    write_record(tmp_path, task__domain="evodiverse.tasks.programs")
+    code = ["a = 1\n", "\n".join(f"a{number} = '<b>'" for number in range(50))]
+    attempts = [initial_row(call, text, 1 / call) for call, text in enumerate(code, start=1)]
+    write_parts(tmp_path, "evaluations", [[{**row, "genotype": row["key"], "tour_length": 12.5} for row in attempts]])
+    for name in DATASETS.keys() - {"evaluations"}:
+        write_parts(tmp_path, name, [[]])
+    page = report_run(read_history(run_of(tmp_path)))
+    short, long = re.findall("<article.*?</article>", page, re.DOTALL)
+    assert "<dt>tour_length</dt><dd>12.5</dd>" in short
+    assert '<pre tabindex="0">a = 1</pre>' in short
+    assert "<details>" not in short
+    shown, folded = long.split("<details>")
+    assert "a19 = &#39;&lt;b&gt;&#39;</pre>" in shown
+    assert "Text (50 lines)" in folded
+    assert "a49 = &#39;&lt;b&gt;&#39;</pre>" in folded
+    assert page.count(">tour_length</button>") == 1
 
 
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:
@@ -80,7 +128,10 @@ def test_ticks_are_round_and_lie_within(low: float, high: float, ticks: list[flo
 
 @pytest.mark.parametrize("value", [0.0, -3.5, 1e-300, 1e300])
 def test_a_single_value_is_drawn(value: float) -> None:
-    assert 'class="dot s0"' in draw_chart("t", "x", "y", [Line("a", [(1.0, value)])])
+    chart = plan_chart("t", "x", "y", [Line("a", [(1.0, value)])])
+    ((_, placed, _),) = chart.lines
+    assert placed == [(pytest.approx((LEFT + RIGHT) / 2), pytest.approx((TOP + BOTTOM) / 2))]
+    assert all(TOP <= y <= BOTTOM for y, _ in chart.y_ticks)
 
 
 def test_the_interval_is_that_of_students_t() -> None:
@@ -122,6 +173,22 @@ def test_a_folder_gets_a_list_of_all_its_runs_and_a_report_is_written_once(tmp_p
     later = (tmp_path / "a" / "report.html").stat().st_mtime_ns + 10**9
     os.utime(tmp_path / "a" / "run.json", ns=(later, later))
     assert write_reports([tmp_path])[0] == [tmp_path / "a" / "report.html", tmp_path / "index.html"]
+
+
+def test_the_list_of_runs_has_one_heading_and_starts_each_row_with_a_name_that_is_the_link(tmp_path: Path) -> None:
+    write_record(tmp_path / "a", overrides={"method.capacity": 7})
+    write_record(tmp_path / "b", seed=1)
+    index = write_reports([tmp_path])[0][-1].read_text()
+    assert re.findall("<h[1-6].*?>(.*?)</h", index) == ["Runs"]
+    rows = re.findall("<tr>(.*?)</tr>", index, re.DOTALL)
+    assert [re.findall("<button.*?>(.*?)</button>", row) for row in rows[:1]] == [
+        ["run", "best", "calls", "status", "started"]
+    ]
+    first = [re.findall(r'^\s*<td><a href="(.*?)">(.*?)</a></td>', row) for row in rows[1:]]
+    assert first == [
+        [("a/report.html", "jnk3 · pt · off · method.capacity=7 · seed 0")],
+        [("b/report.html", "jnk3 · pt · off · method.capacity=120 · seed 1")],
+    ]
 
 
 def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(tmp_path: Path) -> None:

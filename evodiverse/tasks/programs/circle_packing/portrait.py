@@ -1,15 +1,23 @@
 """The picture of a circle packing as SVG, for reports."""
 
 import json
-from math import isfinite
 from typing import Final
 
-from evodiverse.kit.markup import Markup, picture, tag
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from evodiverse.kit.svg import embed_svg
 
 _SIDE: Final = 240
 _MARGIN: Final = 4
 _MOST_CIRCLES: Final = 2_000
 _MOST_CHARACTERS: Final = 400_000
+_SVG: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{size}" height="{size}" stroke="#162238">
+<rect x="{margin}" y="{margin}" width="{side}" height="{side}" fill="#f6f6f3" stroke-width="1.5"/>
+{circles}
+</svg>"""
 
 
 def draw_packing(text: str) -> Markup | None:
@@ -19,44 +27,24 @@ def draw_packing(text: str) -> Markup | None:
         text: A value of the column ``packing``: JSON with ``centers``, which are pairs, and ``radii``.
     """
     circles = _read_circles(text)
-    if not circles:
+    if not len(circles):
         return None
-    largest = max(radius for _, _, radius in circles) or 1.0
+    largest = circles[:, 2].max() or 1.0
     drawn = [
-        tag(
-            "circle",
-            cx=f"{_MARGIN + x * _SIDE:.3f}",
-            cy=f"{_MARGIN + (1 - y) * _SIDE:.3f}",
-            r=f"{radius * _SIDE:.3f}",
-            fill=f"hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)",
-            stroke="#162238",
-        )
+        f'<circle cx="{_MARGIN + x * _SIDE:.3f}" cy="{_MARGIN + (1 - y) * _SIDE:.3f}" r="{radius * _SIDE:.3f}" '
+        f'fill="hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)"/>'
         for x, y, radius in circles
     ]
-    frame = tag(
-        "rect", x=_MARGIN, y=_MARGIN, width=_SIDE, height=_SIDE, fill="#f6f6f3", stroke="#162238", stroke_width=1.5
-    )
-    size = _SIDE + 2 * _MARGIN
-    svg = tag(
-        "svg", frame, *drawn, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {size} {size}", width=size, height=size
-    )
-    total = sum(radius for _, _, radius in circles)
-    return picture(svg, f"{len(circles)} circles in the unit square, sum of radii {total:.6f}")
+    svg = _SVG.format(size=_SIDE + 2 * _MARGIN, margin=_MARGIN, side=_SIDE, circles="\n".join(drawn))
+    return embed_svg(svg, f"{len(circles)} circles in the unit square, sum of radii {circles[:, 2].sum():.6f}")
 
 
-def _read_circles(text: str) -> list[tuple[float, float, float]]:
-    """Return x, y and radius of each circle; empty if the text holds no packing."""
-    if len(text) > _MOST_CHARACTERS:
-        return []
+def _read_circles(text: str) -> NDArray[np.float64]:
+    """Return x, y and radius of ``n`` circles, as ``(n, 3)``; ``n`` is 0 if the text holds no packing."""
     try:
-        packing = json.loads(text)
-        circles = [
-            (float(x), float(y), float(radius))
-            for (x, y), radius in zip(packing["centers"], packing["radii"], strict=True)
-        ]
+        packing = json.loads(text if len(text) <= _MOST_CHARACTERS else "")
+        circles = np.column_stack([np.array(packing["centers"], float), np.array(packing["radii"], float)])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        return []
-    is_sound = len(circles) <= _MOST_CIRCLES and all(
-        isfinite(value) and abs(value) <= 2 for circle in circles for value in circle
-    )
-    return circles if is_sound and all(radius >= 0 for *_, radius in circles) else []
+        return np.zeros((0, 3))
+    is_sound = circles.shape[1] == 3 and len(circles) <= _MOST_CIRCLES and bool((np.abs(circles) <= 2).all())
+    return circles if is_sound and bool((circles[:, 2] >= 0).all()) else np.zeros((0, 3))

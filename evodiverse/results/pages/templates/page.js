@@ -1,6 +1,7 @@
 "use strict";
 for (const tabled of document.querySelectorAll(".tabled")) {
   const body = tabled.querySelector("tbody");
+  for (const cell of tabled.querySelectorAll("[data-value]")) cell.title = cell.dataset.value;
   const heads = [...tabled.querySelectorAll("th")];
   const text = (row, at) => row.cells[at].textContent;
   const value = (row, at) => row.cells[at].dataset.value;
@@ -28,7 +29,7 @@ for (const tabled of document.querySelectorAll(".tabled")) {
   });
   tabled.querySelector(".copy").addEventListener("click", async () => {
     const lines = [tabled.querySelector("thead tr"), ...shown()];
-    const clean = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
+    const clean = (cell) => cell.dataset.value ?? cell.textContent.replace(/\s+/g, " ").trim();
     const copied = lines.map((row) => [...row.cells].map(clean).join("\t")).join("\n");
     try {
       await navigator.clipboard.writeText(copied);
