@@ -38,6 +38,8 @@ from evodiverse.vocabulary import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from evodiverse.runlog.log import Log
 
 
@@ -776,6 +778,23 @@ class Drawable(Protocol):
         Args:
             parents: The genotypes of the parents, at least one, best first.
             genotype: The genotype of the child.
+        """
+
+
+@runtime_checkable
+class Viewed(Protocol):
+    """A domain that can draw candidates on axes of matplotlib, for figures."""
+
+    def draw(self, axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:
+        """Draw a candidate on axes, whose limits and frame may be replaced.
+
+        Args:
+            axes: The axes to draw on.
+            genotype: The genotype of the candidate.
+            details: The row of the candidate in ``evaluations``, by column.
+
+        Raises:
+            ValueError: The row holds nothing that can be drawn. Logs may come from other sources.
         """
 
 
