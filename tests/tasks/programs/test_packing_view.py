@@ -67,7 +67,7 @@ def test_a_packing_is_read_to_the_last_bit() -> None:
     ],
 )
 def test_text_that_is_no_packing_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="^it"):
+    with pytest.raises(ValueError, match=r"^it"):
         read_packing(text)
 
 
