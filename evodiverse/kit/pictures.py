@@ -22,6 +22,7 @@ SCALE: Final = ("#fcefbe", "#a9dbb8", "#54b2c0", "#2e74aa", "#243672")
 _DPI: Final = 72  # makes matplotlib's points, the units of fonts and lines, pixels
 _MONO: Final = "DejaVu Sans Mono"  # comes with matplotlib, like DejaVu Sans, so pictures do not depend on the machine
 _GAP: Final = 16  # around the text
+_SPACE: Final = 0.28  # between panels, as a share of their side
 _RC: Final[dict[str, Any]] = {
     "font.size": 14,
     "savefig.dpi": _DPI,
@@ -54,8 +55,8 @@ def new_figure(side: int, n_panels: int = 1) -> tuple["Figure", "list[Axes]"]:
     """Return a figure of square panels in a row, and the axes of each; `to_png` makes room for what is around them."""
     from matplotlib.figure import Figure
 
-    figure = Figure((n_panels * side / _DPI, side / _DPI), _DPI)
-    grid = {"left": 0, "right": 1, "bottom": 0, "top": 1, "wspace": 0.28}
+    figure = Figure(((n_panels + (n_panels - 1) * _SPACE) * side / _DPI, side / _DPI), _DPI)
+    grid = {"left": 0, "right": 1, "bottom": 0, "top": 1, "wspace": _SPACE}
     return figure, [*figure.subplots(1, n_panels, squeeze=False, gridspec_kw=grid)[0]]
 
 

@@ -18,7 +18,7 @@ Limits = tuple[float, float]  # the lowest and the highest value on both axes
 
 MAX_ROWS, MAX_POINTS = 6, 2000
 _SIDE: Final = 420  # pixels
-ROW_LENGTH: Final = 44  # characters for each panel
+ROW_LENGTH: Final = 50  # characters for each panel
 _MANY: Final = 400  # points, from which on they are drawn smaller
 _EXTENSION = 0.05  # how far the axes extend beyond each end of the target's range, relative to that range
 # A range smaller than this, relative to the target's largest magnitude, counts as none, since its ticks would have too
