@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GROUND, GRID, INK, GRAY = "#f6f6f3", "#e4e4e0", "#162238", "#606874"
+GROUND, INK, GRAY = "#f6f6f3", "#162238", "#606874"
 SCALE: Final = ("#fcefbe", "#a9dbb8", "#54b2c0", "#2e74aa", "#243672")
 """Colors from low to high, increasingly dark, so that the scale also works in grayscale."""
 
@@ -32,11 +32,9 @@ _RC: Final[dict[str, Any]] = {
     "axes.edgecolor": INK,
     "axes.facecolor": GROUND,
     "axes.formatter.useoffset": False,
-    "axes.labelcolor": INK,
     "axes.titlelocation": "left",
-    "grid.color": GRID,
-    "xtick.labelcolor": GRAY,
-    "ytick.labelcolor": GRAY,
+    "axes.titlepad": 9,
+    "grid.color": "#e4e4e0",
 }
 
 

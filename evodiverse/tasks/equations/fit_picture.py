@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ FloatArray = NDArray[np.float64]
 Limits = tuple[float, float]  # the lowest and the highest value on both axes
 
 MAX_ROWS, MAX_POINTS = 6, 2000
-_SIDE: Final = 420  # pixels
-ROW_LENGTH: Final = 50  # characters for each panel
-_MANY: Final = 400  # points, from which on they are drawn smaller
+_SIDE, ROW_LENGTH = 420, 50  # pixels of a panel's side, and characters of text for each panel
 _EXTENSION = 0.05  # how far the axes extend beyond each end of the target's range, relative to that range
 # A range smaller than this, relative to the target's largest magnitude, counts as none, since its ticks would have too
 # many digits.
@@ -75,10 +73,10 @@ def draw_panel(axes: "Axes", panel: Panel) -> None:
     axes.plot(limits, limits, color=GRAY, linewidth=1)
     for color, is_drawn in [(POINT, ~outside), (OUTSIDE, outside & np.isfinite(panel.predicted))]:
         shown = points[:, chosen[is_drawn[chosen]]].clip(*limits)
-        axes.plot(*shown, "o", color=color, markersize=6 if len(chosen) < _MANY else 4, mew=0, clip_on=False)
+        axes.plot(*shown, "o", color=color, markersize=6 if len(chosen) < 400 else 4, mew=0, clip_on=False)
     if outside.any():
-        label = axes.text(0.97, 0.03, f"{outside.sum()} outside", ha="right", transform=axes.transAxes, zorder=3)
-        label.set_bbox({"color": GROUND, "pad": 2})
+        text = axes.annotate(f"{outside.sum()} outside", (0.97, 0.03), xycoords="axes fraction", ha="right", zorder=3)
+        text.set_bbox({"color": GROUND, "pad": 2})
     axes.grid()
     axes.locator_params(nbins=5)
     axes.set(xlim=limits, ylim=limits, xlabel="measured", ylabel="predicted", title=f"{panel.name}\n{panel.caption}")

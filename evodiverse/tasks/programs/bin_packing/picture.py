@@ -18,8 +18,7 @@ FloatArray = NDArray[np.float64]
 Choices = Sequence[Sequence[int]]
 
 MAX_CELLS: Final = 150  # the most cells on each side of the left panel
-_SIDE: Final = 640  # pixels
-_FIRST: Final = 80  # percent, where the histogram starts
+_SIDE, _FIRST = 640, 80  # pixels of a panel's side, and the percentage where the histogram starts
 _BEST_FIT, _RULE = "#c95c2e", "#5498c0"
 
 
@@ -93,9 +92,8 @@ def _draw_shares(axes: "Axes", shares: FloatArray, capacity: int | None) -> None
     for panel, part in [(axes, shares[:-1]), (strip, shares[-1:])]:
         extent = (0, end, 0, end)
         image = panel.imshow(part, color_map(), aspect="auto", vmin=0, vmax=1, origin="lower", extent=extent)
-    strip.set_xticks([])
-    strip.set_yticks([end / 2], ["new bin"])
-    strip.set_title("Where items go:\nhow often a space is taken when it can be", pad=9)
+    title = "Where items go:\nhow often a space is taken when it can be"
+    strip.set(xticks=[], yticks=[end / 2], yticklabels=["new bin"], title=title)
     axes.set(xlabel=f"size of the item{unit}", ylabel=f"free space of the bin{unit}")
     scale = axes.inset_axes((0.6, 0.1, 0.34, 0.025))
     axes.figure.colorbar(image, scale, orientation="horizontal").set_ticks([0, 1], labels=["never", "always"])
@@ -108,11 +106,9 @@ def _draw_fillings(axes: "Axes", rule: dict[int, float], best_fit: dict[int, flo
         for level, share in fillings.items():
             heights[max(level, _FIRST)] += 100 * share
         axes.bar([level + offset for level in heights], [*heights.values()], 0.38, color=color, label=label)
-    ticks = range(_FIRST, 101, 5)
-    axes.set_xlim(_FIRST - 0.6, 100.6)
-    axes.set_xticks(ticks, [f"{'≤' if level == _FIRST else ''}{level}%" for level in ticks])
+    axes.set(xlim=(_FIRST - 0.6, 100.6), xticks=range(_FIRST, 101, 5), xlabel="how full a bin ends")
+    axes.xaxis.set_major_formatter(lambda level, _: f"{'≤' if level == _FIRST else ''}{level:g}%")
     axes.yaxis.set_major_formatter("{x:g}%")
     axes.grid(axis="y")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
     axes.set_title("How full the bins end:\nshare of the bins that were opened", pad=32)
-    axes.set_xlabel("how full a bin ends")
