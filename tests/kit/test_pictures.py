@@ -35,7 +35,7 @@ def test_fields_of_lines_are_aligned_and_lines_without_fields_widen_none() -> No
 def test_the_users_own_style_changes_nothing_and_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     _, expected = draw(["title", "line"])
     monkeypatch.setitem(mpl.rcParams, "font.size", 31)
-    monkeypatch.setitem(mpl.rcParams, "axes.facecolor", "red")
+    monkeypatch.setitem(mpl.rcParams, "axes.linewidth", 9)
     assert draw(["title", "line"])[1] == expected
     assert mpl.rcParams["font.size"] == 31
 
