@@ -29,7 +29,7 @@ from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 from evodiverse.data.cache import artifact_path
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
-from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.diversity import select_by_average
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, Alerts
 from evodiverse.tasks.molecules.filters.filters import Filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
@@ -76,13 +76,13 @@ def find_run(runs: Sequence[Run], filters: str | None) -> Run:
 
 
 def find_best(run: Run, filters: Filters) -> list[Shown]:
-    """Return the diversity-aware ten best molecules of a run, those that its best/top10.png shows."""
+    """Return the diversity-aware ten best molecules of a run."""
     log = read_log(run)
     calls = list(log.scores)
     smiles, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [
         Shown(float(scores[at]), smiles[at], list(filters.find_faults(smiles[at])))
-        for at in select_diverse(smiles, scores, N_SHOWN)
+        for at in select_by_average(smiles, scores, N_SHOWN)
     ]
 
 

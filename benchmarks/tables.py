@@ -21,7 +21,7 @@ from whole_run import INTERVAL_S, memory_mb, processes_below
 from evodiverse.results.domains import find_metrics
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
-from evodiverse.tasks.molecules.diversity import fingerprint, select_diverse
+from evodiverse.tasks.molecules.diversity import fingerprint, select_by_average
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "tables.py"
 N_REPEATS = 20
@@ -47,7 +47,7 @@ def time_selection(run: Run) -> tuple[int, float]:
     took = []
     for _ in range(N_REPEATS):
         began = time.perf_counter()
-        select_diverse(keys, scores, 10, fingerprint=bits.__getitem__)
+        select_by_average(keys, scores, 10, fingerprint=bits.__getitem__)
         took.append(time.perf_counter() - began)
     return len(keys), 1e3 * median(took)
 

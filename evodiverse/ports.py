@@ -38,6 +38,8 @@ from evodiverse.vocabulary import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from evodiverse.runlog.log import Log
 
 
@@ -814,6 +816,23 @@ class Selective(Protocol):
             ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
                 ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
             folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
+        """
+
+
+@runtime_checkable
+class Viewed(Protocol):
+    """A domain that can draw candidates on axes of matplotlib, for figures."""
+
+    def draw(self, axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:
+        """Draw a candidate on axes, whose limits and frame may be replaced.
+
+        Args:
+            axes: The axes to draw on.
+            genotype: The genotype of the candidate.
+            details: The row of the candidate in ``evaluations``, by column.
+
+        Raises:
+            ValueError: The row holds nothing that can be drawn. Logs may come from other sources.
         """
 
 

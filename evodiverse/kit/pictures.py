@@ -1,35 +1,89 @@
-"""A canvas and a palette for pictures, so that those of all domains match in a report."""
+"""The common style of the pictures in ``best/``, so that those of all domains match.
+
+Lengths are in pixels. Only the functions import matplotlib, so a search that draws nothing does not load it.
+"""
 
 import io
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
 
-from PIL import Image, ImageFont
+from evodiverse.text import printable
 
-Color: TypeAlias = tuple[int, int, int]
-Font: TypeAlias = ImageFont.ImageFont | ImageFont.FreeTypeFont
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-PAPER: Final[Color] = (255, 255, 255)
-GROUND: Final[Color] = (246, 246, 243)
-GRID: Final[Color] = (228, 228, 224)
-INK: Final[Color] = (22, 34, 56)
-GRAY: Final[Color] = (96, 104, 116)
+GROUND, INK, GRAY = "#f6f6f3", "#162238", "#606874"
+SCALE: Final = ("#fcefbe", "#a9dbb8", "#54b2c0", "#2e74aa", "#243672")
+"""Colors from low to high, increasingly dark, so that the scale also works in grayscale."""
 
-SUPERSAMPLING: Final = 4
-"""The factor by which a picture is drawn larger than it is shown, since downscaling smooths the outlines."""
+_DPI: Final = 72  # makes matplotlib's points, the units of fonts and lines, pixels
+_MONO: Final = "DejaVu Sans Mono"  # comes with matplotlib, like DejaVu Sans, so pictures do not depend on the machine
+_GAP: Final = 16  # around the text
+_SPACE: Final = 0.28  # between panels, as a share of their side
+_RC: Final[dict[str, Any]] = {
+    "font.size": 14,
+    "savefig.dpi": _DPI,
+    "text.color": INK,
+    "text.parse_math": False,  # a dollar sign in a name is not a formula
+    "axes.axisbelow": True,
+    "axes.edgecolor": INK,
+    "axes.facecolor": GROUND,
+    "axes.formatter.useoffset": False,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 9,
+    "grid.color": "#e4e4e0",
+}
 
 
-def new_canvas(size: tuple[int, int]) -> Image.Image:
-    """Return a blank picture with this width and height, in pixels."""
-    return Image.new("RGB", size, PAPER)
+@contextmanager
+def styled() -> Iterator[None]:
+    """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
+    import matplotlib as mpl
+
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
 
 
-def load_font(size: float) -> Font:
-    """Return the font at a size in pixels. The font has few characters beyond ASCII."""
-    return ImageFont.load_default(size)
+def new_figure(side: int, n_panels: int = 1) -> tuple["Figure", "list[Axes]"]:
+    """Return a figure of square panels in a row, and the axes of each; `to_png` makes room for what is around them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(((n_panels + (n_panels - 1) * _SPACE) * side / _DPI, side / _DPI), _DPI)
+    grid = {"left": 0, "right": 1, "bottom": 0, "top": 1, "wspace": _SPACE}
+    return figure, [*figure.subplots(1, n_panels, squeeze=False, gridspec_kw=grid)[0]]
 
 
-def to_png(image: Image.Image) -> bytes:
-    """Return a picture as the content of a PNG file."""
-    buffer = io.BytesIO()
-    image.save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
+def color_map() -> Any:
+    """Return the colormap of `SCALE`."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("scale", SCALE)
+
+
+def to_png(figure: "Figure", lines: Sequence[str]) -> bytes:
+    """Write text around a figure, and return it as the content of a PNG file. Equal pictures give equal bytes.
+
+    Args:
+        figure: The figure, which is changed.
+        lines: The title, which is written above, and the lines below. Tabs separate the fields of a line, which are
+            aligned. A character that the font lacks is replaced by ``�``.
+    """
+    from matplotlib.font_manager import findfont, get_font
+
+    known = get_font(findfont(_MONO)).get_charmap()
+    title, *rows = ([printable(field) for field in line.split("\t")] for line in lines)
+    fields = zip_longest(*(row for row in rows if len(row) > 1), fillvalue="")
+    widths = [max(map(len, column)) for column in fields] or [0]
+    below = "\n".join("   ".join(map(str.ljust, row, widths)) for row in rows)
+    box, gap, (width, height) = figure.get_tightbbox(), _GAP / _DPI, figure.get_size_inches()
+    for text, y, side, size in [(title[0], box.y1 + gap, "bottom", 20), (below, box.y0 - gap, "top", 15)]:
+        legible = "".join(one if one == "\n" or ord(one) in known else "\N{REPLACEMENT CHARACTER}" for one in text)
+        figure.text(box.x0 / width, y / height, legible, size=size, va=side, family=_MONO, linespacing=1.5)
+    file = io.BytesIO()
+    figure.savefig(file, format="png", metadata={"Software": None}, bbox_inches="tight", pad_inches=2 * gap)
+    return file.getvalue()

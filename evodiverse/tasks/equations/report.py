@@ -97,14 +97,17 @@ def lay_out(
 def _list_front(
     front: Sequence[tuple[Member, Discovery]], chosen: Member, written: Sequence[tuple[str, str] | None]
 ) -> str:
-    """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it."""
+    """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it.
+
+    Errors have four significant digits, and parameters all.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     splits = [f"nmse_{name}" for name in SPLITS]
     writer.writerow(["chosen", "complexity", *splits, "call", "equation", "latex", "params"])
     for (member, found), forms in zip(front, written, strict=True):
         latex, equation = forms or ("", "")
-        errors = [found.details.get(name) for name in splits]
+        errors = ["" if (error := found.details.get(name)) is None else f"{error:.4g}" for name in splits]
         own = [member.call, equation, latex, found.details["params"]]
         writer.writerow([int(member is chosen), member.complexity, *errors, *own])
     return text.getvalue()

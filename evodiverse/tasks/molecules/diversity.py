@@ -42,17 +42,19 @@ def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.fl
     return np.unpackbits(rows, axis=1, bitorder="little").astype(np.float32)
 
 
-def select_diverse(
+def select_by_average(
     smiles: Sequence[str],
     scores: NDArray[np.float64],
     count: int,
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Select good and mutually different molecules greedily (paper, "Diversity-aware selection").
+    """Select good molecules that are not too similar on average (paper, "Diversity-aware selection").
 
     Molecules are visited from the highest score to the lowest. A molecule is selected if its *average* Tanimoto
-    similarity to those selected before it is below ``limit``. The selection may hold fewer than ``count`` molecules.
+    similarity to those selected before it is below ``limit``, so two selected molecules may be very similar. Only the
+    paper's metrics use this; molecules count as different by `select_apart`. The selection may hold fewer than
+    ``count`` molecules.
 
     Args:
         smiles: ``(n,)`` valid SMILES; one that occurs twice may be selected twice.
@@ -65,16 +67,17 @@ def select_diverse(
         Up to ``count`` indices in the order of selection.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
-    return [ranked[place] for place in select_ranked((smiles[index] for index in ranked), count, limit, fingerprint)]
+    selected = select_ranked_by_average((smiles[index] for index in ranked), count, limit, fingerprint)
+    return [ranked[place] for place in selected]
 
 
-def select_ranked(
+def select_ranked_by_average(
     ranked: Iterable[str],
     count: int,
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Return the indices that `select_diverse` selects from SMILES that are already ranked, best first."""
+    """Return the indices that `select_by_average` selects from SMILES that are already ranked, best first."""
     return _select(ranked, count, limit, fingerprint, lambda similarities: sum(similarities) / len(similarities))
 
 
@@ -84,7 +87,9 @@ def select_apart(
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
-    """Select molecules greedily by their similarity to *each* molecule selected before, and return their indices.
+    """Select good molecules that are all different greedily, and return their indices.
+
+    A molecule is selected if its similarity to *each* molecule selected before it is below ``limit``.
 
     Args:
         ranked: Valid SMILES, best first.
@@ -130,12 +135,12 @@ def _select(
 
 
 def diverse_top_mean(smiles: Sequence[str], scores: NDArray[np.float64], count: int = 10) -> float:
-    """Return the mean score of the molecules that `select_diverse` selects, or NaN if there are none.
+    """Return the mean score of the molecules that `select_by_average` selects, or NaN if there are none.
 
     Args:
         smiles: ``(n,)`` valid SMILES, all different.
         scores: ``(n,)`` scores, higher is better; ties keep the given order.
         count: The maximum number of molecules to select.
     """
-    selected = select_diverse(smiles, scores, count)
+    selected = select_by_average(smiles, scores, count)
     return float(scores[selected].mean()) if selected else float("nan")

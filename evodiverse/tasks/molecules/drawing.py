@@ -1,14 +1,13 @@
-"""A picture of up to ten molecules with their scores: the best that are not too similar to each other on average."""
+"""A picture of the ten best molecules that are all different, with their scores."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import numpy as np
 from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules.diversity import select_apart
 from evodiverse.tasks.molecules.objective.objective import RAW
 from evodiverse.tasks.molecules.patterns import read_smarts
 
@@ -24,7 +23,9 @@ _RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a m
 
 
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
-    """Return a PNG of the diversity-aware top 10 with their scores.
+    """Return a PNG of up to ten molecules with their scores, selected by score so that all are different.
+
+    Two molecules are different if their similarity is below 0.4, as in the metrics of hits; see `select_apart`.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
@@ -32,9 +33,8 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
             many as there is room for.
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
-    smiles = [entry.candidate.genotype for entry in discoveries]
-    scores = np.array([entry.candidate.score for entry in discoveries], dtype=np.float64)
-    chosen = [discoveries[at] for at in select_diverse(smiles, scores, N_DRAWN)]
+    ranked = (entry.candidate.genotype for entry in discoveries)
+    chosen = [discoveries[place] for place in select_apart(ranked, N_DRAWN)]
     lines = _arrange([column for column in columns if column.endswith(RAW)])
     legends = [_legend(rank, entry, lines) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))
@@ -101,9 +101,9 @@ def _write(details: Mapping[str, Any], column: str) -> str:
     return f"{_name(column)} {'none' if value is None else write_number(value)}"
 
 
-def write_number(value: float) -> str:
-    """Return a number with three significant digits; from 0.0001 to below ten million it has no exponent."""
-    return f"{float(format(value, '.3g')):.7g}"
+def write_number(value: float, digits: int = 3) -> str:
+    """Return a number with so many significant digits; from 0.0001 to below ten million it has no exponent."""
+    return f"{float(format(value, f'.{digits}g')):.7g}"
 
 
 def _match(molecule: Chem.Mol, highlight: Sequence[str]) -> tuple[list[int], list[int]]:

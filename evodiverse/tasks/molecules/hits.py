@@ -19,11 +19,11 @@ from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker, MaxMinPicker
 
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
-from evodiverse.tasks.molecules.diversity import select_apart
+from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, select_apart
 from evodiverse.tasks.molecules.store import Bits
 
 HIT_SCORES: Final = (0.5, 0.7)
-LIMITS: Final = (0.4, 0.6)
+LIMITS: Final = (SIMILARITY_LIMIT, 0.6)
 HIT: Final = HIT_SCORES[0]
 LIMIT: Final = LIMITS[0]
 """`HIT` is the score, and this the similarity limit, of the metrics that use only one score and one limit."""

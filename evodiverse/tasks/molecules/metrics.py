@@ -20,7 +20,7 @@ from evodiverse.ports import Subject, Tools
 from evodiverse.runlog.docking import DOCKING, read_docking
 from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.values import Measurement, mean
-from evodiverse.tasks.molecules.diversity import select_diverse, select_ranked
+from evodiverse.tasks.molecules.diversity import select_by_average, select_ranked_by_average
 from evodiverse.tasks.molecules.hits import measure_hits
 from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeError
 from evodiverse.text import count_of
@@ -78,7 +78,7 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
     scaffolds = [store.scaffold(log.keys[call]) for call in last]
-    different = select_diverse(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
+    different = select_by_average(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
     return {
         "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
@@ -106,7 +106,7 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     """Return curves that describe the pools after each iteration, starting with iteration 0.
 
     - ``curve.n_diverse`` is the number of molecules selected if they are visited from the best to the worst, and each
-      is selected whose average similarity to those selected before is below the limit of `select_diverse`.
+      is selected whose average similarity to those selected before is below the limit of `select_by_average`.
     - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
       is hard), and ``curve.drug_like`` their mean score, or None if there are none (paper, figure ``mol``).
     """
@@ -116,7 +116,7 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     for pools in log.states:
         calls = log.top(union(pools), len(log.scores))
         keys = [log.keys[call] for call in calls]
-        n_diverse.append(len(select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
+        n_diverse.append(len(select_ranked_by_average(keys, len(keys), fingerprint=store.fingerprint)))
         drug_like = [log.scores[call] for call, key in zip(calls, keys, strict=True) if _is_drug_like(key, store)]
         n_drug_like.append(len(drug_like))
         means.append(mean(drug_like))
@@ -198,7 +198,7 @@ def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprin
         The oracle calls of the selected molecules, best first.
     """
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
-    return [calls[at] for at in select_diverse(keys, scores, N_TOP, fingerprint=fingerprint)]
+    return [calls[at] for at in select_by_average(keys, scores, N_TOP, fingerprint=fingerprint)]
 
 
 def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
@@ -217,7 +217,7 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
     curve = []
     for last in accumulate(calls_by_iteration(log)):
         calls = [call for call in ranked if call <= last]
-        taken = select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
+        taken = select_ranked_by_average((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
         curve.append(fmean(log.scores[calls[place]] for place in taken))
     return curve
 

@@ -11,6 +11,7 @@ from rdkit.Chem import rdDepictor
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.clusters import count_clusters, count_scaffolds, find_clusters
 from evodiverse.tasks.molecules.diversity import fingerprint
+from evodiverse.tasks.molecules.drawing import write_number
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
 
 N_LISTED: Final = 100
@@ -36,6 +37,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
 
     ``top.csv`` lists the first 100 molecules with the columns `COLUMNS` and ``columns``. ``top.sdf`` holds the
     same molecules with two-dimensional coordinates. ``clusters.csv`` and ``scaffolds.csv`` cover all discoveries.
+    Numbers have four significant digits; the log has the exact ones.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
@@ -60,7 +62,7 @@ def _list_top(discoveries: Sequence[Discovery], clusters: Sequence[int], columns
     rows = []
     for rank, (entry, cluster) in enumerate(zip(discoveries[:N_LISTED], clusters, strict=False), start=1):
         candidate, quality = entry.candidate, assess(entry.candidate.genotype)
-        numbers = [f"{value:.4f}" for value in (quality.qed, quality.sa_score, quality.sa)]
+        numbers = [quality.qed, quality.sa_score, quality.sa]
         place = [entry.iteration, entry.pool, candidate.call]
         scaffold = find_scaffold(candidate.genotype)
         own = [entry.details.get(column) for column in columns]
@@ -109,9 +111,9 @@ def _best(entry: Discovery) -> tuple[float | None, str, int]:
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
-    """Return a table as CSV in which None is an empty cell."""
+    """Return a table as CSV, with four significant digits of each float. None is an empty cell."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    writer.writerows(rows)
+    writer.writerows([write_number(cell, 4) if isinstance(cell, float) else cell for cell in row] for row in rows)
     return text.getvalue().encode()

@@ -162,11 +162,7 @@ class MoleculeTask:
         return diverse_top_mean([candidate.genotype for candidate in candidates], scores)
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
-        """Return files for ``best/`` by name: those of `lay_out`, and ``top10.png``, a picture of the best molecules.
-
-        It shows the diversity-aware top 10: up to ten molecules with high scores, each with a low average similarity to
-        those selected before it.
-        """
+        """Return files for ``best/`` by name: those of `lay_out`, and the picture ``top10.png`` (see `draw_top`)."""
         if not discoveries:
             return {}
         columns = tuple(self.columns)

@@ -251,7 +251,7 @@ def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
     shown = [eval(text, {"x": days}) for text in (line, row["equation"], latex)]  # noqa: S307
     for values in (*shown, module["equation"](days)):
         nmse = np.mean((values - target) ** 2) / np.var(target)
-        assert nmse == pytest.approx(float(row["nmse_train"]), rel=1e-6, abs=1e-20)
+        assert nmse == pytest.approx(float(row["nmse_train"]), rel=5e-4, abs=1e-20)
         assert nmse == pytest.approx(float(stated), rel=0.1, abs=1e-20)
     assert max(len(number) for number in re.findall(r"[\d.]+", line)) <= 10
 

@@ -8,7 +8,7 @@ from rdkit import Chem, rdBase
 from rdkit.Chem import AllChem
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, diverse_top_mean, fingerprint, select_diverse
+from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, diverse_top_mean, fingerprint, select_by_average
 
 # Tanimoto similarities, counted by hand from the bits: 5/9 and 5/13 to ethanol, 7/13 to each other.
 ETHANOL, PROPANOL, PENTANOL = "CCO", "CCCO", "CCCCCO"
@@ -39,7 +39,7 @@ def select_by_definition(smiles: list[str], scores: list[float], count: int, lim
 def select(*smiles: str, count: int = 10, limit: float = SIMILARITY_LIMIT) -> list[str]:
     """What is selected of molecules given in the order of falling score."""
     scores = np.linspace(0.9, 0.1, len(smiles))
-    return [smiles[index] for index in select_diverse(smiles, scores, count, limit)]
+    return [smiles[index] for index in select_by_average(smiles, scores, count, limit)]
 
 
 # Fingerprints
@@ -61,24 +61,24 @@ def test_stereoisomers_have_one_fingerprint() -> None:
 def test_a_selection_is_that_of_the_definition(zinc: list[str], limit: float, count: int) -> None:
     scores = np.random.default_rng(4).random(len(zinc))
     expected = select_by_definition(zinc, scores.tolist(), count, limit)
-    assert select_diverse(zinc, scores, count, limit) == expected
+    assert select_by_average(zinc, scores, count, limit) == expected
 
 
 def test_the_example_from_zinc_has_molecules_that_are_refused(zinc: list[str]) -> None:
     scores = np.random.default_rng(4).random(len(zinc))
     assert len(zinc) == 40
-    assert 5 < len(select_diverse(zinc, scores, 40, limit=0.12)) < 35
+    assert 5 < len(select_by_average(zinc, scores, 40, limit=0.12)) < 35
 
 
 def test_the_order_of_the_molecules_does_not_matter_when_scores_differ(zinc: list[str]) -> None:
     scores = np.random.default_rng(5).random(len(zinc))
-    forward = select_diverse(zinc, scores, 10, limit=0.12)
-    backward = select_diverse(zinc[::-1], scores[::-1], 10, limit=0.12)
+    forward = select_by_average(zinc, scores, 10, limit=0.12)
+    backward = select_by_average(zinc[::-1], scores[::-1], 10, limit=0.12)
     assert [len(zinc) - 1 - index for index in backward] == forward
 
 
 def test_molecules_are_selected_by_falling_score() -> None:
-    assert select_diverse([ETHANOL, BENZENE, DICHLOROMETHANE], np.array([0.2, 0.7, 0.5]), 2) == [1, 2]
+    assert select_by_average([ETHANOL, BENZENE, DICHLOROMETHANE], np.array([0.2, 0.7, 0.5]), 2) == [1, 2]
 
 
 def test_a_molecule_like_one_taken_is_refused() -> None:
@@ -101,7 +101,7 @@ def test_a_similarity_must_stay_below_the_limit(limit: float, n_selected: int) -
 @pytest.mark.parametrize(("other", "n_selected"), [("CCCCO", 1), (PENTANOL, 2)])
 def test_the_limit_is_the_papers_unless_told_otherwise(other: str, n_selected: int) -> None:
     scores = np.array([0.9, 0.8])
-    assert len(select_diverse([ETHANOL, other], scores, 10)) == n_selected  # 5 of 12 bits, 5 of 13 bits
+    assert len(select_by_average([ETHANOL, other], scores, 10)) == n_selected  # 5 of 12 bits, 5 of 13 bits
 
 
 def test_the_best_molecule_is_taken_under_any_limit() -> None:
@@ -113,7 +113,7 @@ def test_of_stereoisomers_one_is_taken() -> None:
 
 
 def test_equal_scores_keep_the_order_given(zinc: list[str]) -> None:
-    assert select_diverse(zinc, np.tile([0.25, 0.5], 20), 40, limit=1.0) == [*range(1, 40, 2), *range(0, 40, 2)]
+    assert select_by_average(zinc, np.tile([0.25, 0.5], 20), 40, limit=1.0) == [*range(1, 40, 2), *range(0, 40, 2)]
 
 
 def test_nothing_fills_up_a_short_selection() -> None:
@@ -126,7 +126,7 @@ def test_no_more_than_asked_for_are_selected() -> None:
 
 @pytest.mark.parametrize(("smiles", "count"), [([], 10), ([ETHANOL], 0)])
 def test_nothing_is_selected_of_nothing_or_when_nothing_is_asked_for(smiles: list[str], count: int) -> None:
-    assert select_diverse(smiles, np.ones(len(smiles)), count) == []
+    assert select_by_average(smiles, np.ones(len(smiles)), count) == []
 
 
 # Mean

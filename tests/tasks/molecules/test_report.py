@@ -9,7 +9,8 @@ from PIL import Image
 from rdkit import Chem
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules.diversity import select_diverse
+from evodiverse.tasks.molecules import drawing
+from evodiverse.tasks.molecules.diversity import select_apart
 from evodiverse.tasks.molecules.drawing import draw_top, write_number
 from evodiverse.tasks.molecules.quality import assess, find_scaffold
 from evodiverse.tasks.molecules.report import COLUMNS, lay_out
@@ -31,9 +32,17 @@ def test_the_list_says_of_each_molecule_how_good_it_is_and_its_origin() -> None:
     assert list(row) == list(COLUMNS)
     assert (row["rank"], row["score"], row["smiles"], row["call"]) == ("5", "0.995", DRUGS[4], "5")
     assert (row["iteration"], row["pool"], row["scaffold"]) == ("0", "1", find_scaffold(DRUGS[4]))
-    assert float(row["qed"]) == pytest.approx(quality.qed, abs=1e-4)
-    assert float(row["sa_score"]) == pytest.approx(quality.sa_score, abs=1e-4)
-    assert float(row["sa"]) == pytest.approx((10 - quality.sa_score) / 9, abs=1e-4)
+    assert float(row["qed"]) == pytest.approx(quality.qed, rel=5e-4)
+    assert float(row["sa_score"]) == pytest.approx(quality.sa_score, rel=5e-4)
+    assert float(row["sa"]) == pytest.approx((10 - quality.sa_score) / 9, rel=5e-4)
+
+
+def test_numbers_in_tables_have_four_significant_digits() -> None:
+    details = {"mass_raw": 1281.678, "fit_raw": 0.00012345678, "line": 123456}
+    entry = replace(FOUND[0], candidate=replace(FOUND[0].candidate, score=0.87654321, details=details))
+    (row,) = table([entry], columns=("mass_raw", "fit_raw", "line"))
+    assert (row["score"], row["mass_raw"], row["fit_raw"], row["line"]) == ("0.8765", "1282", "0.0001235", "123456")
+    assert table([entry], "clusters.csv")[0]["best_score"] == "0.8765"
 
 
 def test_a_molecule_that_all_pools_share_names_none() -> None:
@@ -48,11 +57,19 @@ def test_the_list_ends_at_a_hundred() -> None:
 @pytest.mark.parametrize(("n", "size"), [(len(FOUND), (1600, 538)), (3, (960, 269)), (1, (320, 269))])
 def test_the_drawing_has_a_cell_for_each_molecule_selected(n: int, size: tuple[int, int]) -> None:
     found = FOUND[:n]
-    chosen = select_diverse([entry.candidate.genotype for entry in found], np.linspace(1, 0, n), 10)
-    assert len(chosen) == min(n, 10)
+    assert len(select_apart([entry.candidate.genotype for entry in found], 10)) == min(n, 10)
     image = Image.open(io.BytesIO(draw_top(found)))
     assert (image.format, image.size) == ("PNG", size)
     assert np.asarray(image.convert("L")).min() < 100  # something is drawn
+
+
+def test_all_molecules_drawn_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
+    legends: list[str] = []
+    monkeypatch.setattr(drawing, "_legend", lambda rank, entry, _: (legends.append(entry.candidate.key), str(rank))[1])
+    pentanol, close = "CCCCCO", ["CCO", "c1ccccc1", "CCCO"]  # ethanol and propanol are 5/9 similar, on average 5/18
+    found = [Discovery(Candidate(call, one, one, 1.0, 0.0), 0, 0) for call, one in enumerate([*close, pentanol], 1)]
+    draw_top(found)
+    assert legends == ["CCO", "c1ccccc1", pentanol]
 
 
 def test_the_best_are_an_sdf_with_the_columns_of_the_table_as_properties() -> None:
@@ -80,7 +97,7 @@ COMPOSED = [replace(entry, candidate=replace(entry.candidate, details=MEASURED))
 def test_the_components_of_an_objective_stand_in_the_table_and_in_the_sdf() -> None:
     row = table(COMPOSED, columns=COMPONENTS)[0]
     assert list(row) == [*COLUMNS, *COMPONENTS]
-    assert [row[name] for name in COMPONENTS] == ["0.1", "0.2", "", "0.4", "2.0"]
+    assert [row[name] for name in COMPONENTS] == ["0.1", "0.2", "", "0.4", "2"]
     (first, *_) = Chem.ForwardSDMolSupplier(io.BytesIO(lay_out(COMPOSED, COMPONENTS)["top.sdf"]))
     assert (first.GetProp("jnk3_value"), first.GetProp("logp_raw")) == ("0.2", "")
 

@@ -1,13 +1,16 @@
 """The picture of a rule shows what it does with which items, and how full its bins end."""
 
 import io
+from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from evodiverse.tasks.programs.bin_packing import picture
 from evodiverse.tasks.programs.bin_packing.instances import Instance, draw_instances
 from evodiverse.tasks.programs.bin_packing.packing import pack_best_fit
-from evodiverse.tasks.programs.bin_packing.picture import count_fillings, count_shares, draw_rule, picture_size
+from evodiverse.tasks.programs.bin_packing.picture import count_fillings, count_shares, draw_rule
 
 SMALL = Instance("small", 10, (6, 5, 3, 5, 3))
 CHOICES = [0, 0, 1, 1, 0]  # 6 and 3, 5 and 5, 3
@@ -40,7 +43,16 @@ def test_any_instances_can_be_drawn() -> None:
     for instances in (draw_instances("or3"), [Instance("one", 1, (1, 1))], [SMALL, Instance("huge", 9_999, (7_000,))]):
         choices = [pack_best_fit(instance) for instance in instances]
         image = Image.open(io.BytesIO(draw_rule(instances, choices, choices, ["title", "rule\t1%\t2 bins"])))
-        assert (image.format, image.size) == ("PNG", picture_size(2))
+        assert image.format == "PNG"
+
+
+def test_each_bar_is_as_high_as_its_share_of_the_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture, "to_png", lambda figure, _: figure)
+    figure: Any = draw_rule([SMALL], [CHOICES], [[0] * 5], ["title"])
+    bars = [{bar.get_x() + 0.19: bar.get_height() for bar in drawn} for drawn in figure.axes[1].containers]
+    rule, other = ({round(place): height for place, height in drawn.items() if height} for drawn in bars)
+    assert rule == pytest.approx({80: 100 / 3, 90: 100 / 3, 100: 100 / 3})  # the one of 30% counts as at most 80%
+    assert other == pytest.approx({80: 100.0})
 
 
 def test_another_rule_is_another_picture() -> None:

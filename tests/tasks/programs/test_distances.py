@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.distances.builtin import BEST_KNOWN, DISTANCES, PROBLEM
-from evodiverse.tasks.programs.distances.picture import find_extremes
+from evodiverse.tasks.programs.distances.picture import draw_distances, find_extremes
 from evodiverse.tasks.programs.distances.ratio import measure_ratio
 from evodiverse.tasks.programs.distances.verifier import find_squared_ratio
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
 from evodiverse.tasks.programs.points.evaluator import PointPlacing, load_seed
-from evodiverse.tasks.programs.points.picture import MARGIN, SIDE, fit
+from evodiverse.tasks.programs.points.picture import fit
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Limits, Reason, Rejection
 from tests.runs import plan, rows, run_here
@@ -193,15 +194,17 @@ def test_a_candidate_is_shown_as_numbers_and_as_a_picture(pool: int | None) -> N
 
 def test_the_picture_shows_the_shortest_and_the_longest_distances() -> None:
     assert find_extremes(SQUARE) == ([(0, 1), (0, 3), (1, 2), (2, 3)], [(0, 2), (1, 3)])
+    axes = Figure().subplots()
+    places = draw_distances(axes, SQUARE)
+    assert places == [tuple(point) for point in SQUARE]
+    drawn = [{*zip(*line.get_data(), strict=True)} for line in axes.lines]
+    assert drawn == [{places[one], places[other]} for one, other in [(0, 2), (1, 3), (0, 1), (0, 3), (1, 2), (2, 3)]]
 
 
 @pytest.mark.parametrize("size", [TINY, 1e-300, 1.0, HUGE])
 def test_points_of_any_size_fill_the_picture(size: float) -> None:
-    pixels = fit([[-size, 0.0], [size, 0.0], [0.0, size]])
-    assert pixels[0][0] == MARGIN
-    assert pixels[1][0] == MARGIN + SIDE
-    assert all(MARGIN <= value <= MARGIN + SIDE for pixel in pixels for value in pixel)
     points = [[-size, 0.0], [size, 0.0], [0.0, size]]
+    assert fit(points) == [(0, 0.25), (1, 0.25), (0.5, 0.75)]
     (picture,) = evaluator(3).illustrate(found(scored(points))).values()
     assert Image.open(io.BytesIO(picture)).format == "PNG"
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
@@ -19,7 +20,7 @@ from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
 from evodiverse.tasks.programs.heilbronn.builtin import BEST_KNOWN, HEILBRONN, PROBLEM
-from evodiverse.tasks.programs.heilbronn.picture import find_smallest, to_pixel
+from evodiverse.tasks.programs.heilbronn.picture import draw_triangles, find_smallest, to_place
 from evodiverse.tasks.programs.heilbronn.triangles import measure_share
 from evodiverse.tasks.programs.heilbronn.verifier import find_smallest_share
 from evodiverse.tasks.programs.points.evaluator import PointPlacing, load_seed
@@ -237,8 +238,13 @@ def test_a_candidate_is_shown_as_numbers_and_as_a_picture() -> None:
 
 def test_the_picture_shows_the_smallest_triangles() -> None:
     assert find_smallest([*CORNERS, [0.25, 0.25]]) == [(0, 1, 3), (0, 2, 3)]
-    sides = [math.dist(*pair) for pair in combinations([to_pixel(x, y) for x, y in CORNERS], 2)]
-    assert sides == pytest.approx([sides[0]] * 3)
+    sides = [math.dist(*pair) for pair in combinations([to_place(x, y) for x, y in CORNERS], 2)]
+    assert sides == pytest.approx([1.0] * 3)
+    axes = Figure().subplots()
+    places = draw_triangles(axes, [*CORNERS, [0.25, 0.25]])
+    assert places[2][1] > places[0][1]
+    drawn = [{tuple(corner) for corner in patch.get_xy().tolist()} for patch in axes.patches[1:]]
+    assert drawn == [{places[index] for index in triangle} for triangle in [(0, 1, 3)] * 2 + [(0, 2, 3)] * 2]
 
 
 def test_a_model_is_told_of_the_points_and_the_score() -> None:

@@ -8,14 +8,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-
 from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
-from evodiverse.tasks.programs.circle_packing.picture import draw_packing
 from evodiverse.tasks.programs.circle_packing.verifier import find_fault
+from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.prompts import describe_packing
 from evodiverse.tasks.programs.verified import BestKnown, Verified
@@ -100,8 +98,8 @@ class CirclePacking:
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's packing as ``packing.png``."""
-        centers, radii = _read_packing(discovery)
-        return {"packing.png": draw_packing(centers, radii, self._caption(discovery, **measure(centers, radii)))}
+        packing = _read_packing(discovery)
+        return {"packing.png": draw_picture(packing, self._caption(discovery, **measure(*packing)))}
 
     def verify(self, discovery: Discovery) -> Verified:
         """Return the exact sum of a candidate's radii after `shrink` has lowered them until no circles overlap.
@@ -145,10 +143,8 @@ def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
     return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
 
 
-def _read_packing(discovery: Discovery) -> tuple[FloatArray, FloatArray]:
-    """Return a candidate's centers ``(n, 2)`` and radii ``(n,)`` from the log."""
-    packing = json.loads(str(discovery.details["packing"]))
-    return np.array(packing["centers"]), np.array(packing["radii"])
+def _read_packing(discovery: Discovery) -> Packing:
+    return read_packing(str(discovery.details["packing"]))
 
 
 def load_seed(n: int) -> str:

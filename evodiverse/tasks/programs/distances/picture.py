@@ -1,38 +1,37 @@
 """The picture of points in the plane, with their shortest and their longest distances."""
 
-from collections.abc import Sequence
 from itertools import combinations
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from evodiverse.kit.pictures import Color
 from evodiverse.tasks.programs.points.exact import Points, to_integers
-from evodiverse.tasks.programs.points.picture import Brush, draw_points, fit
+from evodiverse.tasks.programs.points.picture import Place, fit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SHARE: Final = 1_000_000
 """Squared distances that differ by at most one part in this many count as equal."""
 
-SHORTEST: Final[Color] = (36, 98, 156)
-LONGEST: Final[Color] = (222, 168, 118)
+_SHORTEST: Final = "#24629c"
+_LONGEST: Final = "#dea876"
 
 
-def draw_distances(points: Points, lines: Sequence[str]) -> bytes:
-    """Return a PNG that shows points, their shortest distances (dark and thick) and their longest (light and thin).
+def draw_distances(axes: "Axes", points: Points) -> list[Place]:
+    """Draw the shortest distances (dark and thick) and the longest (light and thin), and return the points' places.
 
     Args:
+        axes: The axes to draw on, whose limits are those of the unit square.
         points: The points, at least two, no two of them the same.
-        lines: The lines of text below the picture; see `draw_points`. A line that says how many distances of each kind
-            are drawn is inserted before the last line.
     """
-    pixels = fit(points)
+    places = fit(points)
     shortest, longest = find_extremes(points)
-
-    def paint(brush: Brush) -> None:
-        for pairs, color, width in [(longest, LONGEST, 1.5), (shortest, SHORTEST, 4)]:
-            for one, other in pairs:
-                brush.line([pixels[one], pixels[other]], color, width)
-
-    legend = f"shortest, dark\t{len(shortest)} of them\tlongest, light\t{len(longest)} of them"
-    return draw_points(pixels, paint, [*lines[:-1], legend, lines[-1]])
+    for name, pairs, color, width in [("longest", longest, _LONGEST, 1.5), ("shortest", shortest, _SHORTEST, 4)]:
+        for pair in pairs:
+            ends = zip(*(places[index] for index in pair), strict=True)
+            (line,) = axes.plot(*ends, color=color, linewidth=width, clip_on=False)
+        line.set_label(f"{name}: {len(pairs)}")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1.01), ncols=2, frameon=False)
+    return places
 
 
 def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:

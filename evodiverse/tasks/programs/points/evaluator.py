@@ -10,6 +10,7 @@ from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.points.exact import LARGEST, Points, round_down, round_up
+from evodiverse.tasks.programs.points.picture import draw_points
 from evodiverse.tasks.programs.points.problem import Problem
 from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
@@ -85,7 +86,8 @@ class PointPlacing:
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's points as ``points.png``."""
-        return {"points.png": self._problem.draw(_read_points(discovery), self._caption(discovery))}
+        points = _read_points(discovery)
+        return {"points.png": draw_points(self._problem.draw, points, self._caption(discovery))}
 
     def verify(self, discovery: Discovery) -> Verified:
         """Return the exact value that the problem's independent verifier (`Problem.verify`) finds for the points.

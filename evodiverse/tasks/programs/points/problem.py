@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from evodiverse.tasks.programs.points.exact import Points
 from evodiverse.tasks.programs.verified import BestKnown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Problem(NamedTuple):
@@ -27,7 +30,8 @@ class Problem(NamedTuple):
             ``ValueError`` with the reason if the points are invalid.
         verify: A function that computes the same value by another method, and also raises ``ValueError``.
         how: A description of the method of ``verify``.
-        draw: A function that returns a PNG of valid points with lines of text below.
+        draw: A function that draws what lies under valid points in a picture, and returns their places in the unit
+            square; see `draw_points`.
         describe: A function that returns the description for a language model, given the number of points, the value
             that scores 1, and the limit on the CPU time of a run, in seconds.
     """
@@ -45,5 +49,5 @@ class Problem(NamedTuple):
     measure: Callable[[Points], Fraction]
     verify: Callable[[Points], Fraction]
     how: str
-    draw: Callable[[Points, Sequence[str]], bytes]
+    draw: Callable[["Axes", Points], Sequence[tuple[float, float]]]
     describe: Callable[[int, float, float], str]

@@ -1,0 +1,101 @@
+"""The view of a circle packing: read from the log, and drawn on axes of matplotlib or as the picture in ``best/``."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evodiverse.kit.pictures import GROUND, INK, color_map, new_figure, styled, to_png
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PatchCollection
+
+FloatArray = NDArray[np.float64]
+
+MOST_CIRCLES: Final = 10_000
+_MOST_CHARACTERS: Final = 1 << 20
+_LARGEST: Final = 2.0  # of all numbers, so that what is drawn stays near the unit square
+_EQUAL: Final = 1e-6  # the least range of radii that the color scale covers, so that rounding does not show
+_MIN_LABELED: Final = 0.015  # the smallest radius of a circle with a number
+_SIDE: Final = 880  # pixels
+
+
+class Packing(NamedTuple):
+    """Circles in the unit square.
+
+    Attributes:
+        centers: ``(n, 2)`` centers, n ≥ 1.
+        radii: ``(n,)`` radii, at least 0.
+    """
+
+    centers: FloatArray
+    radii: FloatArray
+
+
+def read_packing(text: str) -> Packing:
+    """Return the packing in a value of the column ``packing``: JSON with ``centers``, which are pairs, and ``radii``.
+
+    The numbers are exact. The text is not trusted, since logs may come from elsewhere.
+
+    Raises:
+        ValueError: The text holds no packing, one of more than `MOST_CIRCLES`, or one far from the unit square.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError("it is too long")
+    try:
+        read = json.loads(text)
+        centers, radii = (np.array(read[name], dtype=np.float64) for name in ("centers", "radii"))
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise ValueError(f"it is not a packing: {type(error).__name__}") from error
+    if radii.ndim != 1 or not 0 < len(radii) <= MOST_CIRCLES or centers.shape != (len(radii), 2):
+        raise ValueError(f"its shapes are {centers.shape} and {radii.shape}, expected (n, 2) and (n,)")
+    if not ((abs(centers) <= _LARGEST).all() and (radii >= 0).all() and (radii <= _LARGEST).all()):
+        raise ValueError("its numbers do not describe circles near the unit square")
+    return Packing(centers, radii)
+
+
+def draw(axes: "Axes", packing: Packing, line: float = 0.6) -> "PatchCollection":
+    """Draw the unit square and the circles, with the origin at the lower left; larger circles are darker.
+
+    Args:
+        axes: The axes to draw on; their limits and frame are replaced.
+        packing: The packing to draw.
+        line: The width of outlines, in points.
+
+    Returns:
+        The circles, which are colored by their radii.
+    """
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Circle, Rectangle
+
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set_axis_off()
+    axes.add_patch(Rectangle((0, 0), 1, 1, facecolor=GROUND, edgecolor=INK, linewidth=2 * line, clip_on=False))
+    patches = [Circle((x, y), radius) for (x, y), radius in zip(*packing, strict=True)]
+    circles = PatchCollection(patches, cmap=color_map(), edgecolor=INK, linewidth=line, clip_on=False)
+    circles.set_array(packing.radii)
+    circles.set_clim(packing.radii.min(), max(packing.radii.max(), packing.radii.min() + _EQUAL))
+    axes.add_collection(circles)
+    return circles
+
+
+@styled()
+def draw_picture(packing: Packing, lines: Sequence[str]) -> bytes:
+    """Return a PNG of a packing, with numbers in the circles where there is room, and a scale of the radii.
+
+    Args:
+        packing: The packing to draw.
+        lines: The lines of text; see `to_png`.
+    """
+    figure, (axes,) = new_figure(_SIDE)
+    circles = draw(axes, packing, line=1.25)
+    are_light = circles.to_rgba(packing.radii)[:, :3] @ (0.299, 0.587, 0.114) > 0.5
+    for number, ((x, y), radius, is_light) in enumerate(zip(*packing, are_light, strict=True)):
+        if radius >= _MIN_LABELED:
+            axes.text(x, y, str(number), color=INK if is_light else "white", ha="center", va="center_baseline")
+    ends = [packing.radii.min(), packing.radii.max()]
+    figure.colorbar(circles, cax=axes.inset_axes((1.02, 0, 0.02, 0.3)), ticks=ends, format="r = %.4f")
+    return to_png(figure, lines)
