@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.kit.pictures import new_canvas, to_png
+from evodiverse.kit.pictures import new_figure, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.tasks.programs.user_picture import MAX_BYTES, lay_out_picture
@@ -14,7 +14,7 @@ from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
-PNG = to_png(new_canvas((2, 2)))
+PNG = to_png(new_figure(20)[0], [])
 DRAWING = """
     ENTRY_POINT = "main"
     COLUMNS = {"height": float, "label": str}
