@@ -29,9 +29,10 @@ class Compared:
 
     @property
     def name(self) -> str:
-        """The run's task, method and model, the other settings in which it differs, and its seed."""
+        """The run's task, method and model, what the user changed in which the runs differ, and the seed."""
         run, shown = self.run, {*_NAMES.values(), "seed"}
-        others = [f"{key}={value}" for key, value in self.differing.items() if key not in shown]
+        changed = self.differing if self.run.overrides is None else self.run.overrides
+        others = [f"{key}={value}" for key, value in self.differing.items() if key in changed and key not in shown]
         return " · ".join([run.task, run.method, run.llm, *others, f"seed {run.seed}"])
 
 

@@ -14,7 +14,7 @@ from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
-PNG = to_png(new_figure(20)[0], [])
+PNG = to_png(new_figure(20)[0], ["a picture"])
 DRAWING = """
     ENTRY_POINT = "main"
     COLUMNS = {"height": float, "label": str}
