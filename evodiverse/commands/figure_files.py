@@ -15,8 +15,7 @@ from evodiverse.commands.table_files import OLD, find_encoders, measure
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
 from evodiverse.kit.listed_files import write_listed
 from evodiverse.results.figures.catalog import FIGURES
-from evodiverse.results.figures.index import INDEX, Entry, to_lines, to_page
-from evodiverse.results.figures.missing import find_lacks
+from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_lines, to_page
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.results.figures.style import add_basis, styled, write_image
 from evodiverse.results.measuring import Measurer

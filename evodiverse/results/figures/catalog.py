@@ -1,46 +1,270 @@
 """The list of all figures: those of the paper, in the order of the paper, then our own."""
 
+from functools import partial
 from typing import Final
 
-from evodiverse.results.figures import (
-    chemical_space,
-    circle_packing_example,
-    circle_trajectory,
-    diagnostics,
-    diverse_molecules,
-    diversity_pca_all,
-    hits_by_calls,
-    lineage,
-    mol,
-    round_trips,
-    si_mol_graphga,
-    si_mol_top10,
-    sr_div_embed,
-    sr_pysr,
-    sr_score_trajectory,
-    sweep,
-    tsne_algo,
+from evodiverse.results.figures import bars, curves, lineage, packings, projections, space, sweep
+from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, MOLECULE_CURVES, describe_targets
+from evodiverse.results.figures.reading import (
+    OFF,
+    OURS,
+    SCIENCES,
+    FigureKind,
+    Result,
+    Runs,
+    Wanted,
+    first_of,
+    science_of,
 )
-from evodiverse.results.figures.reading import FigureKind
+from evodiverse.results.figures.style import TARGETS, name_of
+from evodiverse.tasks.molecules.hits import HIT, LIMIT, PERCENTS
+
+_MOLECULES: Final = "molecules"
+_EQUATIONS: Final = "equations"
+_PACKING: Final = "circle packing"
+_CIRCLES: Final = ("circle_packing",)
+_BOTH_MODELS: Final = ("DeepSeek-V3.2", "GPT-5")
+_SCORES: Final = Wanted((*TARGETS,), ("molleo", "ensemble", "tempering", OURS))
+_ERRORS: Final = Wanted(("equation",), ("tempering", "ensemble", OURS), _BOTH_MODELS, SCIENCES)
+_SUMS: Final = Wanted(_CIRCLES, ("ea", "island", "ensemble", OURS))
+
+_BANDS: Final = "{group.runs}; bands: 95% t intervals over seeds"
+_WHISKERS: Final = "{group.runs}; whiskers: 95% t intervals over seeds"
+_OF_RUN: Final = "{name}_{group.part}_{group.suffix}"
+_WHOLE: Final = "A run that ended early keeps its last value."
+_LITTLE: Final = "Distances between distant groups mean little in a projection."
+_SWAPS: Final = (
+    "Diagnostics of {group.part}, {group.words}. Top: the powering factor ξ in each exchange. Bottom: the share of the "
+    "unblocked swaps that were accepted; shaded: 30% to 40%, where the paper's curves settle. {group.runs}. Bands: "
+    "{WHAT} (within problems); a single seed has none."
+)
+_PROGRAMS: Final = (
+    "of the TF-IDF vectors of all programs together, one run per method; the programs of other methods are pale. Top: "
+    f"by pool. Bottom: by score (sum of radii over the reference). Seeds: {{facts}}. {_LITTLE}"
+)
+_SEEDS: Final = "one run per method; seeds: {facts}"
+
+
+def _task(run: Result) -> str:
+    return run.task
+
+
+_WITH_SWAPS: Final = partial(Runs, curves=("exchanges",), part=lambda run: run.run.method, counts=curves.has_xi)
+_WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=_task)
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
-    mol.FIGURE,
-    sr_score_trajectory.FIGURE,
-    circle_trajectory.FIGURE,
-    si_mol_top10.FIGURE,
-    chemical_space.FIGURE,
-    si_mol_graphga.FIGURE,
-    diagnostics.MOL,
-    sr_pysr.FIGURE,
-    sr_div_embed.FIGURE,
-    diagnostics.EQ,
-    circle_packing_example.FIGURE,
-    diversity_pca_all.FIGURE,
-    diagnostics.ALGO,
-    tsne_algo.FIGURE,
-    diverse_molecules.FIGURE,
-    hits_by_calls.FIGURE,
-    round_trips.FIGURE,
-    lineage.FIGURE,
-    sweep.FIGURE,
+    FigureKind(
+        "mol",
+        "Scores, and numbers of diverse molecules",
+        Runs(_MOLECULES, TARGETS, MOLECULE_CURVES),
+        partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE),
+        "Molecules, {group.words}. (a) Mean JNK3 score of the diversity-aware top 10 (lines, left axis), and how many "
+        "molecules this selection would take from the pools without its cap of ten (bars, right axis). (b) Mean score "
+        f"of the molecules in the pools with QED > 0.5 and SA < 5.5. {{facts}} {_WHOLE}",
+        _BANDS,
+        facts=describe_targets,
+        wanted=_SCORES,
+    ),
+    FigureKind(
+        "sr-score-trajectory",
+        "The best error by calls",
+        Runs(_EQUATIONS, curves=("best_calls", "best")),
+        curves.draw_errors,
+        "Equations, {group.words}. Geometric mean of the smallest error so far on the fitted data (the mean squared "
+        "error over the variance of the target); {group.problems}. {group.runs}. Bands: {WHAT} of the logarithm, "
+        f"within problems; a single seed has none. {_WHOLE}",
+        _BANDS,
+        wanted=_ERRORS,
+    ),
+    FigureKind(
+        "circle_trajectory",
+        "The best sum of radii by evaluation",
+        _WITH_SUMS(choose=packings.keep_if_best),
+        packings.draw_records,
+        "Packing of {facts}. {group.runs}. Bands: {WHAT}; a single seed has none. " + _WHOLE,
+        _BANDS,
+        facts=packings.describe_records,
+        wanted=_SUMS,
+    ),
+    FigureKind(
+        "si_mol_top10",
+        "Scores of GSK3β, and of the diversity-aware top 10",
+        Runs(_MOLECULES, TARGETS, MOLECULE_CURVES),
+        partial(curves.draw_molecules, target="gsk3b", metric=DIVERSE),
+        "Molecules, {group.words}. (a) Mean GSK3β score of the diversity-aware top 10 (lines, left axis), and how many "
+        "molecules this selection would take from the pools without its cap of ten (bars, right axis). (b) Mean score "
+        f"of the diversity-aware top 10 of the pools. {{facts}} {_WHOLE}",
+        _BANDS,
+        facts=describe_targets,
+        wanted=_SCORES,
+    ),
+    FigureKind(
+        "si_mol_chembl",
+        "The path through chemical space",
+        Runs(
+            *(_MOLECULES, TARGETS),
+            counts=lambda run: run.run.method == OURS,
+            choose=lambda some, _: first_of(some, _task),
+        ),
+        space.draw_path,
+        "Chemical space, {group.words}: UMAP (Jaccard distance of Morgan fingerprints, radius 2, 2048 bits, "
+        f"{space.N_NEIGHBORS} neighbors) of {{facts}}. Distances between distant groups mean little in a UMAP.",
+        facts=space.describe_path,
+        wanted=Wanted((*TARGETS,), (OURS,)),
+        missing=space.find_missing,
+    ),
+    FigureKind(
+        "si_mol_graphga",
+        "EvoDiverse against Graph GA, without a model",
+        Runs(
+            *(_MOLECULES, TARGETS, MOLECULE_CURVES),
+            counts=lambda run: run.model == OFF and run.run.method in ("graph_ga", OURS),
+        ),
+        curves.draw_graph_ga,
+        "Graph GA, and EvoDiverse with the operator of Graph GA, {group.words}. (a) Mean score of the molecules in the "
+        "pools with QED > 0.5 and SA < 5.5. (b) Mean score of the diversity-aware top 10 of the pools. {facts} "
+        f"{_WHOLE}",
+        _BANDS,
+        facts=describe_targets,
+        wanted=Wanted((*TARGETS,), ("graph_ga", OURS), (OFF,)),
+    ),
+    FigureKind(
+        "diagnostic_mol",
+        "Swaps of molecule runs",
+        _WITH_SWAPS(_MOLECULES),
+        partial(curves.draw_swaps, panel_of=lambda run: name_of(run.task)),
+        *(_SWAPS, _BANDS),
+        wanted=Wanted((*TARGETS,), (OURS,)),
+    ),
+    FigureKind(
+        "sr-pysr",
+        "Comparison with other engines of symbolic regression",
+        Runs(_EQUATIONS, choose=bars.keep_common),
+        bars.draw_engines,
+        "Equations, {group.words}, and baselines, on the {group.problems} on which all of them have runs. Both panels "
+        "are about the equation with the smallest error on the fitted data. Left: geometric mean of its NMSE on "
+        "held-out data of the same domain; right: Acc0.1, the share of runs in which all its predictions there are "
+        "within 10%. {group.runs}. Whiskers: {WHAT}, within problems; ∞: a prediction is not a number.",
+        _WHISKERS,
+        wanted=Wanted(("equation",), _ERRORS.methods, _BOTH_MODELS, SCIENCES, ("pysr", "operon")),
+    ),
+    FigureKind(
+        "sr-div-embed",
+        "Final equations by t-SNE",
+        Runs(_EQUATIONS),
+        projections.draw_equations,
+        "Equations of the final pools, {group.words}: t-SNE of {facts}. Top: by method. Bottom: the pools of one run "
+        f"with several pools; the other equations are pale. {_LITTLE}",
+        "one run per method and problem, the one with the lowest seed",
+        facts=projections.describe_equations,
+        wanted=Wanted(("equation",), _ERRORS.methods, sciences=projections.SCIENCES_SHOWN),
+    ),
+    FigureKind(
+        "diagnostic_eq",
+        "Swaps of equation runs",
+        _WITH_SWAPS(_EQUATIONS),
+        partial(curves.draw_swaps, panel_of=science_of),
+        *(_SWAPS, _BANDS),
+        wanted=Wanted(("equation",), (OURS,), _BOTH_MODELS, SCIENCES),
+    ),
+    FigureKind(
+        "circle_packing_example",
+        "The best packing and its program",
+        _WITH_SUMS(choose=packings.keep_best),
+        packings.draw_program,
+        "The best packing of {facts}, and the start of its program; the .py file has the whole program.",
+        facts=packings.describe_program,
+        texts=packings.read_program,
+        wanted=Wanted(_CIRCLES, (OURS,)),
+    ),
+    FigureKind(
+        "diversity_pca_all",
+        "Final programs by PCA",
+        Runs(_PACKING, _CIRCLES),
+        partial(projections.draw_programs, project=projections.project_pca, axis="PC"),
+        "Programs of the final pools of circle packing, {group.words}: PCA " + _PROGRAMS,
+        _SEEDS,
+        facts=projections.seeds_of,
+        wanted=_SUMS,
+    ),
+    FigureKind(
+        "diagnostic_algo",
+        "Swaps of circle-packing runs",
+        _WITH_SWAPS(_PACKING),
+        partial(curves.draw_swaps, panel_of=_task),
+        *(_SWAPS, _BANDS),
+        wanted=Wanted(_CIRCLES, (OURS,)),
+    ),
+    FigureKind(
+        "tsne_algo",
+        "Final programs by t-SNE",
+        Runs(_PACKING, _CIRCLES),
+        partial(projections.draw_programs, project=projections.project_tsne, axis="t-SNE"),
+        "Programs of the final pools of circle packing, {group.words}: t-SNE " + _PROGRAMS,
+        _SEEDS,
+        facts=projections.seeds_of,
+        wanted=_SUMS,
+    ),
+    FigureKind(
+        "diverse_molecules",
+        "Drawings of the diverse top 10",
+        Runs(_MOLECULES, part=_task, choose=lineage.keep_most_diverse),
+        lineage.draw_top,
+        "{facts}, {group.words}: the diversity-aware top 10 of the last iteration with their scores, from the run of "
+        "{group.best.run.method} with the highest sum of these scores (seed {group.best.run.seed}, sum divided by ten "
+        "{group.best.metrics[diverse_top10_full]:.3f}).",
+        file=_OF_RUN,
+        facts=lambda group: name_of(group.part),
+        example=f"evodiverse -m task={','.join(TARGETS)} method=pt llm=off seed=0,1,2",
+    ),
+    FigureKind(
+        "hits_by_calls",
+        "Hits, and hits that differ, against calls",
+        Runs(_MOLECULES),
+        partial(curves.draw_hits, percents=PERCENTS),
+        "Molecules, {group.words}: after each tenth of the budget, how many of the molecules evaluated so far score at "
+        f"least {HIT:g} (left), and how many of these differ from each other, with similarities below {LIMIT:g} "
+        "(right). {group.runs}. Bands: {WHAT}; a single seed has none.",
+        _BANDS,
+        example=f"evodiverse -m task={','.join(TARGETS)} method=molleo,ensemble,tempering,pt llm=off seed=0,1,2",
+    ),
+    FigureKind(
+        "round_trips",
+        "Round trips between the pools",
+        Runs(counts=lambda run: run.metrics.get(bars.TRIPS) is not None),
+        bars.draw_trips,
+        "{facts}, {group.words}. Left: how often swaps took a candidate from the coldest pool to the hottest and back, "
+        "per run. Right: how many of the ten best candidates in the final pools were proposed in the hottest pool or "
+        "descend from it. {group.runs}. Dots: runs; bars: means; whiskers: {WHAT}, within problems.",
+        _WHISKERS,
+        "{name}_{group.kind}_{group.suffix}",
+        facts=lambda group: group.kind.capitalize(),
+        example="evodiverse -m task=circle_packing method=pt,random_swap llm=off seed=0,1,2",
+    ),
+    FigureKind(
+        "lineage",
+        "The lineage of the ten best",
+        Runs(curves=("best",), part=_task, choose=lineage.keep_best),
+        lineage.draw_lineage,
+        "{facts}: the ten best candidates of the final pools (large) and all their ancestors, each at the call that "
+        "evaluated it, in the run of {group.best.run.method} with the best score (seed {group.best.run.seed}). Lines "
+        "connect parents and children; colors show the pools that proposed the candidates.",
+        file=_OF_RUN,
+        facts=lambda group: ", ".join(filter(None, [group.part, group.best.problem, group.words])),
+        example="evodiverse task=circle_packing method=pt llm=off",
+    ),
+    FigureKind(
+        "sweep",
+        "Sweeps over settings",
+        sweep.find,
+        sweep.draw,
+        "{facts}, with their number in parentheses; n = {group.n_runs}. Apart from the budget, no other setting of the "
+        "search is changed. Lighter is better.",
+        "n = {group.n_runs:,} runs; in parentheses, the number of runs in a cell",
+        "{name}_{group.part}",
+        facts=sweep.describe_grid,
+        example="evodiverse -m task=circle_packing method=pt llm=off method.swap.period=2,5 method.swap.size=1,2 "
+        "seed=0,1",
+        takes_all=True,
+    ),
 )

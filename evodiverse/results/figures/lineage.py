@@ -1,39 +1,36 @@
-"""Figure ``lineage``: the ancestors of the ten best candidates, back to the start."""
+"""Figures of one run: the ancestors of its best candidates, and drawings of its molecules."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from PIL import Image
+from rdkit import Chem
+from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.errors import InputError
 from evodiverse.results.domains import find_metrics
-from evodiverse.results.figures.reading import (
-    Context,
-    FigureKind,
-    Picture,
-    curve,
-    describe_runs,
-    group_runs,
-    has,
-    numbers,
-)
-from evodiverse.results.figures.style import INK, PAGE, add_legend, new_figure, pool_look, use_counts, use_powers
+from evodiverse.results.figures import reading, style
+from evodiverse.results.figures.reading import Group, Result
+from evodiverse.results.figures.style import Look
 from evodiverse.results.metrics.search import N_TOP
-from evodiverse.results.tables.results import Result
 from evodiverse.runlog.log import Log, read_log
+from evodiverse.tasks.molecules.metrics import select_diverse_calls
+from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
 
-NAME: Final = "lineage"
-_OURS: Final = "pt"
-_EQUATIONS: Final = "equations"
+DIVERSE_FULL: Final = "diverse_top10_full"
 START: Final = -1
 """The value in `Lineage.pools` for an initial candidate that all pools share."""
-_LEAST: Final = 1e-16
-_UNITS: Final = {"molecules": "score", "circle packing": "score (sum of radii over the reference)"}
+_UNITS: Final = {
+    "circle packing": "score (sum of radii over the reference)",
+    "equations": "error (NMSE, fitted data)",
+}
+_COLUMNS: Final = 5
+_PIXELS: Final = (420, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,41 +41,30 @@ class Lineage:
 
     Attributes:
         top: The calls of the ten best candidates, best first.
-        calls: The calls of these ten and of all their ancestors that have a score, sorted.
-        parents: The pairs (parent, child) among ``calls``.
+        parents: The pairs (parent, child) among the calls of these ten and of all their ancestors that have a score.
         pools: By call, the pool that proposed the candidate; `START` for an initial candidate that all pools share.
-        scores: By call, the score of the candidate.
+        scores: By call, the score of the candidate, sorted by call.
     """
 
-    top: tuple[int, ...]
-    calls: tuple[int, ...]
-    parents: tuple[tuple[int, int], ...]
+    top: Sequence[int]
+    parents: Sequence[tuple[int, int]]
     pools: dict[int, int]
     scores: dict[int, float]
 
 
-def find(results: Sequence[Result], _: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`) and task.
+def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
+    """Return only the best run: of ``pt`` or, if ``pt`` has no runs, of any method."""
+    return [max(_prefer_ours(results), key=lambda run: reading.numbers(run, "best")[-1])]
 
-    The figure shows the best run of ``pt`` or, if ``pt`` has no runs, the best run of any method.
-    """
-    usable = [result for result in results if has(result, "best")]
-    for kind in sorted({result.kind for result in usable}):
-        for group in group_runs(usable, kind):
-            for task in sorted({result.task for result in group.results}):
-                own = [result for result in group.results if result.task == task]
-                ours = [result for result in own if result.run.method == _OURS] or own
-                best = max(ours, key=lambda result: numbers(curve(result, "best"))[-1])
-                about = "" if best.problem is None else f", {best.problem}"
-                yield Picture(
-                    f"{NAME}_{task}_{group.suffix}",
-                    f"{task}{about}, {group.words}: the ten best candidates of the final pools (large) and all their "
-                    f"ancestors, each at the call that evaluated it, in the run of {best.run.method} with the best "
-                    f"score (seed {best.run.seed}). Lines connect parents and children; colors show the pools that "
-                    "proposed the candidates.",
-                    partial(draw, best),
-                    describe_runs([best]),
-                )
+
+def keep_most_diverse(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
+    """Return only the run with the best diversity-aware top 10, of ``pt`` if it has runs; none if no run has one."""
+    best = reading.best_run(_prefer_ours(results), DIVERSE_FULL)
+    return [best] if best else []
+
+
+def _prefer_ours(results: Sequence[Result]) -> Sequence[Result]:
+    return [run for run in results if run.run.method == reading.OURS] or results
 
 
 def trace(log: Log) -> Lineage:
@@ -88,7 +74,7 @@ def trace(log: Log) -> Lineage:
         InputError: The log is damaged: a candidate has a parent that was not evaluated before it.
     """
     top = log.top(log.final_union, N_TOP)
-    all_parents, pools = log.column("parents"), log.column("pool")
+    parents, pools = log.column("parents"), log.column("pool")
     visited: set[int] = set()
     waiting = list(top)
     while waiting:
@@ -96,76 +82,88 @@ def trace(log: Log) -> Lineage:
         if call in visited:
             continue
         visited.add(call)
-        own = all_parents.get(call) or ()
+        own = parents.get(call) or ()
         if any(parent >= call for parent in own):
             raise InputError(
                 f"{log.run.path} is damaged (call {call} descends from a later one); run it again with overwrite=true"
             )
         waiting += own
-    calls = sorted(call for call in visited if call in log.scores)
-    scored = set(calls)
-    pairs = [(parent, call) for call in calls for parent in all_parents.get(call) or () if parent in scored]
-    origins = {call: START if pools.get(call) is None else pools[call] for call in calls}
-    return Lineage(tuple(top), tuple(calls), tuple(pairs), origins, {call: log.scores[call] for call in calls})
+    scores = {call: log.scores[call] for call in sorted(visited) if call in log.scores}
+    pairs = [(parent, call) for call in scores for parent in parents.get(call) or () if parent in scores]
+    return Lineage(top, pairs, {call: START if pools.get(call) is None else pools[call] for call in scores}, scores)
 
 
-def draw(best: Result) -> Figure:
+def draw_lineage(group: Group) -> Figure:
     """Return a figure of the ten best candidates in the final pools and their ancestors: scores against oracle calls.
 
     For equations, the figure shows errors instead of scores.
     """
+    (best,) = group.results
     log = read_log(best.run, find_metrics(best.run).columns)
     lineage = trace(log)
-    is_error = best.kind == _EQUATIONS
-    heights = {call: max(-score, _LEAST) if is_error else score for call, score in lineage.scores.items()}
-    figure = new_figure(PAGE * 0.72, 2.7)
+    is_error = group.kind == "equations"
+    heights = {call: max(-score, reading.LEAST) if is_error else score for call, score in lineage.scores.items()}
+    figure = style.new_figure(style.PAGE * 0.72, 2.7)
     axes = figure.subplots()
     if is_error:
-        use_powers(axes)
-    segments = [[(parent, heights[parent]), (call, heights[call])] for parent, call in lineage.parents]
-    axes.add_collection(LineCollection(segments, colors=INK, linewidths=0.4, alpha=0.35))
-    pools = sorted(set(lineage.pools.values()))
-    top = set(lineage.top)
-    for pool in pools:
-        color, marker, _ = _look(pool)
-        for is_top in (False, True):
-            calls = [call for call in lineage.calls if lineage.pools[call] == pool and (call in top) == is_top]
-            axes.scatter(
-                *(calls, [heights[call] for call in calls]),
-                s=26 if is_top else 8,
-                color=color,
-                marker=marker,
-                edgecolors=INK if is_top else "white",
-                linewidths=0.7 if is_top else 0.2,
-                zorder=3 if is_top else 2,
-            )
-    values = np.array([*heights.values()])
-    if not is_error and len(values):
+        style.use_powers(axes)
+    segments = [[(call, heights[call]) for call in pair] for pair in lineage.parents]
+    axes.add_collection(LineCollection(segments, colors=style.INK, linewidths=0.4, alpha=0.35))
+    looks = {pool: _look_of(pool) for pool in sorted(set(lineage.pools.values()))}
+    for pool, look in looks.items():
+        for is_top, size, edge, width in ((False, 8, "white", 0.2), (True, 26, style.INK, 0.7)):
+            calls = [call for call in heights if lineage.pools[call] == pool and (call in lineage.top) == is_top]
+            how: dict[str, Any] = {"s": size, "edgecolors": edge, "linewidths": width, "zorder": 2 + is_top}
+            axes.scatter(calls, [heights[call] for call in calls], color=look.color, marker=look.marker, **how)
+    if not is_error and heights:
+        values = np.array([*heights.values()])
         room = 0.06 * float(np.ptp(values)) or 0.05
         axes.set_ylim(values.min() - room, values.max() + room)
     axes.set_xlim(-0.02 * log.last_call, 1.02 * log.last_call)
-    use_counts(axes)
-    axes.set_xlabel("oracle calls")
-    axes.set_ylabel("error (NMSE, fitted data)" if is_error else _UNITS.get(best.kind, "score"))
-    add_legend(figure, [(_point(pool), _look(pool)[2]) for pool in pools])
+    style.use_counts(axes)
+    axes.set(xlabel="oracle calls", ylabel=_UNITS.get(group.kind, "score"))
+    style.add_legend(figure, [style.line_of(look) for look in looks.values()])
     return figure
 
 
-def _look(pool: int) -> tuple[str, str, str]:
-    """Return the color, marker and legend text of the candidates that a pool proposed."""
+def _look_of(pool: int) -> Look:
+    """Return the look of the candidates that a pool proposed."""
     if pool == START:
-        return INK, "P", "start of all pools"
-    return *pool_look(pool), "proposed in pool 0 (coldest)" if pool == 0 else f"proposed in pool {pool}"
+        return Look("start of all pools", style.INK, "", "P", "")
+    return replace(style.pool_look(pool), label=f"proposed in {style.pool_look(pool).label}")
 
 
-def _point(pool: int) -> Line2D:
-    color, marker, _ = _look(pool)
-    return Line2D([], [], color=color, marker=marker, linestyle="", markersize=4)
+def read_top(group: Group) -> list[tuple[str, float]]:
+    """Return the SMILES and scores of the diversity-aware top 10 of the final pools of a run, best first.
+
+    The diversity-aware top 10 holds up to ten molecules with high scores that are not too similar to each other (see
+    `select_diverse`). The mean of these scores is the metric ``diverse_top10`` of the tables.
+
+    Raises:
+        InputError: The log is damaged.
+    """
+    (best,) = group.results
+    log = read_log(best.run, find_metrics(best.run).columns)
+    try:
+        with MoleculeStore(group.context.measurer.folder) as store:
+            calls = select_diverse_calls(log, log.final_union, store.fingerprint)
+    except NoMoleculeError as error:
+        raise InputError(f"{best.run.path} is damaged ({error}); run it again with overwrite=true") from error
+    return [(log.keys[call], log.scores[call]) for call in calls]
 
 
-FIGURE: Final = FigureKind(
-    NAME,
-    "The lineage of the ten best",
-    find,
-    example="evodiverse task=circle_packing method=pt llm=off",
-)
+def draw_top(group: Group) -> Figure:
+    """Return a figure of the diversity-aware top 10 of a run (see `read_top`), in rows of five."""
+    top = read_top(group)
+    n_rows = max(1, -(-len(top) // _COLUMNS))
+    figure = style.new_figure(style.PAGE, 1.35 * n_rows)
+    panels = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()
+    for panel in panels:
+        panel.set_axis_off()
+    for rank, (panel, (smiles, score)) in enumerate(zip(panels, top, strict=False), start=1):
+        drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
+        rdMolDraw2D.PrepareAndDrawMolecule(drawing, Chem.MolFromSmiles(smiles))
+        drawing.FinishDrawing()
+        panel.imshow(Image.open(BytesIO(drawing.GetDrawingText())), interpolation="lanczos")
+        panel.set_title(f"{rank}: {score:.3f}", fontsize=7, pad=1)
+    return figure

@@ -1,61 +1,161 @@
-"""Reading circle packings from logs, and drawing them."""
+"""Figures of circle packing: the best sum of radii, the packings that set records, and the program of the best one."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
-from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
-from evodiverse.results.figures.style import INK
-from evodiverse.runlog.runs import Run
+from evodiverse.results.figures import reading, style
+from evodiverse.results.figures.curves import draw_bands, fit_axis, legend_of, record_bands
+from evodiverse.results.figures.reading import FloatArray, Group, Result
+from evodiverse.text import count_of, printable
 
-FloatArray = NDArray[np.float64]
+SUM: Final = "best_sum"
 _DARKEST: Final = np.array([0.14, 0.21, 0.45])
 _LIGHTEST: Final = np.array([0.88, 0.93, 0.85])
 _MOST_BYTES: Final = 1 << 20
 _MOST_CIRCLES: Final = 10_000
+_MOST_LINES: Final = 46
+_MOST_COLUMNS: Final = 92
+_N_SHOWN: Final = 5
+_SHARE_SHOWN: Final = 0.9
+"""The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
 
-def read_packings(run: Run, calls: Collection[int]) -> dict[int, FloatArray]:
+def keep_if_best(results: Sequence[Result], _: Sequence[Result] = ()) -> Sequence[Result]:
+    """Return the runs if one of them is the best, that is, if any of them has a sum of radii; otherwise none."""
+    return results if reading.best_run(results, SUM) else []
+
+
+def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> Sequence[Result]:
+    """Return only the run with the largest sum of radii; none if no run has one."""
+    best = reading.best_run(results, SUM)
+    return [best] if best else []
+
+
+def read_packings(result: Result, calls: Collection[int]) -> dict[int, FloatArray]:
     """Return the packings that some oracle calls of a run evaluated, by call, each as ``(n, 3)``: x, y and radius.
 
     Raises:
         InputError: The log has no valid packing for one of the calls.
     """
-    columns = run.columns("evaluations", ["call"], {"packing": str})
+    columns = result.run.columns("evaluations", ["call"], {"packing": str})
     texts = dict(zip(columns["call"], columns["packing"], strict=True))
-    return {call: _read(run, call, texts.get(call)) for call in calls}
+    packings, path = {}, result.run.path
+    for call in calls:
+        try:
+            packings[call] = _parse_packing(texts.get(call))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            message = f"{path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
+            raise InputError(message) from error
+    return packings
 
 
-def _read(run: Run, call: int, text: Any) -> FloatArray:
-    try:
-        if not isinstance(text, str) or len(text) > _MOST_BYTES:
-            raise ValueError("it is missing or too long")  # noqa: TRY301
-        packing = json.loads(text)
-        centers, radii = (np.array(packing[name], dtype=np.float64) for name in ("centers", "radii"))
-        circles = np.column_stack([centers.reshape(-1, 2), radii])
-        if not (0 < len(circles) <= _MOST_CIRCLES and np.isfinite(circles).all()):
-            raise ValueError("its numbers do not describe circles")  # noqa: TRY301
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise InputError(
-            f"{run.path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
-        ) from error
+def _parse_packing(text: Any) -> FloatArray:
+    if not isinstance(text, str) or len(text) > _MOST_BYTES:
+        raise ValueError("it is missing or too long")
+    packing = json.loads(text)
+    centers, radii = (np.array(packing[name], dtype=np.float64) for name in ("centers", "radii"))
+    circles = np.column_stack([centers.reshape(-1, 2), radii])
+    if not (0 < len(circles) <= _MOST_CIRCLES and np.isfinite(circles).all()):
+        raise ValueError("its numbers do not describe circles")
     return circles
 
 
 def draw_packing(axes: Axes, circles: FloatArray) -> None:
     """Draw ``(n, 3)`` circles in the unit square; larger ones are darker."""
-    axes.set_aspect("equal")
-    axes.set_xlim(-0.01, 1.01)
-    axes.set_ylim(-0.01, 1.01)
+    axes.set(aspect="equal", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
     axes.set_axis_off()
-    axes.add_patch(Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=INK, linewidth=0.8))
-    smallest, largest = float(circles[:, 2].min()), float(circles[:, 2].max())
-    for x, y, radius in circles.tolist():
-        share = (radius - smallest) / (largest - smallest) if largest - smallest > 1e-6 else 0.5
-        color = tuple((_LIGHTEST + share * (_DARKEST - _LIGHTEST)).tolist())
-        axes.add_patch(Circle((x, y), radius, facecolor=color, edgecolor=INK, linewidth=0.5))
+    axes.add_patch(Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=style.INK, linewidth=0.8))
+    smallest, spread = circles[:, 2].min(), np.ptp(circles[:, 2])
+    for x, y, radius in circles:
+        share = (radius - smallest) / spread if spread > 1e-6 else 0.5
+        color = _LIGHTEST + share * (_DARKEST - _LIGHTEST)
+        axes.add_patch(Circle((x, y), radius, facecolor=color, edgecolor=style.INK, linewidth=0.5))
+
+
+def draw_records(group: Group) -> Figure:
+    """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
+    best = keep_best(group.results)[0]
+    sums = {
+        int(call): total
+        for call, total in zip(reading.numbers(best, "sum_calls"), reading.numbers(best, "sum"), strict=True)
+    }
+    shown = choose_records([*sums])
+    packings = read_packings(best, shown)
+    figure = style.new_figure(style.PAGE * 0.72, 3.9)
+    parts: Any = figure.subfigures(2, 1, height_ratios=(2.1, 1))
+    upper, lower = parts
+    axes = upper.subplots()
+    bands = record_bands(group.results, "sum_calls", "sum")
+    draw_bands(axes, bands, steps=True)
+    fit_axis(axes, bands, least=_SHARE_SHOWN * max(float(best.metrics[SUM]), 0.0))  # type: ignore[arg-type] # a number
+    axes.set(xlim=(0, reading.budget_of(group.results) * 1.01), xlabel="evaluations")
+    axes.set_ylabel("best sum of radii (unit square = 1)")
+    style.add_legend(upper, legend_of(group.results), 5)
+    for panel, call in zip(lower.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
+        draw_packing(panel, packings[call])
+        panel.set_title(f"evaluation {call:,}\n{sums[call]:.4f}", fontsize=6.5)
+    return figure
+
+
+def choose_records(calls: Sequence[int]) -> list[int]:
+    """Return up to `_N_SHOWN` of the calls that set a record: the first, the last, and some evenly spaced between."""
+    places = np.linspace(0, len(calls) - 1, min(_N_SHOWN, len(calls)))
+    return [calls[place] for place in sorted({round(place) for place in places.tolist()})]
+
+
+def describe_records(group: Group) -> str:
+    """Return the part of a caption about the curves and about the run whose packings are drawn below them."""
+    (best,) = keep_best(group.results)
+    return (
+        f"{best.run.settings.get('task.n')} circles, {group.words}. Mean over seeds of the largest sum of radii so "
+        "far; sums far below the best are not shown. Below: packings with which the best run "
+        f"({best.run.method}, seed {best.run.seed}) set a record, each with its evaluation and its sum"
+    )
+
+
+def _find_best(run: Result) -> tuple[int, float]:
+    """Return the call that evaluated the best packing of a run, and its sum of radii."""
+    return int(reading.numbers(run, "sum_calls")[-1]), reading.numbers(run, "sum")[-1]
+
+
+def describe_program(group: Group) -> str:
+    """Return the part of a caption about the best packing of the only run of a group."""
+    run, (call, total), n = group.best.run, _find_best(group.best), count_of(group.n_runs, "run")
+    about = f"sum of radii {total:.6f} ({run.method}, seed {run.seed}, evaluation {call:,})"
+    return f"{run.settings.get('task.n')} circles in the unit square, {group.words}, out of {n}: {about}"
+
+
+def read_program(group: Group) -> dict[str, str]:
+    """Return the program of the best packing of the only run of a group, by the suffix of the file for it."""
+    best, (call, _) = group.best, _find_best(group.best)
+    columns = best.run.columns("evaluations", ["call", "genotype"])
+    return {".py": str(dict(zip(columns["call"], columns["genotype"], strict=True))[call])}
+
+
+def draw_program(group: Group) -> Figure:
+    """Return a figure with the best packing next to the first lines of its program."""
+    best, (call, total) = group.best, _find_best(group.best)
+    figure = style.new_figure(style.PAGE, 3.4)
+    left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
+    draw_packing(left, read_packings(best, [call])[call])
+    left.set_title(f"sum of radii {total:.4f}, evaluation {call:,}")
+    right.set_axis_off()
+    right.set_title(f"its program ({best.run.method}, seed {best.run.seed})", loc="left")
+    lines = [
+        part
+        for line in read_program(group)[".py"].splitlines()
+        for part in wrap(printable(line), _MOST_COLUMNS, drop_whitespace=False, subsequent_indent="    ") or [""]
+    ]
+    if (rest := len(lines) - _MOST_LINES) > 0:
+        lines[_MOST_LINES:] = [f"# … {count_of(rest, 'more line')}"]
+    look: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": 3.9, "va": "top", "color": style.INK}
+    right.text(0, 1, "\n".join(lines), transform=right.transAxes, **look)
+    return figure

@@ -1,24 +1,24 @@
-"""Projections of the programs of final pools onto a plane, colored by pool and by score."""
+"""Projections of the programs of final pools onto a plane by PCA or t-SNE, colored by method, by pool and by score."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 from scipy import sparse
 
+from evodiverse.diversity.tfidf import tfidf
 from evodiverse.results.domains import find_metrics
-from evodiverse.results.figures.reading import first_of
-from evodiverse.results.figures.style import PAGE, PALE, add_legend, look_of, new_figure, order_methods, pool_look
-from evodiverse.results.tables.results import Result
+from evodiverse.results.figures import reading, style
+from evodiverse.results.figures.reading import FloatArray, Group, Result
+from evodiverse.results.figures.style import Look
+from evodiverse.results.measuring import TFIDF, load_encoder
 from evodiverse.runlog.log import read_log
+from evodiverse.tasks.equations.metrics import read_body
 
-FloatArray = NDArray[np.float64]
-Encode = Callable[[Sequence[str]], Any]
+SCIENCES_SHOWN: Final = ("biology", "chemistry")
 _MOST_PERPLEXITY: Final = 30.0
 _LEAST_POINTS: Final = 3
 
@@ -36,9 +36,9 @@ class Members:
     """
 
     method: str
-    genotypes: tuple[str, ...]
-    pools: tuple[int, ...]
-    scores: tuple[float, ...]
+    genotypes: Sequence[str]
+    pools: Sequence[int]
+    scores: Sequence[float]
     n_pools: int
 
 
@@ -50,21 +50,15 @@ def read_members(results: Sequence[Result]) -> list[Members]:
     Raises:
         InputError: A log is damaged.
     """
-    chosen = {result.run.method: result for result in first_of(results, lambda result: result.run.method)}
-    return [_read(chosen[method]) for method in order_methods([*chosen])]
-
-
-def _read(result: Result) -> Members:
-    log = read_log(result.run, {**find_metrics(result.run).columns, "genotype": str})
-    genotypes = log.column("genotype")
-    places = [(call, pool) for pool, calls in enumerate(log.states[-1]) for call in calls if call in log.scores]
-    return Members(
-        result.run.method,
-        tuple(genotypes[call] for call, _ in places),
-        tuple(pool for _, pool in places),
-        tuple(log.scores[call] for call, _ in places),
-        len(log.states[-1]),
-    )
+    members = []
+    chosen = {run.run.method: run for run in reading.first_of(results, lambda run: run.run.method)}
+    for method in style.order_methods(chosen):
+        log = read_log(chosen[method].run, {**find_metrics(chosen[method].run).columns, "genotype": str})
+        genotypes, final = log.column("genotype"), log.states[-1]
+        places = [(call, pool) for pool, calls in enumerate(final) for call in calls if call in log.scores]
+        texts, scores = [genotypes[call] for call, _ in places], [log.scores[call] for call, _ in places]
+        members.append(Members(method, texts, [pool for _, pool in places], scores, len(final)))
+    return members
 
 
 def project_pca(vectors: Any) -> FloatArray:
@@ -73,8 +67,7 @@ def project_pca(vectors: Any) -> FloatArray:
     The sign of each column is chosen so that the coordinate with the largest absolute value in it is positive.
     """
     dense = _dense(vectors)
-    centered = dense - dense.mean(axis=0)
-    left, sizes, _ = np.linalg.svd(centered, full_matrices=False)
+    left, sizes, _ = np.linalg.svd(dense - dense.mean(axis=0), full_matrices=False)
     points = np.zeros((len(dense), 2))
     n = min(2, len(sizes))
     points[:, :n] = left[:, :n] * sizes[:n]
@@ -100,11 +93,12 @@ def project_tsne(vectors: Any) -> FloatArray:
 
 
 def _dense(vectors: Any) -> FloatArray:
-    dense = vectors.toarray() if sparse.issparse(vectors) else np.asarray(vectors)
-    return np.asarray(dense, dtype=np.float64)
+    return np.asarray(vectors.toarray() if sparse.issparse(vectors) else vectors, dtype=np.float64)
 
 
-def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], FloatArray]) -> list[FloatArray]:
+def locate(
+    members: Sequence[Members], encode: Callable[[Sequence[str]], Any], project: Callable[[Any], FloatArray]
+) -> list[FloatArray]:
     """Return the ``(n, 2)`` points of each run in a plane that all runs share; equal programs share a point.
 
     Args:
@@ -114,67 +108,125 @@ def locate(members: Sequence[Members], encode: Encode, project: Callable[[Any], 
             `project_tsne`.
     """
     unique = sorted({genotype for each in members for genotype in each.genotypes})
-    if not unique:
-        return [np.zeros((0, 2)) for _ in members]
     place = {genotype: at for at, genotype in enumerate(unique)}
-    points = project(encode(unique))
-    return [points[[place[genotype] for genotype in each.genotypes]] for each in members]
+    points = project(encode(unique)) if unique else np.zeros((0, 2))
+    return [points[np.array([place[genotype] for genotype in each.genotypes], dtype=np.intp)] for each in members]
 
 
-def draw_grid(members: Sequence[Members], points: Sequence[FloatArray], axis: str, score_name: str) -> Figure:
-    """Return a figure with a column per method and two rows: points colored by pool, and by score.
+def seeds_of(group: Group) -> str:
+    """Return a text with the lowest seed of each method: that of the run which a projection shows."""
+    lowest = {method: min(run.run.seed for run in some) for method, some in reading.by_method(group.results).items()}
+    return ", ".join(f"{method} {seed}" for method, seed in sorted(lowest.items()))
+
+
+def draw_programs(group: Group, project: Callable[[Any], FloatArray], axis: str) -> Figure:
+    """Return a figure with a column per method and two rows: programs colored by pool, and by score.
 
     Args:
-        members: For each run, the candidates in its final pools, with their pools and scores.
-        points: The ``(n, 2)`` points of each run.
+        group: The runs.
+        project: A function that returns ``(n, 2)`` points of vectors, such as `project_tsne`.
         axis: The name of the axes, such as "PC".
-        score_name: The name of the score that colors the lower row, with its unit.
     """
-    figure = new_figure(min(PAGE, 1.9 + 1.6 * len(members)), 3.6)
+    members = read_members(group.results)
+    points = locate(members, tfidf, project)
+    figure = style.new_figure(min(style.PAGE, 1.9 + 1.6 * len(members)), 3.6)
     axes = figure.subplots(2, len(members), squeeze=False, sharex=True, sharey=True)
-    scores = np.array([score for each in members for score in each.scores])
-    low, high = np.quantile(scores, [0.25, 1.0]) if len(scores) else (0.0, 1.0)
-    shown = None
-    for column, (each, own) in enumerate(zip(members, points, strict=True)):
-        for row in (0, 1):
-            draw_others(axes[row, column], points)
-        draw_pools(axes[0, column], each, own)
-        shown = axes[1, column].scatter(
-            *own.T, c=each.scores, cmap="cividis", vmin=low, vmax=high, s=11, edgecolors="white", linewidths=0.25
-        )
-        axes[0, column].set_title(look_of(each.method).label)
-        axes[1, column].set_xlabel(f"{axis} 1")
-    for row in axes[:, 0]:
-        row.set_ylabel(f"{axis} 2")
-    if shown is not None:
-        figure.colorbar(shown, ax=axes[1, :].tolist(), label=score_name, pad=0.01, extend="min")
-    add_legend(figure, pool_entries(max(each.n_pools for each in members)))
+    scores = [score for each in members for score in each.scores]
+    low, high = np.quantile(scores, [0.25, 1.0]) if scores else (0.0, 1.0)
+    for (top, bottom), each, own in zip(axes.T, members, points, strict=True):
+        for panel in (top, bottom):
+            _draw_others(panel, points)
+        _draw_pools(top, each, own)
+        colors: dict[str, Any] = {
+            "c": each.scores,
+            "cmap": "cividis",
+            "edgecolors": "white",
+            "linewidths": 0.25,
+            "vmin": low,
+            "vmax": high,
+            "s": 11,
+        }
+        shown = bottom.scatter(*own.T, **colors)
+        top.set_title(style.look_of(each.method).label)
+        bottom.set_xlabel(f"{axis} 1")
+    for panel in axes[:, 0]:
+        panel.set_ylabel(f"{axis} 2")
+    figure.colorbar(shown, ax=axes[1, :].tolist(), label="score", pad=0.01, extend="min")
+    style.add_legend(figure, _pool_entries(members))
     return figure
 
 
-def draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
+def _draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
     """Draw the ``(n, 2)`` points of all runs in a pale color, as the background for those of one run."""
-    everything = np.concatenate(points)
-    x, y = everything.T
-    axes.scatter(x, y, s=5, color=PALE, linewidths=0, zorder=0)
-    axes.set_xticks([])
-    axes.set_yticks([])
+    x, y = np.concatenate(points).T
+    axes.scatter(x, y, s=5, color=style.PALE, linewidths=0, zorder=0)
+    style.use_no_ticks(axes)
 
 
-def draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
+def _draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
     """Draw the ``(n, 2)`` points of a run. Each of its pools has a color and a marker; the coldest pool is on top."""
-    pools = np.array(members.pools, dtype=np.int64)
-    for pool in range(members.n_pools - 1, -1, -1):
-        color, marker = pool_look(pool)
-        x, y = points[pools == pool].T
-        axes.scatter(x, y, s=13, color=color, marker=marker, edgecolors="white", linewidths=0.25, alpha=0.85)
+    for pool in reversed(range(members.n_pools)):
+        _draw_points(axes, points[np.array(members.pools, dtype=np.intp) == pool], style.pool_look(pool), 13, 0.85)
 
 
-def pool_entries(n_pools: int) -> list[tuple[Line2D, str]]:
-    """Return the entries of a legend for pools, each with its marker and text."""
-    entries = []
-    for pool in range(n_pools):
-        color, marker = pool_look(pool)
-        label = "pool 0 (coldest)" if pool == 0 else f"pool {pool}"
-        entries.append((Line2D([], [], color=color, marker=marker, linestyle="", markersize=4), label))
-    return entries
+def _draw_points(axes: Axes, points: FloatArray, look: Look, size: float, opacity: float = 1) -> None:
+    x, y = points.T
+    axes.scatter(x, y, s=size, color=look.color, marker=look.marker, edgecolors="white", linewidths=0.25, alpha=opacity)
+
+
+def _pool_entries(members: Sequence[Members]) -> list[tuple[Any, str]]:
+    return [style.line_of(style.pool_look(pool)) for pool in range(max(each.n_pools for each in members))]
+
+
+def choose_problems(results: Sequence[Result]) -> dict[str, str]:
+    """Return the problem to show for each of up to two sciences, by science.
+
+    The sciences are those of the paper's figure (biology and chemistry) that have runs or, if neither has runs, the
+    first two others. The problem is the one on which the most methods have runs; in a tie, the first by name.
+    """
+    sciences, runs = reading.sciences_of(results), reading.split(results, reading.science_of)
+    problems = {}
+    for science in [name for name in sciences if name in SCIENCES_SHOWN] or sciences[:2]:
+        by_problem = reading.split(runs[science], lambda run: str(run.problem))
+        problems[science] = max(sorted(by_problem), key=lambda name: len(reading.by_method(by_problem[name])))
+    return problems
+
+
+def describe_equations(group: Group) -> str:
+    """Return the part of a caption about the vectors and the problems."""
+    encoder = [*group.context.measurer.encoders][-1]
+    how = "TF-IDF vectors" if encoder == TFIDF else f"embeddings by {encoder}"
+    about = "; ".join(f"{science}: {problem}" for science, problem in choose_problems(group.results).items())
+    return (
+        f"{how} of the bodies of their functions, one run per method and problem (the one with the lowest seed). "
+        + about
+    )
+
+
+def draw_equations(group: Group) -> Figure:
+    """Return a t-SNE of equations, with a column per science: colored by method, and by pool of one run."""
+    problems, encoders = choose_problems(group.results), group.context.measurer.encoders
+    figure = style.new_figure(min(style.PAGE * 0.72, 1.2 + 2.1 * len(problems)), 4.4)
+    axes = figure.subplots(2, len(problems), squeeze=False, sharex="col", sharey="col")
+    encode = load_encoder(*[*encoders.items()][-1])
+    everything, with_pools = [], []
+    for (top, bottom), (science, problem) in zip(axes.T, problems.items(), strict=True):
+        members = read_members([run for run in group.results if str(run.problem) == problem])
+        points = locate(members, lambda programs: encode([read_body(each) for each in programs]), project_tsne)
+        for panel in (top, bottom):
+            _draw_others(panel, points)
+        for each, own in zip(members, points, strict=True):
+            _draw_points(top, own, style.look_of(each.method), 12)
+        pairs = zip(members, points, strict=True)
+        shown, own = max(pairs, key=lambda pair: (pair[0].n_pools > 1, pair[0].method == reading.OURS))
+        _draw_pools(bottom, shown, own)
+        top.set_title(f"{style.shorten(science, 20)}, {style.shorten(problem.rpartition('/')[2], 20)}")
+        bottom.set(title=f"pools of {style.look_of(shown.method).label}", xlabel="t-SNE 1")
+        everything += members
+        with_pools.append(shown)
+    for row in axes[:, 0]:
+        row.set_ylabel("t-SNE 2")
+    methods = dict.fromkeys(each.method for each in everything)
+    points_of = [style.line_of(replace(style.look_of(method), dash="")) for method in methods]
+    style.add_legend(figure, [*points_of, *_pool_entries(with_pools)])
+    return figure

@@ -1,19 +1,38 @@
-"""The interface of figures, and the grouping of runs so that a figure compares only runs that are comparable."""
+"""The interface of figures, the grouping of runs so that a figure compares only comparable runs, and their means."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
-from evodiverse.results.measuring import Measurer
-from evodiverse.results.tables.models import OFF
-from evodiverse.results.tables.results import Result, show_overrides
-from evodiverse.runlog.values import Value
+from evodiverse.text import count_of
 
-OWN_FIT = "own"
+if TYPE_CHECKING:  # these load much of EvoDiverse, and no figure needs them to be imported
+    from evodiverse.results.measuring import Measurer
+    from evodiverse.results.tables.results import Result as Result
+else:
+    Measurer = Result = Any
+
+FloatArray = NDArray[np.float64]
+OURS: Final = "pt"
+OFF: Final = "off"
+OWN_FIT: Final = "own"
 """The value of `Result.fit` for a baseline: a run of another engine, such as PySR, which fits equations itself."""
+
+SCIENCES: Final = ("physics", "biology", "chemistry", "materials")
+LEAST: Final = 1e-16
+"""The smallest error that is drawn. Smaller errors are rounding errors of an exact law, and are drawn at this value."""
+
+LEVEL: Final = 0.95
+WHAT: Final = "95% t intervals of the mean over seeds"
+"""The meaning of bands and whiskers, for captions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,20 +45,14 @@ class Wanted:
         models: The models of the paper; runs with ``llm=off`` are wanted in addition.
         sciences: For equations, the sciences, such as "physics"; all problems of each are wanted. A single None for
             other tasks.
-        fit: The value of ``task.fit`` for the paper's runs on equations; None for other tasks.
-        domain: The Python package of the task's domain, such as ``evodiverse.tasks.equations``. If runs of a
-            baseline are missing, EvoDiverse prints the command that makes them. The domain provides the part of the
-            command that selects the problems of ``sciences``. None for tasks with a single problem.
         engines: The names of the baselines that are wanted in addition: other programs, such as PySR.
     """
 
-    tasks: tuple[str, ...]
-    methods: tuple[str, ...]
-    models: tuple[str, ...]
-    sciences: tuple[str | None, ...] = (None,)
-    fit: str | None = None
-    domain: str | None = None
-    engines: tuple[str, ...] = ()
+    tasks: Sequence[str]
+    methods: Sequence[str]
+    models: Sequence[str] = ("DeepSeek-V3.2",)
+    sciences: Sequence[str | None] = (None,)
+    engines: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,55 +93,34 @@ class Picture:
 
 
 @dataclass(frozen=True, slots=True)
-class FigureKind:
-    """A figure of the paper or one of our own.
-
-    Attributes:
-        name: The name of the figure for ``--only``, and the prefix of the names of its files.
-        title: The title of the figure.
-        find: A function that yields the pictures that can be drawn. It is called at most once, with the runs that
-            count (see ``takes_all``) and the `Context`.
-        label: The label of the figure in the paper's LaTeX; None for our own.
-        wanted: The runs that the paper's figure needs; None for our own.
-        example: A command whose runs fill a figure of our own; None for a figure of the paper.
-        missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
-        takes_all: Whether all runs count. Otherwise, a run counts only if its `Result.overrides` are all about the
-            budget, or if the run is named on the command line.
-    """
-
-    name: str
-    title: str
-    find: Callable[[Sequence[Result], Context], Iterator[Picture]]
-    label: str | None = None
-    wanted: Wanted | None = None
-    example: str | None = None
-    missing: Callable[[], str | None] = lambda: None
-    takes_all: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Group:
     """The runs that a picture compares: those with the same model, way of fitting equations and overrides.
 
     Attributes:
+        kind: The kind of the runs (`Result.kind`), such as "molecules".
         model: The language model; ``off`` for runs without one.
-        fit: The value of ``task.fit``; None for tasks other than equations.
+        fit: The value of ``task.fit``; an empty string for tasks other than equations.
         overrides: The settings that differ from the defaults, as on the command line (`show_overrides`).
-        results: The runs, with their metrics.
+        part: The task or the method of the runs, if each has a picture of its own; otherwise empty.
+        results: The runs that the picture shows, with their metrics.
+        context: What the picture needs besides them.
+        n_runs: The number of runs from which they were chosen.
+        detail: What only one figure needs.
     """
 
+    kind: str
     model: str
-    fit: str | None
+    fit: str
     overrides: str
+    part: str
     results: Sequence[Result]
+    context: Context
+    n_runs: int = 0
+    detail: Any = None
 
     @property
     def suffix(self) -> str:
-        """The part of the names of this group's pictures that tells them from pictures of other groups.
-
-        It consists of the model, the way of fitting equations and the overrides, joined by underscores. Parts that are
-        None or empty are left out.
-        """
+        """The part of the names of this group's pictures that tells them from pictures of other groups."""
         return "_".join(filter(None, [self.model, self.fit, self.overrides]))
 
     @property
@@ -138,20 +130,126 @@ class Group:
         fit = f"fitted by {self.fit}" if self.fit else ""
         return ", ".join(filter(None, [model, fit, self.overrides and f"with {self.overrides}"]))
 
+    @property
+    def best(self) -> Result:
+        """The run that the picture shows, if it shows only one."""
+        return self.results[0]
 
-def group_runs(results: Sequence[Result], kind: str, tasks: Collection[str] = ()) -> list[Group]:
-    """Return the runs of one kind, without baselines, in sorted groups with the same model, fit and overrides.
+    @property
+    def runs(self) -> str:
+        """The number of runs and their seeds, for captions."""
+        return describe_runs(self.results)
 
-    Args:
-        results: The runs.
-        kind: The kind of the runs (`Result.kind`), such as "molecules".
-        tasks: The only tasks whose runs count; empty for all tasks.
+    @property
+    def problems(self) -> str:
+        """The number of problems, for captions."""
+        return count_of(len({run.problem for run in self.results}), "problem")
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """The runs that a figure shows, in groups with the same kind, model, fit and overrides; baselines are left out.
+
+    Attributes:
+        kind: The kind of the runs that count, such as "molecules"; empty for all kinds.
+        tasks: The only tasks whose runs count; empty for all.
+        curves: The curves that a run must have to count.
+        part: A function that returns the task or the method of a run, if each has a picture of its own.
+        counts: A function that says whether a run counts.
+        choose: A function that is called with the runs of a group and with all runs, and returns those to show. Without
+            any, there is no picture.
     """
-    groups: dict[tuple[str, str, str], list[Result]] = defaultdict(list)
+
+    kind: str = ""
+    tasks: Collection[str] = ()
+    curves: Sequence[str] = ()
+    part: Callable[[Result], str] = lambda _: ""
+    counts: Callable[[Result], bool] = lambda _: True
+    choose: Callable[[Sequence[Result], Sequence[Result]], Sequence[Result]] = lambda some, _: some
+
+    def __call__(self, results: Sequence[Result], context: Context) -> Iterator[Group]:
+        """Yield the groups of some runs, sorted by their attributes."""
+        from evodiverse.results.tables.results import show_overrides  # here because it loads much of EvoDiverse
+
+        def describe(run: Result) -> tuple[str, ...]:
+            return run.kind, run.model, run.fit or "", show_overrides(run.overrides), self.part(run)
+
+        usable = [run for run in results if self.kind in ("", run.kind) and run.fit != OWN_FIT and self.counts(run)]
+        usable = [run for run in usable if (not self.tasks or run.task in self.tasks) and has(run, *self.curves)]
+        for (kind, model, fit, overrides, part), some in sorted(split(usable, describe).items()):
+            if shown := self.choose(some, results):
+                yield Group(kind, model, fit, overrides, part, shown, context, len(some))
+
+
+@dataclass(frozen=True, slots=True)
+class FigureKind:
+    """A figure of the paper or one of our own.
+
+    Attributes:
+        name: The name of the figure for ``--only``, and the prefix of the names of its files.
+        title: The title of the figure.
+        groups: A function that is called with the runs that count (see ``takes_all``) and the `Context`, and yields
+            what each picture shows, such as `Runs`.
+        draw: A function that draws the picture of a group.
+        caption: The caption: what a picture shows, of which runs, and the meaning of the bands around curves. In it and
+            in the next two, ``{group}`` and its attributes are inserted, and ``{name}``, ``{other}``, ``{facts}``.
+        basis: The small print above a picture: the number of runs, and their seeds.
+        file: The name of a picture; ``{other}`` is the part of the group if it is not a ``usual`` one.
+        usual: The parts that names of pictures do not mention.
+        facts: A function that returns what only captions of this figure say.
+        texts: A function that returns the text files to write next to a picture: their contents by suffix.
+        wanted: The runs that the paper's figure needs; None for our own.
+        example: A command whose runs fill a figure of our own; None for a figure of the paper.
+        missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
+        takes_all: Whether all runs count. Otherwise, a run counts only if its `Result.overrides` are all about the
+            budget, or if the run is named on the command line.
+    """
+
+    name: str
+    title: str
+    groups: Callable[[Sequence[Result], Context], Iterator[Group]]
+    draw: Callable[[Group], Figure]
+    caption: str
+    basis: str = "{group.runs}"
+    file: str = "{name}_{group.suffix}{other}"
+    usual: Collection[str] = ("", OURS, "circle_packing")
+    facts: Callable[[Group], str] = lambda _: ""
+    texts: Callable[[Group], Mapping[str, str]] = lambda _: {}
+    wanted: Wanted | None = None
+    example: str | None = None
+    missing: Callable[[], str | None] = lambda: None
+    takes_all: bool = False
+
+    @property
+    def label(self) -> str | None:
+        """The label of the figure in the paper's LaTeX; None for our own."""
+        return None if self.wanted is None else f"fig:{self.name}"
+
+    def find(self, results: Sequence[Result], context: Context) -> Iterator[Picture]:
+        """Yield the pictures that can be drawn of some runs."""
+        for group in self.groups(results, context):
+            other = "" if group.part in self.usual else f"_{group.part}"
+            words = {"group": group, "name": self.name, "other": other, "facts": self.facts(group), "WHAT": WHAT}
+            file, caption, basis = (text.format(**words) for text in (self.file, self.caption, self.basis))
+            yield Picture(file, caption, partial(self.draw, group), basis, partial(self.texts, group))
+
+
+def split(results: Sequence[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
+    """Return runs grouped by the value that ``key`` returns for each."""
+    groups: dict[Any, list[Result]] = defaultdict(list)
     for result in results:
-        if result.kind == kind and (not tasks or result.task in tasks) and result.fit != OWN_FIT:
-            groups[result.model, result.fit or "", show_overrides(result.overrides)].append(result)
-    return [Group(model, fit or None, overrides, some) for (model, fit, overrides), some in sorted(groups.items())]
+        groups[key(result)].append(result)
+    return dict(groups)
+
+
+def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return runs grouped by method."""
+    return split(results, lambda result: result.run.method)
+
+
+def by_task(results: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return runs grouped by task."""
+    return split(results, lambda result: result.task)
 
 
 def is_budget(key: str) -> bool:
@@ -159,28 +257,26 @@ def is_budget(key: str) -> bool:
     return key.startswith("budget.")
 
 
-def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Return runs grouped by method."""
-    grouped: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        grouped[result.run.method].append(result)
-    return grouped
-
-
 def curve(result: Result, name: str) -> list[float | None]:
     """Return the curve of a run that the metric ``curve.<name>`` holds; empty if the run does not have this metric."""
-    value: Value = result.metrics.get(f"curve.{name}")
+    value = result.metrics.get(f"curve.{name}")
     return value if isinstance(value, list) else []
 
 
-def numbers(values: Sequence[float | None]) -> list[float]:
-    """Return the values of a curve without Nones."""
-    return [value for value in values if value is not None]
+def numbers(result: Result, name: str) -> list[float]:
+    """Return the values of a curve of a run without Nones."""
+    return [value for value in curve(result, name) if value is not None]
 
 
 def has(result: Result, *names: str) -> bool:
     """Return whether a run has all curves with these names, and none of them is empty."""
     return all(curve(result, name) for name in names)
+
+
+def metric(result: Result, name: str) -> float | None:
+    """Return a metric of a run; None if the run does not have it, or if it is not a number."""
+    value = result.metrics.get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 def describe_runs(results: Sequence[Result], *more: str) -> str:
@@ -197,28 +293,50 @@ def budget_of(results: Sequence[Result]) -> int:
     return max(int(result.run.settings["budget.oracle_calls"]) for result in results)
 
 
-def best_run(results: Sequence[Result], metric: str) -> Result | None:
+def best_run(results: Sequence[Result], name: str) -> Result | None:
     """Return the run with the highest value of a metric, the first in a tie; None if no run has the metric."""
-
-    def number(result: Result) -> float:
-        value = result.metrics.get(metric)
-        return float(value) if isinstance(value, int | float) else float("-inf")
-
-    best = max(results, key=number, default=None)
-    return None if best is None or number(best) == float("-inf") else best
+    known = [(value, run) for run in results if (value := metric(run, name)) not in (None, float("-inf"))]
+    return max(known, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
-    """Return one run for each method, task or other value of ``key``: the one with the lowest seed.
+    """Return the run with the lowest seed for each method, task or other value of ``key``, sorted by their seeds."""
+    return [some[0] for some in split(sorted(results, key=lambda each: each.run.seed), key).values()]
+
+
+def estimate(values: ArrayLike, strata: Sequence[Hashable] | None = None) -> FloatArray:
+    """Return the means of values of runs, and the bounds of their 95% t intervals.
+
+    The mean is the mean of the problems' means. The interval shows how much this mean would change with other seeds on
+    the same problems. It therefore depends only on the differences between runs on the same problem (the variance is
+    pooled within problems); differences between problems, which are far larger, do not widen it. There is no interval
+    if each problem has a single seed.
 
     Args:
-        results: The runs.
-        key: A function that is called with each run and returns the value to group the run by, such as the method.
+        values: ``(n,)`` or ``(n, m)`` values of n runs. Those that are not finite are left out.
+        strata: ``(n,)`` problems of the runs; None if all runs are on one problem.
 
     Returns:
-        The chosen runs, sorted by their seeds.
+        ``(3,)`` or ``(3, m)``: means, lower and upper bounds; NaN where there is no value or no interval.
     """
-    chosen: dict[Hashable, Result] = {}
-    for result in sorted(results, key=lambda each: each.run.seed):
-        chosen.setdefault(key(result), result)
-    return list(chosen.values())
+    matrix = np.array(values, dtype=np.float64)
+    table = pd.DataFrame(np.where(np.isfinite(matrix), matrix, np.nan).reshape(len(matrix), -1))
+    problems = table.groupby([str(stratum) for stratum in strata or [0] * len(matrix)])
+    counts = problems.count().replace(0, np.nan)
+    center, n_problems = problems.mean().mean(), counts.count()
+    freedom = (counts.sum() - n_problems).replace(0, np.nan)
+    squares = ((table - problems.transform("mean")) ** 2).sum()
+    error = np.sqrt(squares / freedom * (1 / counts).sum() / n_problems**2)
+    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * error
+    return np.array([center, center - half, center + half]).reshape(3, *matrix.shape[1:])
+
+
+def science_of(result: Result) -> str:
+    """Return the field of science that a run's problem comes from; ``own data`` if the problem has none."""
+    return result.science or "own data"
+
+
+def sciences_of(results: Sequence[Result]) -> list[str]:
+    """Return the sciences of some runs: those of the paper in its order, then others by name."""
+    sciences = {science_of(result) for result in results}
+    return [*(name for name in SCIENCES if name in sciences), *sorted(sciences - {*SCIENCES})]

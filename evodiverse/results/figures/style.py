@@ -1,17 +1,21 @@
 """The common style of all figures: sizes, fonts, and a fixed color, dash, marker and hatch for each method."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isclose
+from pathlib import Path
 from textwrap import fill
 from typing import Any, Final
 from zlib import crc32
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evodiverse.text import printable
@@ -24,32 +28,12 @@ PAGE: Final = 7.0
 
 INK: Final = "#222222"
 PALE: Final = "#c9ced6"
+TARGETS: Final = {"jnk3": "JNK3", "gsk3b": "GSK3β"}
 _PNG_DPI: Final = 200
 _CHARACTER: Final = 0.046  # the width of a character of small print, in inches
 _ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
 
-_RC: Final[dict[str, Any]] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so files do not depend on the machine
-    "font.size": 7.5,
-    "axes.titlesize": 8,
-    "axes.labelsize": 7.5,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7,
-    "legend.frameon": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": INK,
-    "axes.linewidth": 0.7,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "text.parse_math": False,  # names come from runs, and a dollar sign in them is not a formula
-    "text.usetex": False,
-    "svg.hashsalt": "evodiverse",
-    "svg.fonttype": "path",
-    "figure.dpi": 100,
-    "path.simplify": True,
-}
+_SHEET: Final = Path(__file__).with_name("figures.mplstyle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +82,7 @@ METHODS: Final = tuple(_LOOKS)
 
 _OTHER_COLORS: Final = ("#7a4900", "#5b2a86", "#2f4b26", "#8c1c13", "#00506b")
 _OTHER_MARKERS: Final = "1234"
+_PAIRS: Final = (("#009e73", "-", "o"), ("#0072b2", (0, (4, 1.5)), "s"), ("#d55e00", (0, (1, 1)), "^"))
 _POOL_COLORS: Final = ("#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#009e73")
 _POOL_MARKERS: Final = "o^sDv"
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -116,15 +101,27 @@ def look_of(method: str) -> Look:
     return Look(shorten(method, 28), color, (0, (1 + place % 5, 1, 1, 1)), marker, "/")
 
 
-def order_methods(methods: Sequence[str]) -> list[str]:
+def order_methods(methods: Iterable[str]) -> list[str]:
     """Return the distinct methods in the order of legends: first as in `METHODS`, then all others by name."""
     return sorted(set(methods), key=lambda name: (METHODS.index(name) if name in _LOOKS else len(METHODS), name))
 
 
-def pool_look(pool: int) -> tuple[str, str]:
-    """Return the color and the marker of a pool."""
+def pool_look(pool: int) -> Look:
+    """Return how figures draw a pool: as points of a color and a marker."""
     place = pool % len(_POOL_COLORS)
-    return _POOL_COLORS[place], _POOL_MARKERS[place]
+    label = "pool 0 (coldest)" if pool == 0 else f"pool {pool}"
+    return Look(label, _POOL_COLORS[place], "", _POOL_MARKERS[place], "")
+
+
+def pair_look(pair: int) -> Look:
+    """Return how figures draw the swaps of a pool with the next hotter one, given the index of the pool."""
+    color, dash, marker = _PAIRS[pair % len(_PAIRS)]
+    return Look(f"pools {pair} and {pair + 1}", color, dash, marker, "")
+
+
+def name_of(task: str) -> str:
+    """Return the display name of a task; for the targets of molecules, that of the paper."""
+    return TARGETS.get(task, shorten(task, 30))
 
 
 def shorten(text: str, most: int) -> str:
@@ -158,7 +155,24 @@ def use_counts(axes: Axes, which: str = "x") -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
 
 
-def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
+def use_no_ticks(axes: Axes) -> None:
+    """Remove the ticks of both axes."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+
+
+def line_of(look: Look) -> tuple[Line2D, str]:
+    """Return an entry of a legend: the line or the point of a look, and its label."""
+    line = Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=3.8, linewidth=1.4)
+    return line, look.label
+
+
+def bar_of(look: Look) -> tuple[Patch, str]:
+    """Return an entry of a legend: the bar of a look, and its label."""
+    return Patch(facecolor=to_rgba(look.color, 0.35), edgecolor=look.color, hatch=look.hatch, linewidth=0.8), look.label
+
+
+def add_legend(figure: Any, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
     """Add one legend for all panels, below them; the layout of the figure makes room for the legend.
 
     Args:
@@ -166,10 +180,9 @@ def add_legend(figure: Figure, entries: Sequence[tuple[Any, str]], columns: int 
         entries: The handle, such as a line, and the text of each entry. Without entries, nothing is added.
         columns: The largest number of columns.
     """
-    handles, labels = [handle for handle, _ in entries], [label for _, label in entries]
-    if handles:
-        n_columns = max(1, min(columns, len(handles), int(figure.bbox.width / figure.dpi / _ENTRY)))
-        figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, handlelength=2.6)
+    if entries:
+        n_columns = max(1, min(columns, len(entries), int(figure.bbox.width / figure.dpi / _ENTRY)))
+        figure.legend(*zip(*entries, strict=True), loc="outside lower center", ncols=n_columns, handlelength=2.6)
 
 
 def add_basis(figure: Figure, text: str) -> None:
@@ -184,7 +197,7 @@ def styled() -> Iterator[None]:
     """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
+        mpl.rcParams.update(mpl.rc_params_from_file(_SHEET, use_default_template=False))
         yield
 
 

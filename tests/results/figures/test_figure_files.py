@@ -36,7 +36,7 @@ def names(folder: Path, ending: str = "svg") -> set[str]:
     return {file.stem for file in folder.glob(f"*.{ending}")}
 
 
-def test_every_figure_of_the_paper_has_its_module() -> None:
+def test_every_figure_of_the_paper_is_in_the_catalog() -> None:
     labels = [kind.label for kind in FIGURES if kind.label is not None]
     assert labels == [f"fig:{name}" for name in PAPER]
 
@@ -162,7 +162,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
 def test_without_umap_the_list_says_what_to_install(
     outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("evodiverse.results.figures.chemical_space.find_spec", lambda name: None)
+    monkeypatch.setattr("evodiverse.results.figures.space.find_spec", lambda name: None)
     assert write([outputs], tmp_path, ["si_mol_chembl"], None) == 0
     assert capsys.readouterr().out.startswith(
         "si_mol_chembl: needs umap-learn; run pip install 'evodiverse[projections]'\n"
@@ -175,8 +175,8 @@ def test_a_figure_that_fails_is_named_and_costs_no_other_figure(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("nothing to divide by")
 
-    monkeypatch.setattr("evodiverse.results.figures.circle_trajectory.draw", fail)
-    assert write([outputs], tmp_path, ["circle_trajectory", "circle_packing_example"], None) == 2
-    assert names(tmp_path) == {"circle_packing_example_off_budget.oracle_calls=6"}
+    monkeypatch.setattr("evodiverse.results.figures.packings.read_packings", fail)
+    assert write([outputs], tmp_path, ["circle_trajectory", "diversity_pca_all"], None) == 2
+    assert names(tmp_path) == {"diversity_pca_all_off_budget.oracle_calls=6"}
     told = capsys.readouterr().err
     assert told.startswith("figures: circle_trajectory_off_budget.oracle_calls=6 cannot be drawn (ZeroDivisionError: ")

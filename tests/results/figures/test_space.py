@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.results.figures.chemical_space import centroids, embed, embed_once, find, read_reference
+from evodiverse.results.figures.catalog import FIGURES
 from evodiverse.results.figures.reading import Context
+from evodiverse.results.figures.space import centroids, embed, embed_once, read_reference
 from evodiverse.results.figures.style import styled
 from evodiverse.results.measuring import TFIDF, Measurer
 from evodiverse.results.tables.results import read_result
@@ -47,7 +48,8 @@ def test_umap_draws_the_same_path_of_a_run_each_time(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", scores, [[[1, 2], [3]], [[4, 5], [6]], [[7, 8], [9, 10]]])
     (tmp_path / "mine.smi").write_text("\n".join(["C" * length for length in range(1, 40)]))
     context = Context(Measurer(tmp_path / "cache", {TFIDF: None}), tmp_path / "mine.smi")
-    (picture,) = find([read_result(run, {})], context)
+    (kind,) = [kind for kind in FIGURES if kind.name == "si_mol_chembl"]
+    (picture,) = kind.find([read_result(run, {})], context)
     with styled():
         axes = picture.draw().axes[0]
     assert len(axes.lines[0].get_xdata()) == 3

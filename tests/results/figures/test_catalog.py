@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evodiverse.results.figures import circle_trajectory, diagnostics, hits_by_calls, mol, round_trips, sr_pysr, sweep
-from evodiverse.results.figures.lines import draw_bands, iteration_bands, record_bands
-from evodiverse.results.figures.reading import Context
-from evodiverse.results.figures.sr_score_trajectory import FIGURE as ERRORS
+from evodiverse.results.figures import packings, sweep
+from evodiverse.results.figures.catalog import FIGURES
+from evodiverse.results.figures.curves import draw_bands, iteration_bands, record_bands
+from evodiverse.results.figures.reading import Context, Picture
 from evodiverse.results.figures.style import METHODS, look_of, new_figure, show_power, styled, write_image
 from evodiverse.results.measuring import TFIDF, Measurer
 from evodiverse.results.tables.results import Result
@@ -37,13 +37,19 @@ def molecules(scores: Sequence[float], method: str = "pt", seed: int = 0, task: 
     return result(curves, task, method, seed=seed, **more)
 
 
+def find(name: str, runs: Sequence[Result]) -> list[Picture]:
+    """Return the pictures of the figure of this name."""
+    (kind,) = [kind for kind in FIGURES if kind.name == name]
+    return [*kind.find(runs, CONTEXT)]
+
+
 def lines_of(axes: Any) -> dict[str, Any]:
     return {line.get_label(): line for line in axes.lines}
 
 
 def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
     runs = [molecules([0.1, 0.2, 0.6], seed=0), molecules([0.1, 0.4, 0.8], seed=1)]
-    (picture,) = mol.find(runs, CONTEXT)
+    (picture,) = find("mol", runs)
     line = lines_of(picture.draw().axes[0])["EvoDiverse (pt)"]
     assert line.get_xdata().tolist() == [4, 8, 12]
     auc = np.mean([run.metrics["diverse_auc"] for run in runs])
@@ -51,7 +57,7 @@ def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
 
 
 def test_bars_show_how_many_pass_without_the_cap() -> None:
-    (picture,) = mol.find([molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)], CONTEXT)
+    (picture,) = find("mol", [molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)])
     right = picture.draw().axes[3]
     assert {bar.get_height() for bar in right.patches if np.isfinite(bar.get_height())} == {7.0}
 
@@ -79,14 +85,14 @@ def test_the_last_plotted_error_is_the_geometric_mean_of_the_best_scores() -> No
         equation({"curve.best_calls": [1, 3], "curve.best": [-1.0, -error]}, seed=at)
         for at, error in [(0, 1e-2), (1, 1e-4)]
     ]
-    (picture,) = ERRORS.find(runs, CONTEXT)
+    (picture,) = find("sr-score-trajectory", runs)
     line = lines_of(picture.draw().axes[0])["EvoDiverse (pt)"]
     assert line.get_ydata()[-1] == pytest.approx(1e-3)
 
 
 def test_diagnostics_plot_xi_and_the_share_accepted_at_each_exchange() -> None:
     metrics = {"curve.exchanges": [5.0, 10.0], "curve.xi.0": [2.5, 2.75], "curve.swap_acceptance.0": [0.2, None]}
-    (picture,) = diagnostics.MOL.find([result(metrics)], CONTEXT)
+    (picture,) = find("diagnostic_mol", [result(metrics)])
     xi, share = (axes.lines[0] for axes in picture.draw().axes)
     assert (xi.get_xdata().tolist(), xi.get_ydata().tolist()) == ([5, 10], [2.5, 2.75])
     assert share.get_ydata().tolist() == pytest.approx([0.2, np.nan], nan_ok=True)
@@ -94,7 +100,7 @@ def test_diagnostics_plot_xi_and_the_share_accepted_at_each_exchange() -> None:
 
 def test_swaps_without_a_powering_factor_have_no_diagnostics() -> None:
     always = {"curve.exchanges": [5.0], "curve.xi.0": [0.0], "curve.swap_acceptance.0": [1.0]}
-    assert list(diagnostics.MOL.find([result(always, method="random_swap")], CONTEXT)) == []
+    assert (find("diagnostic_mol", [result(always, method="random_swap")])) == []
 
 
 def test_bars_against_engines_are_means_of_the_tables_metrics_on_common_problems() -> None:
@@ -103,14 +109,14 @@ def test_bars_against_engines_are_means_of_the_tables_metrics_on_common_problems
         equation({"best_nmse": 1.0, "best_acc": 0.0}, "builtin/reaction2"),
     ]
     theirs = equation({"best_nmse": 1e-4, "best_acc": 0.0}, "builtin/reaction1", "operon", task__fit="own")
-    (picture,) = sr_pysr.find([*ours, theirs], CONTEXT)
+    (picture,) = find("sr-pysr", [*ours, theirs])
     errors, accuracies = picture.draw().axes
     assert {round(bar.get_height(), 9) for bar in errors.patches} == {1e-2, 1e-4}
     assert {bar.get_height() for bar in accuracies.patches} == {1.0, 0.0}
 
 
 def test_an_infinite_error_is_written_not_drawn() -> None:
-    (picture,) = sr_pysr.find([equation({"best_nmse": float("inf"), "best_acc": 0.0})], CONTEXT)
+    (picture,) = find("sr-pysr", [equation({"best_nmse": float("inf"), "best_acc": 0.0})])
     errors = picture.draw().axes[0]
     assert [text.get_text() for text in errors.texts] == ["∞"]
     assert not errors.patches
@@ -122,7 +128,7 @@ def test_hits_are_those_of_the_table_after_each_tenth_of_the_budget() -> None:
         for name, step in (("hits_at", 5), ("different_hits_at", 10))
         for percent in range(10, 101, 10)
     }
-    (picture,) = hits_by_calls.find([result(counts, budget__oracle_calls=200)], CONTEXT)
+    (picture,) = find("hits_by_calls", [result(counts, budget__oracle_calls=200)])
     hits, different = (axes.lines[0] for axes in picture.draw().axes)
     assert hits.get_xdata().tolist() == [20.0 * step for step in range(11)]
     assert hits.get_ydata().tolist() == [2 * step for step in range(11)]
@@ -131,7 +137,7 @@ def test_hits_are_those_of_the_table_after_each_tenth_of_the_budget() -> None:
 
 def test_round_trips_are_drawn_run_by_run_with_their_mean() -> None:
     runs = [result({"round_trips": trips, "hot_descendants": 3}, seed=seed) for seed, trips in enumerate((1, 5))]
-    (picture,) = round_trips.find(runs, CONTEXT)
+    (picture,) = find("round_trips", runs)
     left = picture.draw().axes[0]
     assert [bar.get_width() for bar in left.patches] == [3.0]
     assert left.collections[-1].get_offsets()[:, 0].tolist() == [1, 5]
@@ -146,25 +152,24 @@ def sweep_run(auc: float, seed: int = 0, **overrides: int) -> Result:
 def test_a_sweep_has_a_cell_for_each_two_values_and_the_default_among_them() -> None:
     runs = [sweep_run(0.5), sweep_run(0.7, seed=1), sweep_run(0.2, period=2, size=3), sweep_run(0.3, period=10)]
     grid = sweep.make_grid(runs, ("method.swap.period", "method.swap.size"), sweep.MEASURES["molecules"])
-    assert (grid.columns, grid.rows) == (("2", "5", "10"), ("1", "3"))
-    assert grid.means == pytest.approx({("5", "1"): 0.6, ("2", "3"): 0.2, ("10", "1"): 0.3})
-    assert grid.counts[("5", "1")] == 2
+    assert (grid.columns, grid.rows) == (["2", "5", "10"], ["1", "3"])
+    assert grid.cells == {("5", "1"): [0.5, 0.7], ("2", "3"): [0.2], ("10", "1"): [0.3]}
 
 
 def test_a_sweep_writes_its_numbers_into_the_cells() -> None:
     runs = [sweep_run(0.5), sweep_run(0.2, period=2, size=3), sweep_run(0.3, period=10)]
-    (picture,) = sweep.find(runs, CONTEXT)
+    (picture,) = find("sweep", runs)
     written = {text.get_text() for text in picture.draw().axes[0].texts}
     assert written == {"0.500\n(1)", "0.200\n(1)", "0.300\n(1)"}
 
 
 def test_runs_that_differ_in_nothing_are_not_a_sweep() -> None:
-    assert list(sweep.find([sweep_run(0.5), sweep_run(0.6, seed=1)], CONTEXT)) == []
+    assert (find("sweep", [sweep_run(0.5), sweep_run(0.6, seed=1)])) == []
 
 
 def test_records_shown_are_the_first_the_last_and_some_between() -> None:
-    assert circle_trajectory.choose_records([1, 2, 4, 8, 16, 32, 64]) == [1, 4, 8, 16, 64]
-    assert circle_trajectory.choose_records([3]) == [3]
+    assert packings.choose_records([1, 2, 4, 8, 16, 32, 64]) == [1, 4, 8, 16, 64]
+    assert packings.choose_records([3]) == [3]
 
 
 def test_each_method_of_the_paper_has_a_look_that_no_other_of_its_figures_has() -> None:
@@ -185,7 +190,7 @@ def test_a_users_method_looks_the_same_whenever_it_is_drawn() -> None:
 
 def test_the_same_figure_is_the_same_file() -> None:
     def draw() -> bytes:
-        (picture,) = mol.find([molecules([0.1, 0.2, 0.6]), molecules([0.1, 0.1, 0.2], "molleo")], CONTEXT)
+        (picture,) = find("mol", [molecules([0.1, 0.2, 0.6]), molecules([0.1, 0.1, 0.2], "molleo")])
         return write_image(picture.draw(), "svg")
 
     content = draw()
@@ -195,7 +200,8 @@ def test_the_same_figure_is_the_same_file() -> None:
 
 @pytest.mark.parametrize("name", ["$\\frac{", "a\n\x1b[31mb", "ε" * 300])
 def test_names_from_elsewhere_are_drawn_literally(name: str) -> None:
-    (picture,) = diagnostics.EQ.find(
+    (picture,) = find(
+        "diagnostic_eq",
         [
             equation(
                 {"curve.exchanges": [5.0], "curve.xi.0": [2.5], "curve.swap_acceptance.0": [0.2]},
@@ -204,7 +210,6 @@ def test_names_from_elsewhere_are_drawn_literally(name: str) -> None:
                 overrides={"task.data.science": name},
             )
         ],
-        CONTEXT,
     )
     assert write_image(picture.draw(), "svg")
 

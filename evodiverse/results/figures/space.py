@@ -3,17 +3,16 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 from rdkit import DataStructs
 
 from evodiverse.data.cache import present_path
@@ -21,10 +20,8 @@ from evodiverse.errors import DataError, InputError, reason
 from evodiverse.kit.files import write_file
 from evodiverse.kit.inputs import expanded
 from evodiverse.results.domains import find_metrics
-from evodiverse.results.figures.molecule_panels import MOLECULES, TARGETS, name_of
-from evodiverse.results.figures.reading import Context, FigureKind, Picture, Wanted, describe_runs, first_of, group_runs
-from evodiverse.results.figures.style import PAGE, PALE, new_figure
-from evodiverse.results.tables.results import Result
+from evodiverse.results.figures import reading, style
+from evodiverse.results.figures.reading import FloatArray, Group
 from evodiverse.runlog.log import Log, read_log, union
 from evodiverse.tasks.molecules.diversity import fingerprint, unpack
 from evodiverse.tasks.molecules.parsing import Reader
@@ -32,52 +29,36 @@ from evodiverse.tasks.molecules.records import Source
 from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
 from evodiverse.vocabulary import Rejection
 
-NAME: Final = "si_mol_chembl"
-_OURS: Final = "pt"
 _ZINC: Final = "zinc250k"
-_NEIGHBORS: Final = 15
+N_NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
 _READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
-FloatArray = NDArray[np.float64]
 
 
 def find_missing() -> str | None:
     """Return a sentence about what must be installed for the figure; None if nothing is missing."""
-    if find_spec("umap") is None:
-        return "needs umap-learn; run pip install 'evodiverse[projections]'"
-    return None
+    return None if find_spec("umap") else "needs umap-learn; run pip install 'evodiverse[projections]'"
 
 
-def find(results: Sequence[Result], context: Context) -> Iterator[Picture]:
-    """Yield one figure per group of runs (see `group_runs`) that has runs of our method ``pt``.
-
-    This method has a cold and a hot pool, which swap candidates.
-    """
-    for group in group_runs(results, MOLECULES, TARGETS):
-        chosen = first_of([run for run in group.results if run.run.method == _OURS], lambda run: run.task)
-        if chosen:
-            reference = "ZINC-250K" if context.reference is None else Path(context.reference).name
-            seeds = ", ".join(f"{name_of(run.task)} seed {run.run.seed}" for run in chosen)
-            yield Picture(
-                f"{NAME}_{group.suffix}",
-                f"Chemical space, {group.words}: UMAP (Jaccard distance of Morgan fingerprints, radius 2, 2048 bits, "
-                f"{_NEIGHBORS} neighbors) of up to {context.n_reference:,} molecules of {reference} (gray) and of all "
-                "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later "
-                f"ones are brighter. One run of {_OURS} per target: {seeds}. Distances between distant groups mean "
-                "little in a UMAP.",
-                partial(draw, chosen, context),
-                describe_runs(chosen),
-            )
+def describe_path(group: Group) -> str:
+    """Return the part of a caption about the molecules that are projected."""
+    reference, n = group.context.reference, group.context.n_reference
+    seeds = ", ".join(f"{style.name_of(run.task)} seed {run.run.seed}" for run in group.results)
+    return (
+        f"up to {n:,} molecules of {'ZINC-250K' if reference is None else Path(reference).name} (gray) and of all "
+        "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later ones are "
+        f"brighter. One run of {reading.OURS} per target: {seeds}"
+    )
 
 
-def draw(results: Sequence[Result], context: Context) -> Figure:
-    """Return a figure with one panel per target.
+def draw_path(group: Group) -> Figure:
+    """Return a figure of the path of a search through chemical space, with one panel per run.
 
     Raises:
         InputError: A log is damaged, or the file of reference molecules (``--reference``) cannot be read.
         DataError: The cache cannot be written.
     """
-    logs = [read_log(result.run, find_metrics(result.run).columns) for result in results]
+    context, logs = group.context, [read_log(run.run, find_metrics(run.run).columns) for run in group.results]
     keys = sorted({log.keys[call] for log in logs for pools in log.states for call in union(pools)})
     try:
         with MoleculeStore(context.measurer.folder) as store:
@@ -87,18 +68,15 @@ def draw(results: Sequence[Result], context: Context) -> Figure:
     reference = read_reference(context.reference, context.n_reference)
     plane = embed_once([*reference, *fingerprints], context.measurer.folder)
     ground, own = plane[: len(reference)], dict(zip(keys, plane[len(reference) :], strict=True))
-    figure = new_figure(PAGE * (0.5 if len(logs) == 1 else 0.9), 3.0)
-    shown = None
-    for axes, result, log in zip(figure.subplots(1, len(logs), squeeze=False)[0], results, logs, strict=True):
+    figure = style.new_figure(style.PAGE * (0.5 if len(logs) == 1 else 0.9), 3.0)
+    panels = figure.subplots(1, len(logs), squeeze=False)[0]
+    for axes, result, log in zip(panels, group.results, logs, strict=True):
         path = centroids(log, own)
-        axes.scatter(*ground.T, s=1, color=PALE, linewidths=0, rasterized=True)
+        axes.scatter(*ground.T, s=1, color=style.PALE, linewidths=0, rasterized=True)
         axes.plot(*path.T, color="#7a1f1f", linewidth=0.5, alpha=0.6)
         shown = axes.scatter(*path.T, c=range(len(path)), cmap="inferno", s=14, edgecolors="black", linewidths=0.3)
-        axes.set_title(name_of(result.task))
-        axes.set_xlabel("UMAP 1")
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.set_ylabel("UMAP 2")
+        axes.set(title=style.name_of(result.task), xlabel="UMAP 1", ylabel="UMAP 2")
+        style.use_no_ticks(axes)
         figure.colorbar(shown, ax=axes, label="iteration", pad=0.01, ticks=MaxNLocator(6, integer=True))
     return figure
 
@@ -129,13 +107,9 @@ def read_reference(file: Path | None, most: int) -> list[Bits]:
     records = list(source.records())
     read = _READER.read_entry if source.is_sdf else _READER.read
     order = np.random.default_rng(0).permutation(len(records))
-    fingerprints: list[Bits] = []
-    for place in order.tolist():
-        if len(fingerprints) == most:
-            break
-        parsed = read(records[place].text)
-        if not isinstance(parsed, Rejection):
-            fingerprints.append(fingerprint(parsed.genotype))
+    parsed = (read(records[place].text) for place in order.tolist())
+    valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
+    fingerprints = [*islice(valid, most)]
     if not fingerprints:
         raise InputError(f"--reference: {path} holds no molecules; check the file")
     return fingerprints
@@ -155,7 +129,7 @@ def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
         DataError: The cache cannot be written.
     """
     content = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
-    state = f"{version('umap-learn')} {version('numba')} {_NEIGHBORS} {_DISTANCE} ".encode()
+    state = f"{version('umap-learn')} {version('numba')} {N_NEIGHBORS} {_DISTANCE} ".encode()
     file = folder / "planes" / f"{hashlib.sha256(state + content).hexdigest()[:32]}.npy"
     try:
         known = np.load(file, allow_pickle=False)
@@ -182,16 +156,6 @@ def embed(fingerprints: Sequence[Bits]) -> FloatArray:
         warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms
         import umap  # imported here because it takes seconds and comes with an extra
 
-        n_neighbors = min(_NEIGHBORS, len(fingerprints) - 1)
+        n_neighbors = min(N_NEIGHBORS, len(fingerprints) - 1)
         fit = umap.UMAP(n_neighbors=n_neighbors, min_dist=_DISTANCE, metric="jaccard", random_state=0, n_jobs=1)
         return np.asarray(fit.fit_transform(unpack(fingerprints).astype(bool)), dtype=np.float64)
-
-
-FIGURE: Final = FigureKind(
-    NAME,
-    "The path through chemical space",
-    find,
-    "fig:si_mol_chembl",
-    Wanted(tuple(TARGETS), (_OURS,), ("DeepSeek-V3.2",)),
-    missing=find_missing,
-)

@@ -1,0 +1,398 @@
+"""Curves of runs: a line for the mean over the runs of each method, and a band for its 95% confidence interval."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import log10
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from evodiverse.results.figures import reading, style
+from evodiverse.results.figures.reading import (
+    FloatArray,
+    Group,
+    Result,
+    budget_of,
+    by_method,
+    by_task,
+    curve,
+    has,
+    numbers,
+)
+from evodiverse.results.figures.style import PAGE, Look, name_of, new_figure
+from evodiverse.text import count_of
+
+DRUG_LIKE: Final = "drug_like"
+DIVERSE: Final = "diverse_top10"
+MOLECULE_CURVES: Final = ("calls", DIVERSE, DRUG_LIKE, "n_diverse")
+TARGET_BAND: Final = (0.3, 0.4)
+"""The share of accepted swaps where the paper's curves settle."""
+
+_TITLES: Final = {DRUG_LIKE: "QED > 0.5, SA < 5.5", DIVERSE: "diverse top 10"}
+_COMPARED: Final = ("molleo", "pt")
+_N_BARS: Final = 8
+_MARGIN: Final = 0.08
+_BANDS_SHARE: Final = 0.4  # the opacity of all bands together where they overlap
+_MOST_SHARE: Final = 0.18
+Curve = tuple[Sequence[float], Sequence[Any]]  # numbers, and None or NaN for no value
+
+
+class Band(NamedTuple):
+    """A mean curve with its 95% t interval.
+
+    Attributes:
+        x: ``(n,)`` numbers of oracle calls or of iterations, in increasing order. In a band from `make_iteration_band`,
+            consecutive numbers may be equal.
+        mean: ``(n,)`` means; NaN where no run has a value.
+        low: ``(n,)`` lower bounds; NaN where there is no interval.
+        high: ``(n,)`` upper bounds; NaN where there is no interval.
+    """
+
+    x: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+
+def hold(calls: Sequence[float], values: Sequence[float | None], at: FloatArray) -> FloatArray:
+    """Return the values of a step curve at given numbers of calls: each is the last value that the curve took by then.
+
+    Args:
+        calls: ``(n,)`` numbers of oracle calls at which the curve takes its values, non-decreasing.
+        values: ``(n,)`` values of the curve; None for no value.
+        at: ``(m,)`` numbers of calls at which to read the curve.
+
+    Returns:
+        ``(m,)`` values; NaN before the start of the curve, and where it has no value.
+    """
+    return np.array([np.nan, *values], dtype=np.float64)[np.searchsorted(np.asarray(calls), at, side="right")]
+
+
+def make_band(curves: Sequence[Curve], strata: Sequence[Any] | None = None, end: float | None = None) -> Band:
+    """Return the mean of the step curves of some runs, at each x (usually a number of calls) where one of them changes.
+
+    After its last x, a curve keeps its last value. The mean at an x is over the curves that have a value there.
+
+    Args:
+        curves: The x and the values of the curve of each run, at least one run.
+        strata: The problem of each run, needed to average over problems as `estimate` does; None if all runs are on one
+            problem.
+        end: The x at which the band ends; None for the largest x of the curves.
+    """
+    x = np.unique(np.concatenate([np.asarray(calls, dtype=np.float64) for calls, _ in curves]))
+    if end is not None:
+        x = np.unique(np.append(x[x <= end], end))
+    return Band(x, *reading.estimate([hold(calls, values, x) for calls, values in curves], strata))
+
+
+def make_iteration_band(curves: Sequence[Curve]) -> Band:
+    """Return the mean curve of some runs, with one point per iteration.
+
+    The x of a point is the mean number of calls made up to its iteration, and the y is the mean value. After a run has
+    ended, its last value still counts toward the mean y, but the run no longer counts toward the mean x. Where this
+    would make x fall, because the longer runs made fewer calls per iteration, x stays the same.
+
+    Args:
+        curves: For each run, the number of calls made so far and the value, after each iteration; at least one run.
+    """
+    n = max(len(values) for _, values in curves)
+    calls = [[*calls, *[np.nan] * (n - len(calls))] for calls, _ in curves]
+    held = [[*values, *[values[-1]] * (n - len(values))] for _, values in curves]
+    return Band(np.maximum.accumulate(np.nanmean(calls, axis=0)), *reading.estimate(held))
+
+
+def record_bands(
+    results: Sequence[Result], x: str, y: str, change: Callable[[float], float] = lambda value: value
+) -> dict[str, Band]:
+    """Return, by method, the mean over runs of the best value so far, with its interval, as a curve over oracle calls.
+
+    A run sets a record when a value is better than all earlier ones; the record holds until the next one. The methods
+    are sorted as in the legends of figures (see `order_methods`). Methods without records are left out.
+
+    Args:
+        results: The runs, at least one.
+        x: The name of the curve with the calls that set the records, such as "best_calls".
+        y: The name of the curve with the records, such as "best".
+        change: A function applied to each record before averaging, for example the logarithm.
+    """
+    end = budget_of(results)
+    return {
+        method: make_band(
+            [(numbers(run, x), [change(value) for value in numbers(run, y)]) for run in some],
+            [run.problem for run in some],
+            end,
+        )
+        for method, some in _with_curves(results, x, y)
+    }
+
+
+def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
+    """Return, by method, the mean over runs of a curve with one value per iteration, with its 95% confidence interval.
+
+    The methods are sorted as in the legends of figures (see `order_methods`). Methods without the curve named ``name``
+    are left out.
+    """
+    return {
+        method: make_iteration_band([(numbers(run, "calls"), curve(run, name)) for run in some])
+        for method, some in _with_curves(results, "calls", name)
+    }
+
+
+def _with_curves(results: Sequence[Result], *names: str) -> list[tuple[str, list[Result]]]:
+    grouped = by_method([result for result in results if has(result, *names)])
+    return [(method, grouped[method]) for method in style.order_methods(grouped)]
+
+
+def draw_bands(
+    axes: Axes,
+    bands: Mapping[Any, Band],
+    change: Callable[[FloatArray], FloatArray] = lambda values: values,
+    *,
+    steps: bool,
+    look: Callable[[Any], Look] = style.look_of,
+) -> None:
+    """Draw a line and a band for each method.
+
+    Args:
+        axes: The panel to draw in.
+        bands: The band of each method.
+        change: A function applied to means and bounds before they are drawn, for example the inverse of the logarithm.
+        steps: Whether a value holds until the next one. Otherwise, straight lines join the points.
+        look: A function that returns the look of each band, given its key.
+    """
+    share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
+    for name, band in bands.items():
+        own = look(name)
+        mean, low, high = change(np.array(band[1:]))
+        axes.fill_between(band.x, low, high, step="post" if steps else None, color=own.color, alpha=share, linewidth=0)
+        axes.plot(
+            *(band.x, mean),
+            drawstyle="steps-post" if steps else "default",
+            color=own.color,
+            linestyle=own.dash,
+            marker=own.marker,
+            label=own.label,
+            linewidth=1.4,
+            markersize=3.2,
+            markevery=max(1, len(mean) // 6),
+        )
+    axes.margins(x=0.01)
+    style.use_counts(axes)
+
+
+def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float = -np.inf, most: float = np.inf) -> None:
+    """Make the vertical axis span all lines, with a margin above and below; bands may extend beyond it.
+
+    Args:
+        axes: The panel.
+        bands: The band of each method.
+        least: The value below which the axis does not extend. Means below it are ignored, unless all are below it.
+        most: The value above which the axis does not extend.
+    """
+    values = _means(bands)
+    near = values[values >= least] if (values >= least).any() else values
+    if len(near):
+        low, high = float(near.min()), float(near.max())
+        room = 2 * ((high - low) * _MARGIN or 0.05 * abs(high) or 0.05)
+        axes.set_ylim(max(least, low - room), min(most, high + room))
+
+
+def _means(bands: Mapping[str, Band]) -> FloatArray:
+    values: FloatArray = np.concatenate([[], *(band.mean for band in bands.values())])
+    return values[np.isfinite(values)]
+
+
+def draw_molecules(group: Group, target: str, metric: str) -> Figure:
+    """Return a figure with scores and numbers of diverse molecules for one target (a), and scores for both targets (b).
+
+    Args:
+        group: The runs.
+        target: The task whose scores and numbers the first panel shows, "jnk3" or "gsk3b".
+        metric: The name of the curve that the other panels show, `DRUG_LIKE` or `DIVERSE`.
+    """
+    figure = new_figure(PAGE, 2.65)
+    first, *others = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
+    tasks = by_task(group.results)
+    _draw_scores_and_counts(first, tasks.get(target, []), f"(a) {name_of(target)}")
+    for axes, each in zip(others, style.TARGETS, strict=True):
+        _draw_scores(axes, tasks.get(each, []), metric, f"(b) {name_of(each)}")
+    others[0].set_ylabel(f"mean score\n{_TITLES[metric]}")
+    white = Patch(facecolor="white", edgecolor=style.INK), "(a) molecules, right axis"
+    style.add_legend(figure, [*legend_of(group.results), white], 6)
+    return figure
+
+
+def draw_graph_ga(group: Group) -> Figure:
+    """Return a figure with two rows of panels and a column per target."""
+    figure = new_figure(PAGE * 0.72, 4.2)
+    tasks = by_task(group.results)
+    for row, letter, metric in zip(figure.subplots(2, 2), "ab", _TITLES, strict=True):
+        for axes, target in zip(row, style.TARGETS, strict=True):
+            _draw_scores(axes, tasks.get(target, []), metric, f"({letter}) {name_of(target)}")
+        row[0].set_ylabel(f"mean score\n{_TITLES[metric]}")
+    style.add_legend(figure, legend_of(group.results))
+    return figure
+
+
+def legend_of(results: Sequence[Result]) -> list[tuple[Any, str]]:
+    """Return the entries of a legend for the methods of some runs, each with its line and text."""
+    return [style.line_of(style.look_of(method)) for method in style.order_methods(by_method(results))]
+
+
+def _draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
+    """Draw the mean scores of the diversity-aware top 10 as lines, and the numbers of diverse molecules as bars.
+
+    The diversity-aware top 10 is a selection of at most ten molecules. The number of diverse molecules is the size that
+    this selection would have without the limit of ten. If there are runs of both ``molleo`` and ``pt``, only these two
+    methods are drawn.
+    """
+    both = by_method(results).keys() >= {*_COMPARED}
+    shown = [result for result in results if result.run.method in _COMPARED or not both]
+    low, high = _draw_scores(axes, shown, DIVERSE, title)
+    if not shown:
+        return
+    right = axes.twinx()
+    axes.set_zorder(right.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    _draw_counts(right, shown, budget_of(shown))
+    axes.set_ylim(max(0, low - 0.35 * (high - low)), high)  # room for the bars below the lines
+    axes.set(xlim=(0, budget_of(shown) * 1.01), ylabel="mean score, diverse top 10")
+
+
+def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
+    grouped = by_method(results)
+    points = np.linspace(budget / _N_BARS, budget, _N_BARS)
+    width = 0.8 * points[0] / len(grouped)
+    highest = 0.0
+    for place, method in enumerate(style.order_methods(grouped)):
+        look, at = style.look_of(method), points - 0.9 * points[0] + (place + 0.5) * width
+        heights = reading.estimate(
+            [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
+        )[0]
+        color, edge = to_rgba(look.color, 0.15), to_rgba(look.color, 0.55)
+        axes.bar(at, heights, width, facecolor=color, edgecolor=edge, hatch=look.hatch, linewidth=0.6, label=method)
+        highest = max(highest, *heights)
+    axes.set_ylim(0, highest * 2.2 or 1)  # leaves the upper half to the lines
+    style.use_counts(axes, "y")
+    axes.spines["right"].set_visible(True)
+    axes.set_ylabel("diverse molecules, no cap")
+
+
+def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str) -> tuple[float, float]:
+    """Draw one line per method: the mean over its runs of the curve named ``metric``. Return the range of the axis."""
+    axes.set_title(title)
+    bands = iteration_bands(results, metric)
+    if len(_means(bands)):
+        draw_bands(axes, bands, steps=False)
+        fit_axis(axes, bands, least=0, most=1)
+        axes.set_xlabel("oracle calls")
+    else:
+        axes.text(
+            0.5, 0.5, "no runs yet", transform=axes.transAxes, ha="center", va="center", color=style.INK, alpha=0.6
+        )
+        style.use_no_ticks(axes)
+    low, high = axes.get_ylim()
+    return float(low), float(high)
+
+
+def describe_targets(group: Group) -> str:
+    """Return the part of a caption that describes the runs of each target and explains the bands."""
+    tasks = by_task(group.results)
+    each = [f"{name_of(task)}: {reading.describe_runs(tasks[task])}" for task in style.TARGETS if task in tasks]
+    return f"{'; '.join(each)}. Bands: {reading.WHAT}; a single seed has none."
+
+
+def draw_hits(group: Group, percents: Sequence[int]) -> Figure:
+    """Return a figure with a row of two panels per target: hits, and hits that differ, against calls.
+
+    Args:
+        group: The runs.
+        percents: The percentages of the budget in the names of the metrics with the counts, such as ``hits_at_10``.
+    """
+    tasks = by_task(group.results)
+    targets = sorted(tasks, key=lambda name: (name not in style.TARGETS, name))
+    figure = new_figure(PAGE * 0.72, 0.7 + 1.7 * len(targets))
+    for row, target in zip(figure.subplots(len(targets), 2, squeeze=False, sharex="row"), targets, strict=True):
+        own, budget = by_method(tasks[target]), budget_of(tasks[target])
+        calls = [0, *(percent * budget / 100 for percent in percents)]
+        words = {"hits_at": "hits", "different_hits_at": "hits that differ"}
+        for axes, metric in zip(row, words, strict=True):
+            bands = {
+                method: make_band(
+                    [(calls, [0, *(run.metrics[f"{metric}_{percent}"] for percent in percents)]) for run in own[method]]
+                )
+                for method in style.order_methods(own)
+            }
+            draw_bands(axes, bands, steps=False)
+            axes.set_ylim(0, float(_means(bands).max()) * 1.15 or 1)
+            style.use_counts(axes, "y")
+            axes.set(ylabel=words[metric], title=f"{name_of(target)} (molecules)", xlabel="oracle calls")
+    style.add_legend(figure, legend_of(group.results))
+    return figure
+
+
+def draw_errors(group: Group) -> Figure:
+    """Return a figure of the smallest errors so far, with one panel for each field of science."""
+    about = reading.sciences_of(group.results)
+    figure = new_figure(min(PAGE, 1.7 * len(about) + 1.7), 2.2)
+    sciences = reading.split(group.results, reading.science_of)
+    for axes, science in zip(figure.subplots(1, len(about), squeeze=False)[0], about, strict=True):
+        some = sciences[science]
+        bands = record_bands(some, "best_calls", "best", lambda score: log10(max(-score, reading.LEAST)))
+        style.use_powers(axes)
+        draw_bands(axes, bands, lambda powers: np.power(10.0, powers), steps=True)
+        values = _means(bands)
+        room = 0.08 * np.ptp(values) + 0.15
+        axes.set(ylim=(10 ** (values.min() - room), 10 ** (values.max() + room)), xlim=(0, budget_of(some) * 1.01))
+        axes.set_title(f"{style.shorten(science, 20)}, {count_of(len({run.problem for run in some}), 'problem')}")
+        axes.set_xlabel("oracle calls")
+        if science == about[0]:
+            axes.set_ylabel("best error (NMSE, fitted data)")
+    style.add_legend(figure, legend_of(group.results))
+    return figure
+
+
+def has_xi(result: Result) -> bool:
+    """Return whether the swaps of a run depend on the powering factor ξ: the larger it is, the fewer are accepted."""
+    return any(curve(result, "xi.0"))
+
+
+def draw_swaps(group: Group, panel_of: Callable[[Result], str]) -> Figure:
+    """Return a figure with columns of two panels: ξ on top, and below it the share of swaps that were accepted.
+
+    ξ is a factor in the exponent of the swap probability; the larger it is, the fewer swaps are accepted. Each panel
+    has one line per pair of neighboring pools.
+
+    Args:
+        group: The runs.
+        panel_of: A function that is called with each run and returns the title of the column of panels that shows it.
+    """
+    about = reading.split(group.results, panel_of)
+    figure = new_figure(min(PAGE, 1.6 + 1.75 * len(about)), 3.4)
+    panels = figure.subplots(2, len(about), squeeze=False, sharex="col")
+    pairs = range(max(sum(name.startswith("curve.xi.") for name in run.metrics) for run in group.results))
+    for column, name in zip(panels.T, sorted(about), strict=True):
+        top, bottom = column
+        bottom.axhspan(*TARGET_BAND, color=style.INK, alpha=0.08, linewidth=0)
+        for axes, each in zip(column, ("xi", "swap_acceptance"), strict=True):
+            own = {pair: [run for run in about[name] if has(run, f"{each}.{pair}")] for pair in pairs}
+            bands = {
+                pair: make_band(
+                    [(numbers(run, "exchanges"), curve(run, f"{each}.{pair}")) for run in some],
+                    [run.problem for run in some],
+                )
+                for pair, some in own.items()
+                if some
+            }
+            draw_bands(axes, bands, lambda values: np.maximum(values, 0), steps=False, look=style.pair_look)
+            axes.margins(x=0.05)
+        top.set(title=style.shorten(name, 26), ylim=(0, 1.08 * top.get_ylim()[1]))
+        bottom.set(ylim=(-0.03, 1.03), xlabel="iteration")
+    panels[0, 0].set_ylabel("powering factor ξ")
+    panels[1, 0].set_ylabel("swaps accepted (share)")
+    if len(pairs) > 1:
+        style.add_legend(figure, [style.line_of(style.pair_look(pair)) for pair in pairs])
+    return figure
