@@ -14,9 +14,9 @@ from typing import Final
 
 from evodiverse.results.measuring import TFIDF, Measurer, measure_runs
 from evodiverse.results.tables.build import build_tables
-from evodiverse.results.tables.formats import to_csv
 from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import read_result
+from evodiverse.results.tables.write import to_csv
 from evodiverse.runlog.runs import survey_runs
 
 GOLDEN: Final = Path(__file__).parent / "golden"

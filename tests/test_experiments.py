@@ -11,9 +11,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import OmegaConf
 
-from evodiverse.results.tables.build import NEED_A_MODEL
 from evodiverse.results.tables.layout import Layout, Row, paper_layouts
 from evodiverse.results.tables.models import OFF
+from evodiverse.results.tables.notes import NEED_A_MODEL
 from evodiverse.results.tables.results import Result, read_result
 from evodiverse.runlog.runs import Run
 from evodiverse.settings.compose import CONFIG_NAME

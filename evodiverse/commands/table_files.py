@@ -15,11 +15,10 @@ from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import InputError
 from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
 from evodiverse.results.tables.build import build_tables
-from evodiverse.results.tables.files import write_tables
-from evodiverse.results.tables.formats import to_markdown
+from evodiverse.results.tables.cells import Table
 from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import read_result
-from evodiverse.results.tables.table import Table
+from evodiverse.results.tables.write import to_markdown, write_tables
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.process import say
 from evodiverse.runner.workers import available_cores

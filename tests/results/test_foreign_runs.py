@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evodiverse.commands import show, tables
-from evodiverse.results.tables.commands import Absent, fill_commands
+from evodiverse.results.tables.layout import Row
+from evodiverse.results.tables.notes import choose_commands
 from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.parts import PARTS
 from evodiverse.runlog.runs import Run
@@ -204,7 +205,9 @@ def test_a_command_below_a_table_quotes_text_from_a_run() -> None:
     word = "llm.model=a'; touch x; '$(touch y)"
     record = make_record(overrides={"llm.model": word.removeprefix("llm.model=")}, llm__name="deepseek")
     foreign = read_result(Run(Path(), record), {})
-    (command,) = fill_commands([Absent("jnk3", "pt", foreign.model, None, ())], {foreign.model: foreign.model_words})
+    (command,) = choose_commands(
+        None, [(Row(("",), "jnk3", "pt"), foreign.model)], {foreign.model: foreign.model_words}
+    )
     assert word in shlex.split(command)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from evodiverse.results.domains import find_domain
 from evodiverse.results.figures.reading import OFF, OWN_FIT, FigureKind, Picture, Result, Wanted
-from evodiverse.results.tables.commands import SEEDS
+from evodiverse.results.tables.notes import SEEDS
 from evodiverse.results.tables.results import choose_words
 from evodiverse.text import printable
 

@@ -2,35 +2,24 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Final
 
 from evodiverse.results.domains import find_domain, table_files
-from evodiverse.results.tables.benchmark import benchmark_table
-from evodiverse.results.tables.cells import DASH, EMPTY, Cell, make_cell, make_test_cell, pair_up
-from evodiverse.results.tables.commands import Absent, experiment_commands, fill_commands
-from evodiverse.results.tables.layout import FIT, Column, Layout, Row, found_layouts, paper_layouts
+from evodiverse.results.tables import notes
+from evodiverse.results.tables.cells import DASH, EMPTY, RUNS, Cell, Line, Table, make_cell, make_test_cell, pair_up
+from evodiverse.results.tables.layout import FIT, Benchmark, Column, Layout, Row, found_layouts, paper_layouts
 from evodiverse.results.tables.models import OFF
-from evodiverse.results.tables.notes import (
-    note_columns,
-    note_dashes,
-    note_ends,
-    note_left_out,
-    note_mixtures,
-    note_models,
-    note_needs,
-    note_problems,
-)
-from evodiverse.results.tables.results import Result, choose_words, show_overrides
-from evodiverse.results.tables.table import RUNS, Line, Table
+from evodiverse.results.tables.results import Result, choose_words, group_by, show_overrides
 from evodiverse.text import count_of
 
-NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
 # A variant of a metric is shown next to the metric itself only if the two differ by more than this in some row.
 _UNLIKE: Final = 0.01
 _ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
+_SHARED: Final = "so that all methods are compared on the same problems and models"
 
 
 def build_tables(
@@ -51,21 +40,18 @@ def build_tables(
         own: The packages of the user's own domains.
         papers: The layouts of the paper's tables; None to read them from their files.
     """
-    chosen = [result for result in results if _is_chosen(result, task, llm)]
-    others = [(result, why) for result, why in left_out if _is_chosen(result, task, llm)]
-    tables: list[Table] = []
-    for layout in paper_layouts() if papers is None else papers:
-        about = layout.for_task(task)
-        if about.rows:
-            tables += _paper_tables(about, chosen, others, llm)
+
+    def is_chosen(result: Result) -> bool:
+        return task in (None, result.run.task) and llm in (None, result.model)
+
+    chosen = [result for result in results if is_chosen(result)]
+    others = [(result, why) for result, why in left_out if is_chosen(result)]
+    layouts = [layout.for_task(task) for layout in (paper_layouts() if papers is None else papers)]
+    tables = [table for layout in layouts if layout.rows for table in _paper_tables(layout, chosen, others, llm)]
     domains = [find_domain(name, frozenset(own)) for name in sorted({result.run.domain for result in chosen})]
     files = table_files(domain for domain in domains if domain is not None)
-    tables += [table for layout in found_layouts(*files) if (table := _found_table(layout, chosen)).lines]
-    return tables
-
-
-def _is_chosen(result: Result, task: str | None, llm: str | None) -> bool:
-    return task in (None, result.run.task) and llm in (None, result.model)
+    found = [_found_table(layout, chosen) for layout in found_layouts(*files)]
+    return tables + [table for table in found if table.lines]
 
 
 def _paper_tables(
@@ -78,54 +64,46 @@ def _paper_tables(
     language models.
     """
     if llm is None or layout.admits(llm):
-        own = layout if llm is None else _narrow(layout, llm)
-        yield _paper_table(_split_by_fit(own, results, *([own.fit] if own.fit else [])), results, others)
+        about = layout if llm is None else _narrow(layout, llm)
+        yield _paper_table(_split_by_fit(about, results, about.fit), results, others)
     if layout.is_about_models:
-        found = {result.model for result in results if any(result.belongs(row) for row in layout.rows)}
-        layouts = [_split_by_fit(_for_model(layout, model), results) for model in sorted(found - set(layout.llm))]
-        tables = [_paper_table(other, results, others) for other in layouts]
-        yield from (table for table in tables if table.n_filled)
+        found = {result.model for result in results if any(map(result.belongs, layout.rows))}
+        for model in sorted(found - set(layout.llm)):
+            table = _paper_table(_split_by_fit(_for_model(layout, model), results), results, others)
+            if table.n_filled:
+                yield table
 
 
-def _split_by_fit(layout: Layout, results: Sequence[Result], *fits: str) -> Layout:
+def _split_by_fit(layout: Layout, results: Sequence[Result], always: str | None = None) -> Layout:
     """Return a layout with each row repeated for each way of fitting equations (``task.fit``).
 
-    A layout without `Layout.fit` is returned unchanged. There are rows for the ways in ``fits`` and for those that have
-    runs. The paper's numbers stay only in the rows of the way of fitting that the paper used.
+    A layout without `Layout.fit` is returned unchanged. There are rows for the way ``always``, if it is given, and for
+    those that have runs. The paper's numbers stay only in the rows of the way of fitting that the paper used.
     """
     if layout.fit is None:
         return layout
-    found = {
-        result.fit
-        for result in results
-        if result.fit and layout.admits(result.model) and any(result.belongs(row) for row in layout.rows)
-    }
-    rows = [
-        replace(
-            row,
-            of=(*row.of, fit),
-            fit=fit,
-            paper=row.paper if fit == layout.fit else (DASH,) * len(row.paper),
-        )
+    about = [each for each in results if layout.admits(each.model) and any(map(each.belongs, layout.rows))]
+    fits = [fit for fit in dict.fromkeys([always, *sorted(str(each.fit) for each in about if each.fit)]) if fit]
+    rows = tuple(
+        replace(row, of=(*row.of, fit), fit=fit, paper=row.paper if fit == layout.fit else (DASH,) * len(row.paper))
         for row in layout.rows
-        for fit in [*fits, *sorted(found - set(fits))]
-    ]
+        for fit in fits
+    )
     note = f"Fit: how the parameters of an equation are fitted ({FIT}); the released code uses {layout.fit}."
-    return replace(layout, head=(*layout.head, "Fit"), rows=tuple(rows), notes=(*layout.notes, note))
+    return replace(layout, head=(*layout.head, "Fit"), rows=rows, notes=(*layout.notes, note))
 
 
 def _narrow(layout: Layout, llm: str) -> Layout:
     """Return the part of a layout that is about one of its models."""
     if len(layout.llm) < 2:
         return layout
-    notes = layout.notes
-    if all(column.llm is None for column in layout.columns):
-        notes = (*notes, f"The paper's values are means over {' and '.join(layout.llm)}.")
+    averages = all(column.llm is None for column in layout.columns)
+    means = (f"The paper's values are means over {' and '.join(layout.llm)}.",) if averages else ()
     reported = [column for column in layout.columns if not column.extra]
     kept = [at for at, column in enumerate(reported) if column.llm in (None, llm)]
     columns = tuple(column for column in layout.columns if column.llm in (None, llm))
     rows = tuple(replace(row, paper=tuple(row.paper[at] for at in kept)) for row in layout.rows)
-    return replace(layout, llm=(llm,), columns=columns, rows=rows, notes=notes)
+    return replace(layout, llm=(llm,), columns=columns, rows=rows, notes=layout.notes + means)
 
 
 def _for_model(layout: Layout, model: str) -> Layout:
@@ -149,64 +127,22 @@ def _for_model(layout: Layout, model: str) -> Layout:
 
 def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
     mine = [result for result in results if layout.admits(result.model)]
-    by_row = [[result for result in mine if result.belongs(row)] for row in layout.rows]
-    by_row, uncommon = _keep_common(layout, by_row)
+    by_row, uncommon = _keep_common(layout, [[result for result in mine if result.belongs(row)] for row in layout.rows])
+    rivals = [[each for each in mine if row.against and each.has_method(row, row.against)] for row in layout.rows]
     columns = _shown_columns(layout, mine)
-    lines, behind = [], []
-    absent: list[Absent] = []
-    for row, own in zip(layout.rows, by_row, strict=True):
-        rivals = [result for result in mine if row.against and result.has_method(row, row.against)]
-        filled = tuple(_fill(column, row, own, rivals) for column in columns)
-        lines.append(Line(row.of, filled, _beside(columns, row)))
-        behind += [own, rivals]
-        absent += _find_absent(layout, row, own, rivals)
-    used = [result for some in behind for result in some]
-    columns, lines = _drop_twins(columns, lines)
-    cells = [line.cells for line in lines]
-    return Table(
-        layout.name,
-        layout.title,
-        layout.head,
-        columns,
-        tuple(lines),
-        (
-            *layout.notes,
-            *note_problems(used),
-            *note_columns(columns),
-            *note_needs(columns, cells, has_runs=bool(used) or layout.is_filled_later),
-            *note_dashes(columns, cells),
-            *note_models(layout, used),
-            *note_ends(used),
-            *note_mixtures(behind),
-            *(
-                [f"Left out: {uncommon}, so that all methods are compared on the same problems and models."]
-                if uncommon
-                else []
-            ),
-            *note_left_out(layout, results, others),
-        ),
-        tuple(_choose_commands(layout, absent, choose_words(mine))),
-        layout.label,
-        is_of_paper=True,
-    )
-
-
-def _choose_commands(layout: Layout, absent: Sequence[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield the commands that start missing runs.
-
-    The layout may name an experiment, a file in ``conf/experiment/`` whose sweep contains all runs of the table. The
-    commands are then sweeps of this experiment. Otherwise, they are the sweeps that `fill_commands` yields.
-
-    Args:
-        layout: The layout of the table.
-        absent: The missing runs.
-        words: The overrides that choose each model on the command line, as `choose_words` returns them.
-    """
-    if layout.experiment is None:
-        return fill_commands(absent, words)
+    lines: list[Line] = []
+    absent: list[notes.Absent] = []
+    for row, own, theirs in zip(layout.rows, by_row, rivals, strict=True):
+        reported = iter(row.paper)
+        beside = tuple(None if column.extra else next(reported, None) for column in columns)
+        lines.append(Line(row.of, tuple(_fill(column, row, own, theirs) for column in columns), beside))
+        absent += _find_absent(layout, row, own, theirs)
+    left_out = [f"Left out: {uncommon}, {_SHARED}."] if uncommon else []
     methods = dict.fromkeys(row.method for row in layout.rows)
-    classical = [method for method in methods if method not in NEED_A_MODEL]
-    return experiment_commands(layout.experiment, absent, words, classical if len(classical) < len(methods) else None)
+    commands = notes.choose_commands(layout.experiment, absent, choose_words(mine), methods)
+    table = _finish(layout, layout.head, columns, lines, [*by_row, *rivals])
+    below = (*table.notes, *left_out, *notes.note_left_out(layout, results, others))
+    return replace(table, notes=below, commands=tuple(commands), label=layout.label, is_of_paper=True)
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
@@ -215,28 +151,30 @@ def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, .
     return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
 
 
-def _drop_twins(columns: Sequence[Column], lines: Sequence[Line]) -> tuple[tuple[Column, ...], list[Line]]:
-    """Remove each column that shows a variant of another column's metric and agrees with that column in every row.
+def _finish(
+    layout: Layout,
+    head: tuple[str, ...],
+    columns: Sequence[Column],
+    lines: Sequence[Line],
+    behind: Sequence[Sequence[Result]],
+) -> Table:
+    """Return a table with its notes, without the columns of variants of a metric that agree with it in every row.
 
-    `Column.unlike` names the metric of the other column. Two values agree if one of them is missing or if they differ
-    by at most `_UNLIKE`.
-
-    Returns:
-        The remaining columns, and the lines with the cells of these columns only.
+    `Column.unlike` names the metric of which a column shows a variant. Two values agree if one of them is missing or if
+    they differ by at most `_UNLIKE`.
     """
+
+    def differs(at: int, other: int) -> bool:
+        means = [(line.cells[at].mean, line.cells[other].mean) for line in lines]
+        return any(one is not None and two is not None and abs(one - two) > _UNLIKE for one, two in means)
+
     places = {column.metric: at for at, column in enumerate(columns)}
-    kept = [
-        at
-        for at, column in enumerate(columns)
-        if column.unlike is None or any(_differ(line.cells[at], line.cells[places[column.unlike]]) for line in lines)
-    ]
-    return tuple(columns[at] for at in kept), [
-        Line(line.of, tuple(line.cells[at] for at in kept), tuple(line.paper[at] for at in kept)) for line in lines
-    ]
-
-
-def _differ(one: Cell, other: Cell) -> bool:
-    return one.mean is not None and other.mean is not None and abs(one.mean - other.mean) > _UNLIKE
+    kept = [at for at, column in enumerate(columns) if not column.unlike or differs(at, places[column.unlike])]
+    chosen = tuple(columns[at] for at in kept)
+    rows = [(line, tuple(line.cells[at] for at in kept)) for line in lines]
+    shown = tuple(Line(line.of, cells, tuple(line.paper[at] for at in kept if line.paper)) for line, cells in rows)
+    below = notes.note_table(layout, chosen, [cells for _, cells in rows], behind)
+    return Table(layout.name, layout.title, head, chosen, shown, tuple(below))
 
 
 def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Cell:
@@ -246,13 +184,7 @@ def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Resu
     return make_test_cell(column, pair_up(own, rivals)) if row.against else EMPTY
 
 
-def _beside(columns: Sequence[Column], row: Row) -> tuple[str | None, ...]:
-    """Return the value that the paper reports for each column of a row; None for a column without a reported value."""
-    reported = iter(row.paper)
-    return tuple(None if column.extra else next(reported, None) for column in columns)
-
-
-def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[list[list[Result]], str]:
+def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[Sequence[Sequence[Result]], str]:
     """Return the results for those problems and models for which all methods have results, by row.
 
     Only rows about a science, which is a group of problems, are affected. Methods without results are ignored.
@@ -266,92 +198,55 @@ def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[li
         none were dropped.
     """
     averages = all(column.llm is None for column in layout.columns)
-    kept = [list(own) for own in by_row]
-    if averages and len(layout.llm) > 1:
-        kept = _keep_shared(layout.rows, kept, lambda _: "", lambda _: "", lambda result: result.model)
-    split = (lambda _: "") if averages else (lambda result: result.model)
-    kept = _keep_shared(layout.rows, kept, split, lambda result: result.model, lambda result: str(result.problem))
+    task, model, problem = attrgetter("task"), attrgetter("model"), attrgetter("problem")
+    # Each stage has three functions of a result. Rows are compared within each part of the table (the first function).
+    # A value (the third) is common if it occurs in every subgroup (the second) of every comparable row.
+    stages = [(task, task, model)] if averages and len(layout.llm) > 1 else []
+    stages.append((task if averages else model, model, problem))
+    kept = by_row
+    for part, within, value in stages:
+        sets: dict[object, dict[object, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for at, (row, own) in enumerate(zip(layout.rows, kept, strict=True)):
+            for result in own:
+                sets[row.science, row.fit, part(result)][at, within(result)].add(value(result))
+        common = {place: set.intersection(*each.values()) for place, each in sets.items()}
+        kept = [
+            [each for each in own if not row.science or value(each) in common[row.science, row.fit, part(each)]]
+            for row, own in zip(layout.rows, kept, strict=True)
+        ]
     remaining = {result.run.path for own in kept for result in own}
     dropped = {result.run.path: result for own in by_row for result in own if result.run.path not in remaining}
     about = sorted({f"{result.problem} with {result.model}" for result in dropped.values()})
     return kept, f"{count_of(len(dropped), 'run')} of {', '.join(about)}" if dropped else ""
 
 
-def _keep_shared(
-    rows: Sequence[Row],
-    by_row: Sequence[Sequence[Result]],
-    split: Callable[[Result], str],
-    within: Callable[[Result], str],
-    shared: Callable[[Result], str],
-) -> list[list[Result]]:
-    """Return, for each row, the results whose value of ``shared`` occurs in every comparable row.
-
-    Rows are comparable if they have the same science, which is a group of problems, and the same way of fitting. Rows
-    without results are ignored. A row without a science keeps all its results. The three functions are called with each
-    result.
-
-    Args:
-        rows: The rows of the table.
-        by_row: The results of each row.
-        split: A function that returns the name of the part of the table to which a result belongs. Rows are compared
-            within each part separately. Either there is one part per model, or all results belong to one part.
-        within: A function that returns the subgroup of its row to which a result belongs, such as its model. A value
-            of ``shared`` must occur in every subgroup of every comparable row.
-        shared: A function that returns the value that must occur everywhere, such as the model or the problem.
-    """
-    sets: dict[tuple[str, str | None, str], dict[tuple[int, str], set[str]]] = defaultdict(lambda: defaultdict(set))
-    for at, (row, own) in enumerate(zip(rows, by_row, strict=True)):
-        for result in own:
-            sets[row.science or "", row.fit, split(result)][at, within(result)].add(shared(result))
-    common = {place: set.intersection(*each.values()) for place, each in sets.items()}
-    return [
-        [result for result in own if not row.science or shared(result) in common[row.science, row.fit, split(result)]]
-        for row, own in zip(rows, by_row, strict=True)
-    ]
-
-
-def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[Absent]:
+def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[notes.Absent]:
     """Yield each pair of method and model for which a row has no runs.
 
     Yield nothing if the table needs data that are added after the runs, since new runs alone would not fill it.
 
     The model ``off`` stands for no model. It is not paired with a method that needs a model.
     """
-    if layout.is_filled_later:
-        return
-    sides = [(row.method, own)] + ([(row.against, rivals)] if row.against else [])
-    for method, found in sides:
+    for method, found in [(row.method, own), (row.against, rivals)]:
         for model in layout.llm or [OFF]:
             has_any = any(result.model == model or not layout.llm for result in found)
-            if not has_any and not (model == OFF and method in NEED_A_MODEL):
-                chosen = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
-                yield Absent(row.task, method, model, row.science, tuple(chosen.items()), row.domain)
+            is_impossible = model == OFF and method in notes.NEED_A_MODEL
+            if method and not (has_any or is_impossible or layout.is_filled_later):
+                yield replace(row, method=method), model
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
     if layout.benchmark is not None:
         return benchmark_table(layout, layout.benchmark, results)
-    groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
-    for result in results:
-        if layout.kind in (_ANY_KIND, result.kind):
-            groups[_group(result, with_fit=layout.has_problems)].append(result)
-    mine = [result for some in groups.values() for result in some]
+    mine = [result for result in results if layout.kind in (_ANY_KIND, result.kind)]
+    groups = group_by(mine, lambda result: _group(result, with_fit=layout.has_problems))
     columns = _shown_columns(layout, mine)
     lines = []
     for of, some in sorted(groups.items()):
         n_problems = [str(len({result.problem for result in some}))] if layout.has_problems else []
-        cells = tuple(make_cell(column, some) for column in columns)
-        lines.append(Line((*of, *n_problems, str(len(some))), cells, (None,) * len(columns)))
-    columns, lines = _drop_twins(columns, lines)
+        lines.append(Line((*of, *n_problems, str(len(some))), tuple(make_cell(column, some) for column in columns)))
     head = (*layout.head, *(["problems"] if layout.has_problems else []), RUNS)
-    notes = (
-        *layout.notes,
-        *note_columns(columns),
-        *note_dashes(columns, [line.cells for line in lines]),
-        *note_ends(mine),
-        *note_mixtures(list(groups.values())),
-    )
-    return Table(layout.name, layout.title, head, columns, tuple(lines), notes, (), layout.name, is_of_paper=False)
+    return _finish(layout, head, columns, lines, [*groups.values()])
 
 
 def _group(result: Result, *, with_fit: bool) -> tuple[str, ...]:
@@ -359,3 +254,50 @@ def _group(result: Result, *, with_fit: bool) -> tuple[str, ...]:
     fit = {FIT: result.fit} if FIT in (result.run.overrides or {}) and not with_fit else {}
     overrides = show_overrides({**result.overrides, **fit}) or "default"
     return about, result.run.method, result.model, *([str(result.fit)] if with_fit else []), overrides
+
+
+def benchmark_table(layout: Layout, benchmark: Benchmark, results: Sequence[Result]) -> Table:
+    """Return the table of a benchmark; the table has no lines if no run counts.
+
+    A run counts if its task belongs to the benchmark, no setting of the task's oracle is overridden, and its budget is
+    that of the benchmark. The second-to-last line shows the sum of the metric over all tasks, averaged over the seeds
+    with runs of all tasks. The last line shows how many evaluations each method made without counting them as oracle
+    calls: 0 for ours.
+
+    Args:
+        layout: The layout of the table.
+        benchmark: The tasks and the published values.
+        results: All runs, with their metrics.
+    """
+    tasks, metric = benchmark.tasks, benchmark.metric
+    counted = [each for each in results if each.task in tasks and each.run.settings[notes.BUDGET] == benchmark.budget]
+    by_method = group_by(counted, _name_method)
+    groups = group_by(counted, lambda result: (_name_method(result), result.task))
+    ours = [Column(name, metric, 3) for name in sorted(by_method)]
+    cells = {task: [make_cell(column, groups.get((column.title, task), [])) for column in ours] for task in tasks}
+    sums = [make_cell(column, _add_up(by_method[column.title], benchmark)) for column in ours]
+    rows = [(task.rpartition("/")[2], cells[task], published) for task, published in tasks.items()]
+    rows.append((f"sum of {len(tasks)}", sums, benchmark.totals))
+    rows.append(("calls outside the count", [Cell("0")] * len(ours), benchmark.uncounted))
+    lines = tuple(Line((head,), (*own, *map(Cell, published))) for head, own, published in rows if counted)
+    columns = (*ours, *(Column(name, metric, 3, group="published") for name in benchmark.methods))
+    below = (*layout.notes, *notes.note_ends(counted), *notes.note_mixtures([*groups.values()]))
+    is_whole = len(groups) == len(ours) * len(tasks)
+    commands = () if is_whole else (f"evodiverse -m +experiment={benchmark.experiment}",)
+    return Table(layout.name, layout.title, layout.head, columns, lines, below, commands)
+
+
+def _name_method(result: Result) -> str:
+    """Return the method of a run, with its model and its changed settings, if any."""
+    model = "" if result.model == OFF else result.model
+    return " ".join(filter(None, (result.run.method, model, show_overrides(result.overrides))))
+
+
+def _add_up(results: Sequence[Result], benchmark: Benchmark) -> Iterator[Result]:
+    """Yield for each seed that has runs of all tasks one of these runs, with the sum over the tasks as its metric."""
+    for some in group_by(results, lambda result: result.run.seed).values():
+        by_task = group_by(some, lambda result: result.task)
+        cells = [make_cell(Column("", benchmark.metric), by_task.get(task, [])) for task in benchmark.tasks]
+        means = [cell.mean for cell in cells if cell.mean is not None]
+        if len(means) == len(cells):
+            yield replace(some[0], metrics={benchmark.metric: sum(means)})

@@ -1,19 +1,21 @@
-"""Cells of tables, computed from the metrics of runs."""
+"""Filled tables, and their cells, which are computed from the metrics of runs."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import exp, inf, isinf, log
 from statistics import fmean, median, median_high, stdev
-from typing import Final, TypeGuard
+from typing import Final
 
 from evodiverse.results.statistics import bootstrap_interval, paired_t, permutation_p, t_interval, two_sided_p
 from evodiverse.results.tables.layout import Column
-from evodiverse.results.tables.results import Result
-from evodiverse.runlog.values import Value
+from evodiverse.results.tables.results import Result, group_by
 
 DASH: Final = "—"
+RUNS: Final = "runs"
+"""The title above the numbers of runs, in tables whose rows show them."""
+# The format of a number in each style; the others show the column's number of decimals.
+_FORMATS: Final = {"scientific": "{:.1e}", "precise": "{:.6g}", "significant": "{:.3g}", "percent": "{:,.{digits}f}%"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,61 @@ class Cell:
 EMPTY: Final = Cell()
 
 
-def make_cell(column: Column, results: Sequence[Result]) -> Cell:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a filled table.
+
+    Attributes:
+        of: The labels at the start of the row.
+        cells: The cells, one per column. They show our results, except in a benchmark's columns for published methods,
+            which show published values.
+        paper: The value that the paper reports for each cell; None if it reports none. Empty in all tables but the
+            paper's.
+    """
+
+    of: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    paper: tuple[str | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A filled table.
+
+    Attributes:
+        name: The name of the table's files.
+        title: The title of the table.
+        head: The titles above the labels of the rows.
+        columns: The columns, each with its metric.
+        lines: The rows.
+        notes: The notes below the table.
+        commands: The commands that start the runs for the empty cells.
+        label: The label of the table in LaTeX; None for its name.
+        is_of_paper: Whether this is a table of the paper.
+    """
+
+    name: str
+    title: str
+    head: tuple[str, ...]
+    columns: tuple[Column, ...]
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...]
+    commands: tuple[str, ...] = ()
+    label: str | None = None
+    is_of_paper: bool = False
+
+    @property
+    def n_filled(self) -> int:
+        """The number of cells that are not empty."""
+        return sum(cell.text != DASH for line in self.lines for cell in line.cells)
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells of the table, including the empty ones but not the labels of the rows."""
+        return sum(len(line.cells) for line in self.lines)
+
+
+def make_cell(column: Column, results: Iterable[Result]) -> Cell:
     """Return a cell with the mean ± sample standard deviation of a metric over the seeds.
 
     Several runs of one seed are averaged first. A column with `Column.median` has the median over all runs instead. A
@@ -49,14 +105,16 @@ def make_cell(column: Column, results: Sequence[Result]) -> Cell:
     known = [(result.run.seed, value) for result in results if (value := result.metrics.get(column.metric)) is not None]
     if not known:
         return EMPTY
-    parts = list(zip_longest(*(_as_list(value) for _, value in known)))
+    parts = list(zip_longest(*(value if isinstance(value, list) else [value] for _, value in known)))
     seeds = [seed for seed, _ in known]
     summaries = [_summarize(column, [*zip(seeds, part, strict=True)]) for part in parts]
     single = summaries[0] if len(summaries) == 1 else (None, None)
-    return Cell(_join(column, [_write_spread(column, *summary) for summary in summaries]), *single, len(known))
+    texts = [_write_spread(column, *summary) for summary in summaries]
+    overall = [f"({texts.pop()})"] if column.style == "overall" and len(texts) > 1 else []
+    return Cell(" ".join([" / ".join(texts), *overall]), *single, len(known))
 
 
-def make_reach_cell(column: Column, results: Sequence[Result]) -> Cell:
+def make_reach_cell(column: Column, results: Iterable[Result]) -> Cell:
     """Return a cell with the median number of calls until a score is reached, and how many runs reached it.
 
     A run that never reached the score counts as one that needs more calls than it made. If the median falls on such a
@@ -65,7 +123,7 @@ def make_reach_cell(column: Column, results: Sequence[Result]) -> Cell:
     measured = [result for result in results if column.metric in result.metrics]
     if not measured:
         return EMPTY
-    calls = [inf if (value := result.metrics[column.metric]) is None else float(str(value)) for result in measured]
+    calls = [inf if (value := result.number(column.metric)) is None else value for result in measured]
     reached = [value for value in calls if not isinf(value)]
     made = [_calls_made(result) for result, value in zip(measured, calls, strict=True) if isinf(value)]
     middle = inf if isinf(median_high(calls)) else median(calls)
@@ -90,8 +148,8 @@ def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]])
         pairs: The results of the two methods that are compared.
     """
     is_ratio = column.style == "scientific"
-    values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
-    known = [(float(one), float(other)) for one, other in values if _is_number(one) and _is_number(other)]
+    values = [(one.number(column.metric), other.number(column.metric)) for one, other in pairs]
+    known = [(one, other) for one, other in values if one is not None and other is not None]
     if is_ratio:
         known = [(log(one), log(other)) for one, other in known if one > 0 and other > 0]
     if not known:
@@ -108,10 +166,6 @@ def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]])
     return Cell(text, exp(mean) if is_ratio else mean, None, len(known))
 
 
-def _is_number(value: Value) -> TypeGuard[float]:
-    return isinstance(value, float | int)
-
-
 def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
     """Return a cell with the result of a test of the differences within pairs: a p-value, or a mean with its interval.
 
@@ -119,20 +173,16 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
         column: The column, which names the metric and the test (`Column.test`).
         pairs: The results of the two methods that are compared, as `pair_up` returns them.
     """
-    values = [(one.metrics.get(column.metric), other.metrics.get(column.metric)) for one, other in pairs]
-    known = [(one, other) for one, other in values if _is_number(one) and _is_number(other)]
-    ours, theirs = [float(one) for one, _ in known], [float(other) for _, other in known]
+    values = [(one.number(column.metric), other.number(column.metric)) for one, other in pairs]
+    known = [(one, other) for one, other in values if one is not None and other is not None]
+    ours, theirs = [one for one, _ in known], [other for _, other in known]
     if column.test == "bootstrap":
-        interval = bootstrap_interval(ours, theirs)
-        if interval is None:
+        if (interval := bootstrap_interval(ours, theirs)) is None:
             return EMPTY
         mean, low, high = (f"{value:+.{column.digits}f}" for value in (interval.mean, interval.low, interval.high))
         return Cell(f"{mean} [{low}, {high}]", interval.mean, None, len(known))
-    tests: dict[str | None, Callable[..., float | None]] = {"t": paired_t, "permutation": permutation_p}
-    p = tests[column.test](ours, theirs)
-    if p is None:
-        return EMPTY
-    return Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(known))
+    p = paired_t(ours, theirs) if column.test == "t" else permutation_p(ours, theirs)
+    return EMPTY if p is None else Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(known))
 
 
 def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
@@ -140,16 +190,9 @@ def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Resu
 
     A result without such a partner is left out.
     """
-    by_key = {_pair_key(result): result for result in theirs}
-    return [(result, by_key[_pair_key(result)]) for result in ours if _pair_key(result) in by_key]
-
-
-def _pair_key(result: Result) -> tuple[str, int, str | None, str]:
-    return result.task, result.run.seed, result.problem, result.model
-
-
-def _as_list(value: Value) -> list[float | None]:
-    return value if isinstance(value, list) else [value]
+    by_key = {(other.task, other.run.seed, other.problem, other.model): other for other in theirs}
+    pairs = [(one, by_key.get((one.task, one.run.seed, one.problem, one.model))) for one in ours]
+    return [(one, other) for one, other in pairs if other is not None]
 
 
 def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tuple[float | None, float | None]:
@@ -159,18 +202,13 @@ def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tu
         column: The column of the cell.
         values: The seed and the value of each run; None for a run without a value.
     """
-    by_seed: dict[int, list[float]] = defaultdict(list)
-    for seed, value in values:
-        if value is not None:
-            by_seed[seed].append(value)
-    if not by_seed:
+    known = [(seed, value) for seed, value in values if value is not None]
+    if not known:
         return None, None
     if column.median:
-        return median([value for each in by_seed.values() for value in each]), None
-    means = [fmean(each) for each in by_seed.values()]
-    if inf in means:
-        return inf, None
-    return fmean(means), stdev(means) if len(means) > 1 else None
+        return median(value for _, value in known), None
+    means = [fmean(value for _, value in some) for some in group_by(known, lambda pair: pair[0]).values()]
+    return (inf, None) if inf in means else (fmean(means), stdev(means) if len(means) > 1 else None)
 
 
 def _write_spread(column: Column, mean: float | None, spread: float | None) -> str:
@@ -182,22 +220,4 @@ def _write_spread(column: Column, mean: float | None, spread: float | None) -> s
 
 
 def _write(column: Column, value: float) -> str:
-    if isinf(value):
-        return "∞"
-    if column.style == "scientific":
-        return f"{value:.1e}"
-    if column.style == "precise":
-        return f"{value:.6g}"
-    if column.style == "significant":
-        return f"{value:.3g}"
-    return f"{value:,.{column.digits}f}{'%' if column.style == 'percent' else ''}"
-
-
-def _join(column: Column, parts: Sequence[str]) -> str:
-    """Return the texts of several values as one text, separated by slashes.
-
-    In the style ``overall``, the last value is the mean of the others, and it is in parentheses.
-    """
-    if column.style == "overall" and len(parts) > 1:
-        return f"{' / '.join(parts[:-1])} ({parts[-1]})"
-    return " / ".join(parts)
+    return "∞" if isinf(value) else _FORMATS.get(column.style, "{:,.{digits}f}").format(value, digits=column.digits)

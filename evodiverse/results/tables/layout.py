@@ -4,7 +4,7 @@
 of all runs, whose rows follow from the runs that exist.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -212,40 +212,18 @@ def found_layouts(*files: Path) -> tuple[Layout, ...]:
 
 
 def _read(file: Path) -> tuple[Layout, ...]:
-    tables = yaml.safe_load(file.read_text(encoding="utf-8"))
-    return tuple(_layout(name, **table) for name, table in tables.items())
+    """Return the layouts in a YAML file; the ``domain`` of a table is that of its rows that do not name one."""
+    layouts = []
+    for name, entry in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+        table = _freeze(entry)
+        domain, experiment, benchmark = (table.pop(key, None) for key in ("domain", "experiment", "benchmark"))
+        table["columns"] = tuple(Column(**column) for column in table.get("columns", ()))
+        table["rows"] = tuple(Row(**_freeze({"domain": domain} | row)) for row in table.get("rows", ()))
+        if experiment is not None:
+            table["experiment"] = Experiment(experiment, frozenset(table.get("llm") or [OFF]), table.get("fit"))
+        layouts.append(Layout(name, benchmark=None if benchmark is None else Benchmark(**benchmark), **table))
+    return tuple(layouts)
 
 
-def _layout(
-    name: str,
-    columns: Sequence[dict[str, Any]] = (),
-    rows: Sequence[dict[str, Any]] = (),
-    domain: str | None = None,
-    experiment: str | None = None,
-    benchmark: dict[str, Any] | None = None,
-    **rest: Any,
-) -> Layout:
-    """Return the layout that an entry of a YAML file defines.
-
-    ``domain`` is the domain of every row that does not name one itself.
-    """
-    lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in rest.items()}
-    common = {} if domain is None else {"domain": domain}
-    return Layout(
-        name,
-        columns=tuple(Column(**column) for column in columns),
-        rows=tuple(_row(common | row) for row in rows),
-        experiment=None
-        if experiment is None
-        else Experiment(experiment, frozenset(lists.get("llm") or [OFF]), lists.get("fit")),
-        benchmark=None if benchmark is None else Benchmark(**benchmark),
-        **lists,
-    )
-
-
-def _row(values: Mapping[str, Any]) -> Row:
-    renamed = {"with": "overrides"}
-    fields: dict[str, Any] = {
-        renamed.get(key, key): tuple(value) if isinstance(value, list) else value for key, value in values.items()
-    }
-    return Row(**fields)
+def _freeze(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}

@@ -1,34 +1,29 @@
 """Tables of mean or median metrics, grouped by the values of one or two settings, regardless of all other settings."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
+
+import yaml
 
 from evodiverse.errors import InputError
 from evodiverse.kit.hints import nearest_key
-from evodiverse.results.tables.cells import EMPTY, Cell, make_cell, make_difference_cell
+from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell
 from evodiverse.results.tables.layout import Column
 from evodiverse.results.tables.notes import BUDGET, note_budgets, note_ends, note_sources
-from evodiverse.results.tables.results import Result, show_overrides
-from evodiverse.results.tables.table import Line, Table
+from evodiverse.results.tables.results import Result, group_by, show_overrides
 from evodiverse.runlog.runs import write_setting
 from evodiverse.text import count_of
 
 _ALIASES: Final = {"task": "task.name", "method": "method.name", "llm": "llm.name"}
 _ALL: Final = "all"
 _BEST: Final = Column("best ↑", "best_score", 5)
-_METRICS: Final[Mapping[str, tuple[Column, ...]]] = {
-    "molecules": (
-        Column("diversity-aware top-10 AUC ↑", "diverse_auc", 3),
-        Column("different hits ↑", "different_hits_0.5_0.4", 1),
-        Column("mean of the ten best ↑", "top10", 3),
-    ),
-    "equations": (Column("NMSE of the best, held out ↓", "best_nmse", style="scientific", median=True),),
-    "circle packing": (Column("best sum of radii ↑", "best_sum", 5),),
-    "programs": (_BEST,),
-}
+_FILE: Final = Path(__file__).parent / "marginals.yaml"
+_KINDS: Final = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+_METRICS: Final = {kind: [Column(**column) for column in columns] for kind, columns in _KINDS.items()}
+"""The columns of each kind of runs; the others have the best score alone."""
 _MEANS: Final = "Mean ± sample standard deviation over seeds"
 _MEDIANS: Final = "Median"
 _NOTE: Final = (
@@ -65,9 +60,8 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str], against: str
             ``against``; the message then suggests a similar key or value.
     """
     if not 1 <= len(keys) <= 2 or not all(keys):
-        raise InputError(
-            f"--by takes one or two keys, got {','.join(keys) or 'none'}; for example method.swap.period,method.ladder"
-        )
+        got = ",".join(keys) or "none"
+        raise InputError(f"--by takes one or two keys, got {got}; for example method.swap.period,method.ladder")
     known = sorted({key for result in results for key in result.run.settings})
     for key in keys:
         if _ALIASES.get(key, key) not in known:
@@ -77,9 +71,8 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str], against: str
             raise InputError("--against compares the values of one key; name one with --by")
         if against not in (values := _find_values(results, keys[0])):
             raise InputError(f"no run has {keys[0]}={against}; {nearest_key(against, values)}")
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        groups[result.kind, result.task].append(result if result.kind in _METRICS else _with_best(result))
+    shown = [result if result.kind in _METRICS else _with_best(result) for result in results]
+    groups = group_by(shown, lambda result: (result.kind, result.task))
     return [
         table for (kind, task), some in sorted(groups.items()) for table in _tables(kind, task, some, keys, against)
     ]
@@ -106,48 +99,52 @@ def _with_best(result: Result) -> Result:
 def _tables(
     kind: str, task: str, results: Sequence[Result], keys: Sequence[str], against: str | None
 ) -> Iterator[Table]:
-    columns = _METRICS.get(kind, (_BEST,))
+    metrics = _METRICS.get(kind, [_BEST])
+    note = _NOTE.format(_MEDIANS if metrics[0].median else _MEANS)
     budgets = () if BUDGET in keys else note_budgets(_longest(results))
-    warnings = (*note_ends(results), *budgets, *note_sources(results))
-    if len(keys) == 1:
-        lines = _lines(results, keys[0], lambda some: _by_metric(some, columns))
+    notes = (note, *note_ends(results), *budgets, *note_sources(results))
+    sheets: list[tuple[str, list[tuple[Column, str | None]]]] = [("", [(column, None) for column in metrics])]
+    if len(keys) == 2:
+        titles = [*((f"{keys[1]}={value}", value) for value in _find_values(results, keys[1])), (_ALL, None)]
+        sheets = [(each.title, [(replace(each, title=title), value) for title, value in titles]) for each in metrics]
+    for metric, shown in sheets:
+        lines = []
+        for value in [*_find_values(results, keys[0]), None]:
+            some = _choose(results, keys[0], value)
+            cells = [make_cell(column, _longest(_choose(some, keys[-1], other))) for column, other in shown]
+            if against is not None:
+                cells += _compare(results, keys[0], value, against, metrics)
+            lines.append(Line((_ALL if value is None else value,), tuple(cells)))
+        name = "_".join(["by", *keys, task, metric.split(" ")[0] or "all"]).replace("/", "_")
+        title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
+        columns = [column for column, _ in shown]
         if against is not None:
-            lines, notes = _add_differences(lines, results, keys[0], against, columns)
-            warnings = (*notes, *warnings)
-            signs = ["÷" if column.style == "scientific" else "−" for column in columns]
-            titles = [f"{column.title} {sign} {against}" for column, sign in zip(columns, signs, strict=True)]
-            columns = (*columns, *map(_retitle, columns, titles))
-        yield _table(task, keys, "", columns, lines, warnings)
-        return
-    values = _find_values(results, keys[1])
-    for column in columns:
-        titles = [*(f"{keys[1]}={value}" for value in values), _ALL]
-        titled = tuple(_retitle(column, title) for title in titles)
-        lines = _lines(results, keys[0], lambda some, column=column: _by_value(some, column, keys[1], values))
-        yield _table(task, keys, column.title, titled, lines, warnings)
+            differences = [cell for line in lines for cell in line.cells[len(metrics) :]]
+            notes = (note, *_note_differences(differences, against), *notes[1:])
+            signs = ["÷" if column.style == "scientific" else "−" for column in metrics]
+            columns += [
+                replace(column, title=f"{column.title} {sign} {against}")
+                for column, sign in zip(metrics, signs, strict=True)
+            ]
+        yield Table(name, title, (keys[0],), tuple(columns), tuple(lines), notes)
 
 
-def _retitle(column: Column, title: str) -> Column:
-    """Return a column with another title."""
-    return replace(column, title=title)
+def _compare(
+    results: Sequence[Result], key: str, value: str | None, against: str, columns: Sequence[Column]
+) -> list[Cell]:
+    """Return a cell for each column's difference between two values of a setting; empty cells for all values (None)."""
+    reference = _by_pair(_choose(results, key, against), key)
+    some = {} if value in (None, against) else _by_pair(_choose(results, key, value), key)
+    common = {id(some[pair]): reference[pair] for pair in some if pair in reference}
+    pairs = [(one, common[id(one)]) for one in _longest([one for one in some.values() if id(one) in common])]
+    return [make_difference_cell(column, pairs) for column in columns]
 
 
-def _add_differences(
-    lines: Sequence[Line], results: Sequence[Result], key: str, against: str, columns: Sequence[Column]
-) -> tuple[tuple[Line, ...], tuple[str, ...]]:
-    """Return the lines with a cell for each column's difference from the value ``against``, and notes about them."""
-    reference = _by_pair([result for result in results if _value(result, key) == against], key)
-    compared = []
-    for line in lines:
-        some = _by_pair([result for result in results if _value(result, key) == line.of[0] != against], key)
-        common = {id(some[pair]): reference[pair] for pair in some if pair in reference}
-        pairs = [(one, common[id(one)]) for one in _longest([one for one in some.values() if id(one) in common])]
-        cells = tuple(make_difference_cell(column, pairs) for column in columns)
-        compared.append(Line(line.of, (*line.cells, *cells), (*line.paper, *(None for _ in cells))))
-    counts = [cell.n_runs for line in compared for cell in line.cells[len(columns) :] if cell != EMPTY]
-    few = min(counts, default=_LEAST_PAIRS)
-    warning = (_FEW_PAIRS.format(count_of(few, "pair"), min(1, 2 / 2**few)),) if few < _LEAST_PAIRS else ()
-    return tuple(compared), (_DIFFERENCES.format(against), *warning)
+def _note_differences(cells: Sequence[Cell], against: str) -> Iterator[str]:
+    yield _DIFFERENCES.format(against)
+    few = min((cell.n_runs for cell in cells if cell != EMPTY), default=_LEAST_PAIRS)
+    if few < _LEAST_PAIRS:
+        yield _FEW_PAIRS.format(count_of(few, "pair"), min(1, 2 / 2**few))
 
 
 def _by_pair(results: Sequence[Result], key: str) -> dict[tuple[object, ...], Result]:
@@ -160,37 +157,9 @@ def _by_pair(results: Sequence[Result], key: str) -> dict[tuple[object, ...], Re
     return by_pair
 
 
-def _table(
-    task: str,
-    keys: Sequence[str],
-    metric: str,
-    columns: tuple[Column, ...],
-    lines: tuple[Line, ...],
-    warnings: tuple[str, ...],
-) -> Table:
-    name = "_".join(["by", *keys, task, metric.split(" ")[0] if metric else "all"]).replace("/", "_")
-    title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
-    note = _NOTE.format(_MEDIANS if columns[0].median else _MEANS)
-    return Table(name, title, (keys[0],), columns, lines, (note, *warnings), (), name, is_of_paper=False)
-
-
-def _lines(results: Sequence[Result], key: str, cells: Any) -> tuple[Line, ...]:
-    lines = []
-    for value in [*_find_values(results, key), None]:
-        some = [result for result in results if value is None or _value(result, key) == value]
-        row_cells: list[Cell] = cells(some)
-        lines.append(Line((_ALL if value is None else value,), tuple(row_cells), (None,) * len(row_cells)))
-    return tuple(lines)
-
-
-def _by_metric(results: Sequence[Result], columns: Sequence[Column]) -> list[Cell]:
-    longest = _longest(results)
-    return [make_cell(column, longest) for column in columns]
-
-
-def _by_value(results: Sequence[Result], column: Column, key: str, values: Sequence[str]) -> list[Cell]:
-    groups = [[result for result in results if _value(result, key) == value] for value in values]
-    return [make_cell(column, _longest(some)) for some in [*groups, results]]
+def _choose(results: Sequence[Result], key: str, value: str | None) -> list[Result]:
+    """Return the runs with a value of a setting; None stands for all values."""
+    return [result for result in results if value is None or _value(result, key) == value]
 
 
 def _find_values(results: Sequence[Result], key: str) -> list[str]:

@@ -6,7 +6,10 @@ Runs of the same model fill the same rows of a table, no matter which hosts serv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from evodiverse.runlog.runs import Run
 
@@ -33,20 +36,12 @@ class PapersModel:
 
     pattern: re.Pattern[str]
     words: tuple[str, ...]
-    takes_sampling: bool = True
+    takes_sampling: bool
 
 
-_TAG: Final = "(?::(?:free|nitro|floor|latest))?"
 PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
-    "DeepSeek-V3.2": PapersModel(
-        re.compile(rf"(?:[a-z]{{2,6}}\.|fw-|deepseek-ai__)?deepseek[._-]v3[._p-]2(?:-(?:maas|fp8|\d{{6,8}}))?{_TAG}"),
-        ("llm=deepseek_v32",),
-    ),
-    "GPT-5": PapersModel(
-        re.compile(rf"(?:databricks-|openai[.-])?gpt-5(?:-\d{{4}}-\d{{2}}-\d{{2}})?{_TAG}"),
-        ("llm=gpt5",),
-        takes_sampling=False,
-    ),
+    name: PapersModel(re.compile(model["pattern"], re.VERBOSE), tuple(model["words"]), model["takes_sampling"])
+    for name, model in yaml.safe_load((Path(__file__).parent / "models.yaml").read_text(encoding="utf-8")).items()
 }
 
 

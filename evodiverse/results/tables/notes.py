@@ -1,54 +1,80 @@
-"""The notes below a table, most of them about the runs behind it."""
+"""What stands below a table: notes, most of them about its runs, and the commands that start missing runs."""
 
+import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
+from evodiverse.results.domains import find_domain
 from evodiverse.results.tables.cells import EMPTY, Cell
-from evodiverse.results.tables.layout import Column, Layout, Row
-from evodiverse.results.tables.results import Result
-from evodiverse.runlog.runs import CAPS
+from evodiverse.results.tables.layout import FIT, Column, Experiment, Layout, Row
+from evodiverse.results.tables.models import OFF
+from evodiverse.results.tables.results import Result, group_by
+from evodiverse.runlog.runs import CAPS, write_setting
 from evodiverse.text import count_of
 
 # The settings in which the runs of a cell may differ without a note.
 _IGNORED: Final = {"seed", *CAPS}
 # The largest number of problems that are listed by name. For more, only their sources are listed.
 _NAMED_PROBLEMS: Final = 8
+_DASHES: Final = (
+    "A dash in a row that has runs means that there is nothing to measure, such as swaps of a single pool, errors "
+    "without held-out data, a score that no run reached, or a t-test of differences that are all the same."
+)
 BUDGET: Final = "budget.oracle_calls"
+NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
+SEEDS: Final = "0,1,2"
+Absent: TypeAlias = tuple[Row, str]
+"""Missing runs: a row with their task, method, problems and settings, and their model; ``off`` for none."""
+Words: TypeAlias = Mapping[str, Sequence[str]]
 
 
-def note_needs(columns: Sequence[Column], cells: Sequence[Sequence[Cell]], *, has_runs: bool) -> Iterator[str]:
-    """Yield a note for each requirement (`Column.needs`) of columns that are empty although the table has runs.
+def note_table(
+    layout: Layout, columns: Sequence[Column], cells: Sequence[Sequence[Cell]], behind: Sequence[Sequence[Result]]
+) -> Iterator[str]:
+    """Yield the notes of a layout, and notes on the problems, cells and models of a table and on how its runs differ.
+
+    A table of the paper names the problems of its runs. If there are many problems, it names only their sources, such
+    as ``srbench``. Requirements (`Column.needs`) are named if their columns are empty although the table has runs. The
+    reasons for a dash are named if a row that has runs has an empty cell in a column without requirements.
 
     Args:
+        layout: The layout of the table.
         columns: The columns of the table.
         cells: The cells of each row.
-        has_runs: Whether there are runs that could have filled the columns.
+        behind: The results behind each row.
     """
-    needs: dict[str, list[str]] = defaultdict(list)
-    for at, column in enumerate(columns):
-        if column.needs and has_runs and all(row[at] == EMPTY for row in cells):
-            needs[column.needs].append(column.full_title)
-    for requirement, titles in needs.items():
-        yield f"{' and '.join(dict.fromkeys(titles))}: needs {requirement}."
-
-
-def note_columns(columns: Sequence[Column]) -> Iterator[str]:
-    """Yield the note of each column that has one (`Column.note`), without duplicates."""
-    yield from dict.fromkeys(column.note for column in columns if column.note)
-
-
-def note_problems(used: Sequence[Result]) -> Iterator[str]:
-    """Yield a note that lists the problems that the runs try to solve.
-
-    If there are many problems, the note lists only their sources, such as ``srbench``.
-    """
-    problems = sorted({result.problem for result in used if result.problem})
+    used = [result for own in behind for result in own]
+    yield from layout.notes
+    problems = sorted({result.problem for result in used if result.problem and layout.kind is None})
     if problems:
         sources = sorted({problem.partition("/")[0] for problem in problems})
         about = problems if len(problems) <= _NAMED_PROBLEMS else sources
         yield f"Ours: {count_of(len(problems), 'problem')} ({', '.join(about)})."
+    yield from dict.fromkeys(column.note for column in columns if column.note)
+    empty = [column for at, column in enumerate(columns) if column.needs and all(row[at] == EMPTY for row in cells)]
+    for needs, some in group_by(empty if used or layout.is_filled_later else [], lambda column: column.needs).items():
+        yield f"{' and '.join(dict.fromkeys(column.full_title for column in some))}: needs {needs}."
+    certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
+    if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
+        yield _DASHES
+    if layout.is_about_models and used:
+        yield from _note_models(layout, used)
+    yield from note_ends(used)
+    yield from note_mixtures(behind)
+
+
+def _note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
+    """Yield notes on the models of the runs, with the names that the hosts use for them."""
+    names = {(result.model, str(result.run.settings.get("llm.model"))) for result in used}
+    models = group_by(sorted(names), lambda named: named[0])
+    named = [f"{model} (as {', '.join(name for _, name in some)})" for model, some in models.items()]
+    yield f"Ours: {', '.join(named)}."
+    if len(models) > 1 and any(column.llm is None for column in layout.columns):
+        yield f"Averaged over {' and '.join(models)}."
+    if len(layout.llm) > len(models):
+        yield f"Of {' and '.join(layout.llm)}, only {', '.join(models)} has runs."
 
 
 def note_ends(used: Sequence[Result]) -> Iterator[str]:
@@ -60,56 +86,18 @@ def note_ends(used: Sequence[Result]) -> Iterator[str]:
         yield f"Ended before their budget was spent: {counts} (of {count_of(len(paths), 'run')})."
 
 
-def note_dashes(columns: Sequence[Column], cells: Sequence[Sequence[Cell]]) -> Iterator[str]:
-    """Yield a note with possible reasons for a dash, if a row that has runs also has an empty cell.
-
-    Columns with `Column.needs` do not count.
-    """
-    certain = [[cell for column, cell in zip(columns, row, strict=True) if not column.needs] for row in cells]
-    if any(EMPTY in row and any(cell.n_runs for cell in row) for row in certain):
-        yield (
-            "A dash in a row that has runs means that there is nothing to measure, such as swaps of a single pool, "
-            "errors without held-out data, a score that no run reached, or a t-test of differences that are all the "
-            "same."
-        )
-
-
-def note_models(layout: Layout, used: Sequence[Result]) -> Iterator[str]:
-    """Yield notes on the models of the runs, with the names that the hosts use for them."""
-    if not layout.is_about_models or not used:
-        return
-    names_by_model: dict[str, set[str]] = defaultdict(set)
-    for result in used:
-        names_by_model[result.model].add(str(result.run.settings.get("llm.model")))
-    models = sorted(names_by_model)
-    named = [f"{model} (as {', '.join(sorted(names_by_model[model]))})" for model in models]
-    yield f"Ours: {', '.join(named)}."
-    if len(models) > 1 and any(column.llm is None for column in layout.columns):
-        yield f"Averaged over {' and '.join(models)}."
-    if len(layout.llm) > len(models):
-        yield f"Of {' and '.join(layout.llm)}, only {', '.join(models)} has runs."
-
-
 def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
     """Yield warnings about settings, data and versions that differ between the runs of a table but are not shown in it.
 
     Args:
         behind: The results behind each row.
     """
-    by_model: dict[tuple[int, str], list[Result]] = defaultdict(list)
-    for at, own in enumerate(behind):
-        for result in own:
-            by_model[at, result.model].append(result)
-    rows = {key for some in by_model.values() for key in _differing(some, lambda _: True)}
     used = [result for own in behind for result in own]
-    by_method: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in used:
-        by_method[result.run.task, result.run.method].append(result)
-    budgets = _differing_budgets(used)
+    rows = (some for own in behind for some in group_by(own, lambda result: result.model).values())
     # Some keys of a task depend on the method, such as the rate of mutations, so they are compared within a method.
-    budgets |= {key for some in by_method.values() for key in _differing(some, lambda key: key.startswith("task."))}
-    overridden = {key for result in used for key in result.overrides}
-    yield from _warn_of_settings(rows | (budgets - overridden))
+    methods = group_by(used, lambda result: (result.run.task, result.run.method)).values()
+    unseen = _differing_budgets(used) | _differing(methods, "task.")
+    yield from _warn_of_settings(_differing(rows) | unseen.difference(*(result.overrides for result in used)))
     yield from note_sources(used)
 
 
@@ -119,9 +107,18 @@ def note_budgets(used: Sequence[Result]) -> Iterator[str]:
 
 
 def note_sources(used: Sequence[Result]) -> Iterator[str]:
-    """Yield warnings if runs on the same task read different data, or if runs used different versions of EvoDiverse."""
-    if data := sorted({role for some in _by_task(used) for role in _differing_data(some)}):
-        yield f"Careful: these runs read different data ({', '.join(data)})."
+    """Yield warnings if runs on the same problem read different data, or if runs used different versions of EvoDiverse.
+
+    Data are compared by their role, which is a key under ``sources`` in ``run.json``, such as ``train``. The roles
+    ``prompts`` and ``model`` are left out.
+    """
+    digests: dict[tuple[str, str | None, str], set[str]] = {}
+    for result in used:
+        for role, sha256 in result.run.record.get("sources", {}).items():
+            digests.setdefault((result.run.task, result.problem, role), set()).add(sha256)
+    data = {role for (*_, role), known in digests.items() if len(known) > 1} - {"prompts", "model"}
+    if data:
+        yield f"Careful: these runs read different data ({', '.join(sorted(data))})."
     versions = sorted({version for result in used for version in result.run.versions})
     if len(versions) > 1:
         yield f"Careful: these runs used different versions of EvoDiverse ({', '.join(versions)})."
@@ -135,47 +132,25 @@ def _warn_of_settings(keys: Collection[str]) -> Iterator[str]:
         yield f"Careful: these runs differ in {', '.join(sorted(keys))}."
 
 
-def _by_task(results: Sequence[Result]) -> list[list[Result]]:
-    """Return the results in groups with the same task."""
-    tasks: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        tasks[result.run.task].append(result)
-    return [*tasks.values()]
-
-
 def _differing_budgets(results: Sequence[Result]) -> set[str]:
     """Return the key of the budget of oracle calls if runs on the same task differ in it, else an empty set."""
-    return {key for some in _by_task(results) for key in _differing(some, lambda key: key == BUDGET)}
+    return _differing(group_by(results, lambda result: result.run.task).values(), BUDGET)
 
 
-def _differing(results: Sequence[Result], counts: Callable[[str], bool]) -> set[str]:
-    """Return the keys of the settings in which runs differ, but only those keys for which ``counts`` returns true.
+def _differing(groups: Iterable[Sequence[Result]], start: str = "") -> set[str]:
+    """Return the keys of the settings, among those that begin with ``start``, in which runs of the same group differ.
 
     The seed, the `CAPS` and the settings that define the problem are ignored.
     """
-    first = results[0].run.settings if results else {}
     return {
         key
-        for result in results
-        for key in first.keys() | result.run.settings.keys()
-        if not (key in _IGNORED or key.startswith(result.subject.keys))
-        and counts(key)
-        and first.get(key) != result.run.settings.get(key)
+        for some in groups
+        for result in some
+        for key in some[0].run.settings.keys() | result.run.settings.keys()
+        if key.startswith(start)
+        and not (key in _IGNORED or key.startswith(result.subject.keys))
+        and some[0].run.settings.get(key) != result.run.settings.get(key)
     }
-
-
-def _differing_data(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the roles of the data and code files that differ between runs on the same problem.
-
-    A role is a key under ``sources`` in ``run.json``, such as ``train``. The roles ``prompts`` and ``model`` are left
-    out.
-    """
-    seen: dict[tuple[str | None, str], set[str]] = defaultdict(set)
-    for result in results:
-        for role, sha256 in result.run.record.get("sources", {}).items():
-            if role not in ("prompts", "model"):
-                seen[result.problem, role].add(sha256)
-    yield from (role for (_, role), digests in seen.items() if len(digests) > 1)
 
 
 def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
@@ -186,25 +161,84 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
         results: All runs with metrics.
         others: All other runs, with the reasons why they do not count.
     """
-    about = {(row.task, method) for row in layout.rows for method in _methods(row)}
+    rows = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
+    plain = [(replace(row, overrides={}), method) for row, method in rows]
+    about = {(row.task, method) for row, method in rows}
     reasons = Counter(
-        why for result, why in others if layout.admits(result.model) and (result.task, result.run.method) in about
+        why for each, why in others if layout.admits(each.model) and (each.task, each.run.method) in about
     )
-    plain = [replace(row, overrides={}, method=method) for row in layout.rows for method in _methods(row)]
-    changed = [
-        result
-        for result in results
-        if layout.admits(result.model)
-        and any(replace(result, overrides={}).belongs(row) for row in plain)
-        and not any(result.has_method(row, method) for row in layout.rows for method in _methods(row))
-    ]
+    unlike = [each for each in results if layout.admits(each.model) and not any(each.has_method(*row) for row in rows)]
+    changed = sum(any(replace(each, overrides={}).has_method(*row) for row in plain) for each in unlike)
     if changed:
-        reasons["with other settings (see the tables of all runs)"] = len(changed)
+        reasons["with other settings (see the tables of all runs)"] = changed
     if reasons:
         counts = [f"{count_of(count, 'run')} {why}" for why, count in sorted(reasons.items())]
         yield f"Left out: {', '.join(counts)}."
 
 
-def _methods(row: Row) -> list[str]:
-    """Return the methods whose runs a row uses: its own and, in a table of tests, the one it is compared with."""
-    return [row.method, *([row.against] if row.against else [])]
+def choose_commands(
+    experiment: Experiment | None, absent: Sequence[Absent], models: Words, methods: Collection[str] = ()
+) -> list[str]:
+    """Return the commands that start missing runs.
+
+    They are sweeps of the experiment, which skip runs that are complete. Without an experiment, they are sweeps of the
+    missing runs alone, with seeds 0, 1 and 2.
+
+    Args:
+        experiment: The experiment whose sweep contains all runs of the table; None if there is none.
+        absent: The missing runs.
+        models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
+            without an entry is chosen by ``llm=`` and its name.
+        methods: All methods of the experiment.
+    """
+    sweeps = _fill(absent, models) if experiment is None else _sweep(experiment, absent, models, methods)
+    return [shlex.join(["evodiverse", "-m", *words]) for words in sweeps]
+
+
+def _sweep(
+    experiment: Experiment, absent: Iterable[Absent], models: Words, methods: Collection[str]
+) -> Iterator[list[str]]:
+    """Yield sweeps of an experiment.
+
+    For each value of ``task.fit``, the setting that chooses how candidates are fitted, there is one sweep per model
+    with missing runs. But if runs of all models of the experiment are missing, a single sweep makes them all.
+    """
+    task = [] if experiment.task is None else [f"task={experiment.task}"]
+    classical = [method for method in methods if method not in NEED_A_MODEL]
+    for fit, some in group_by(absent, lambda each: each[0].fit).items():
+        names = {model for _, model in some}
+        other_fit = [] if fit in (None, experiment.fit) else [f"{FIT}={fit}"]
+        for model in [None] if names == experiment.models else sorted(names):
+            choice = [] if model is None else models.get(model, [f"llm={model}"])
+            chosen = [f"method={','.join(classical)}"] if model == OFF and len(classical) < len(methods) else []
+            yield [f"+experiment={experiment.name}", *task, *choice, *chosen, *other_fit]
+
+
+def _fill(absent: Iterable[Absent], models: Words) -> Iterator[list[str]]:
+    """Yield sweeps that consist of the missing runs.
+
+    Each sweep is for one model and one set of overrides. Tasks that lack the same methods share a sweep, except that
+    each task with problems to choose from has sweeps of its own.
+    """
+    lacks: dict[tuple[str | None, str, str | None, str, tuple[str, ...]], set[str]] = defaultdict(set)
+    for row, model in absent:
+        settings = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
+        overrides = tuple(f"{key}={write_setting(value)}" for key, value in settings.items())
+        lacks[row.domain, row.task, row.science, model, overrides].add(row.method)
+    sweeps = group_by(lacks, lambda lack: (tuple(sorted(lacks[lack])), *lack[3:]))
+    for (methods, model, overrides), some in sweeps.items():
+        chosen = {
+            task: _choose_problems(domain, [science for _, _, science, *_ in about])
+            for (domain, task), about in group_by(some, lambda lack: lack[:2]).items()
+        }
+        plain = [task for task, problems in chosen.items() if not problems]
+        wanted = [[f"task={','.join(plain)}"]] if plain else []
+        wanted += [[f"task={task}", *problems] for task, problems in chosen.items() if problems]
+        for words in wanted:
+            llm = models.get(model, [f"llm={model}"])
+            yield [*words, f"method={','.join(methods)}", *llm, *overrides, f"seed={SEEDS}"]
+
+
+def _choose_problems(domain: str | None, sciences: Collection[str | None]) -> Sequence[str]:
+    module = None if domain is None else find_domain(domain)
+    return () if module is None else module.choose_problems(sciences)

@@ -1,8 +1,8 @@
 """Runs with their metrics, and with the attributes by which tables choose runs."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from evodiverse.ports import Subject
 from evodiverse.results.domains import find_metrics
@@ -14,6 +14,8 @@ from evodiverse.runlog.values import Measurement
 # The settings that define the score of a task. A run that changes one of them is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")
 _PROPOSALS: Final = "budget.llm_calls"
+_Item = TypeVar("_Item")
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,11 @@ class Result:
         """How the constants of candidates were fitted (``task.fit``); None if tables do not separate runs by it."""
         return self.subject.fit
 
+    def number(self, metric: str) -> float | None:
+        """Return a metric; None if the run has no such metric, or has a list of values."""
+        value = self.metrics.get(metric)
+        return float(value) if isinstance(value, float | int) else None
+
     def belongs(self, row: Row) -> bool:
         """Return whether the run belongs to a row. The language model of the run does not matter."""
         return self.has_method(row, row.method)
@@ -115,6 +122,14 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         subject,
         {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
     )
+
+
+def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Return the items in groups with the same key, in the order in which the keys first occur."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:

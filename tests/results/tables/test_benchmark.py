@@ -5,10 +5,10 @@ from statistics import fmean
 
 import pytest
 
-from evodiverse.results.tables.benchmark import benchmark_table
+from evodiverse.results.tables.build import benchmark_table
+from evodiverse.results.tables.cells import Table
 from evodiverse.results.tables.layout import Benchmark, Layout, found_layouts
 from evodiverse.results.tables.results import Result
-from evodiverse.results.tables.table import Table
 from tests.results.tables.results import result
 from tests.runs import CONF, ROOT
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from evodiverse.results.tables.build import build_tables
+from evodiverse.results.tables.cells import Table
 from evodiverse.results.tables.layout import Column, Layout, Row
 from evodiverse.results.tables.results import Result
-from evodiverse.results.tables.table import Table
 from tests.results.tables.results import equation, layout, result
 
 JNK3 = [

@@ -9,12 +9,9 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.results.tables.cells import EMPTY, Cell
-from evodiverse.results.tables.files import write_tables
-from evodiverse.results.tables.formats import to_csv, to_html, to_latex, to_markdown
-from evodiverse.results.tables.index import to_page
+from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table
 from evodiverse.results.tables.layout import Column
-from evodiverse.results.tables.table import Line, Table
+from evodiverse.results.tables.write import to_csv, to_html, to_latex, to_markdown, to_page, write_tables
 
 TABLE = Table(
     name="mol_llm",

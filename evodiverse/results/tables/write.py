@@ -1,0 +1,226 @@
+"""Write filled tables to a folder as Markdown, CSV and LaTeX, with an HTML page of all of them."""
+
+import csv
+import html
+import io
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, count, zip_longest
+from pathlib import Path
+from typing import Final
+
+from tabulate import tabulate
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.listed_files import write_listed
+from evodiverse.results.tables.cells import DASH, RUNS, Cell, Table
+from evodiverse.results.tables.results import group_by
+from evodiverse.text import count_of, printable
+
+INDEX: Final = "index.html"
+_PAGE: Final = Path(__file__).parent / "page.html"
+_LONGEST: Final = 200  # file systems allow 255, including suffixes
+_MISSING: Final = "To fill the cells with a dash, run:"
+_PAPER: Final = "paper"
+# The characters that pdfLaTeX cannot typeset as they are, and what to write instead. At the start of a row, LaTeX would
+# take the last two for arguments of the preceding \\.
+_SYMBOLS: Final = r"$\pm$ $\uparrow$ $\downarrow$ $\infty$ $\beta$ $\nu$ $\xi$ $_1$ $_2$ $-$ --- $^\dagger$ {[} {*}"
+_LATEX: Final = str.maketrans(dict(zip("±↑↓∞βνξ₁₂−—†[*", _SYMBOLS.split(), strict=True)))
+# The places where a spreadsheet would start a formula when it reads a cell, or when it splits a cell at semicolons.
+_FORMULA: Final = re.compile(r"(^|;)(?=[=+\-@\t\r＝＋－＠])")
+# The characters that Markdown would take for a link, a picture, or the end of a cell.
+_MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
+
+
+def to_markdown(table: Table) -> str:
+    """Return a table as Markdown, with its notes and the commands that fill it."""
+    header, rows = _lay_out(table)
+    header, *rows = [[*map(_escape_markdown, row)] for row in [header, *rows]]
+    lines = [f"# {_escape_markdown(table.title)}", "", _lay_lines(rows, header, "pipe"), ""]
+    lines += [*(f"- {_escape_markdown(note)}" for note in table.notes), ""] if table.notes else []
+    lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
+    return "\n".join(lines)
+
+
+def to_csv(table: Table) -> str:
+    """Return a table as CSV, with up to five columns per metric.
+
+    These columns hold the text of the cell, its mean, its spread, the number of runs, and the paper's value. Row labels
+    come from runs, possibly other people's, so anything in them that a spreadsheet would run as a formula is preceded
+    by an apostrophe.
+    """
+    parts = ("", " mean", " std", " runs", *([f" {_PAPER}"] if table.is_of_paper else []))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*table.head, *(f"{column.full_title}{part}" for column in table.columns for part in parts)])
+    for line in table.lines:
+        pairs = zip_longest(line.cells, line.paper)
+        values = [(cell.text, cell.mean, cell.spread, cell.n_runs, paper)[: len(parts)] for cell, paper in pairs]
+        writer.writerow([*(_FORMULA.sub(r"\1'", label) for label in line.of), *chain.from_iterable(values)])
+    return text.getvalue()
+
+
+def to_latex(table: Table) -> str:
+    """Return a table as LaTeX, for the package booktabs."""
+    header, rows = _lay_out(table)
+    caption = _escape_latex(" ".join([f"{table.title}.", *table.notes]))
+    lines = [r"\begin{table}", r"\centering", rf"\caption{{{caption}}}", rf"\label{{{table.label or table.name}}}"]
+    lines += [_lay_lines(rows, header, "latex_booktabs"), r"\end{table}", ""]
+    text = "\n".join(lines).translate(_LATEX)
+    return text.encode("latin-1", "replace").decode("latin-1")  # other characters that pdfLaTeX cannot typeset become ?
+
+
+def to_html(table: Table) -> str:
+    """Return a table as HTML, with its notes and the commands that fill it, but without a title."""
+    header, rows = _lay_out(table)
+    parts = [_lay_lines(rows, header, "html")]
+    if table.notes:
+        parts.append(f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in table.notes)}</ul>")
+    if table.commands:
+        commands = html.escape("\n".join(table.commands))
+        parts.append(f"<p>{_MISSING}</p><pre>{commands}</pre>")
+    return "\n".join(parts)
+
+
+def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
+    """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``."""
+    text: str = tabulate(rows, header, style, disable_numparse=True)
+    return text
+
+
+def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows. Next to each column for which the paper has values, another column shows them."""
+    header = list(table.head)
+    rows = [list(line.of) for line in table.lines]
+    for at, column in enumerate(table.columns):
+        header.append(column.full_title)
+        reported = [line.paper[at] if line.paper else None for line in table.lines]
+        header += [_PAPER] if any(reported) else []
+        for row, line, paper in zip(rows, table.lines, reported, strict=True):
+            row.append(_show(line.cells[at], table, line.of))
+            row += [paper or DASH] if any(reported) else []
+    return header, rows
+
+
+def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
+    """Return the text of a cell, followed by the cell's number of runs in parentheses.
+
+    The number is left out if it is 0 or if the last label of the row already shows it.
+
+    Args:
+        cell: The cell.
+        table: The table of the cell.
+        of: The labels of the row.
+    """
+    is_in_head = table.head[-1] == RUNS and of[-1] == str(cell.n_runs)
+    return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
+
+
+def _escape_markdown(text: str) -> str:
+    """Return text in which Markdown finds no tags, links or pictures, and no end of a cell."""
+    return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
+
+
+def _escape_latex(text: str) -> str:
+    """Return text escaped for LaTeX in the same way as the library tabulate escapes the cells of a table."""
+    return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
+
+
+WRITERS: Final[Mapping[str, Callable[[Table], str]]] = {"md": to_markdown, "csv": to_csv, "tex": to_latex}
+"""The writer of each format, by the suffix of its files."""
+
+
+def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) -> Path:
+    """Write all tables and the page that shows them, and delete files of earlier calls that are not written again.
+
+    A file that was changed after the earlier call is kept; see `write_listed`.
+
+    Args:
+        folder: The folder, which is created if it is missing.
+        tables: The tables, in the order of the page.
+        facts: Sentences about the runs that were read, for the top of the page.
+
+    Returns:
+        The path of the page.
+
+    Raises:
+        InputError: The folder is a link or cannot be written, its list of files is damaged, or tabulate is not
+            installed.
+    """
+    tables = [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)]
+    files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
+    page = to_page(tables, [*map(printable, facts)])
+    try:
+        contents = {name: text.encode() for name, text in files.items()}
+        write_listed(folder, contents, {INDEX: page.encode()}, lambda name: Path(name).suffix[1:] in WRITERS)
+    except OSError as error:
+        why = f"{folder} cannot be written ({reason(error)})"
+        raise InputError(f"{why}; choose another folder with outputs=…") from error
+    return folder / INDEX
+
+
+def _clean(table: Table, name: str) -> Table:
+    """Return a table with a new name and without characters that could control a terminal or break a line.
+
+    Each such character is replaced by ``�`` in the title, labels, notes and commands, but not in the titles of the
+    columns.
+    """
+    return replace(
+        table,
+        name=name,
+        title=printable(table.title),
+        lines=tuple(replace(line, of=tuple(map(printable, line.of))) for line in table.lines),
+        notes=tuple(map(printable, table.notes)),
+        commands=tuple(map(printable, table.commands)),
+    )
+
+
+def _name(tables: Sequence[Table]) -> list[str]:
+    """Return a unique name for the files of each table: its own name, shortened or numbered if necessary."""
+    names: list[str] = []
+    for table in tables:
+        name = table.name[:_LONGEST]
+        others = (f"{name}-{number}" for number in count(2))
+        names.append(name if name not in names else next(other for other in others if other not in names))
+    return names
+
+
+def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
+    """Return an HTML page of all tables.
+
+    Args:
+        tables: The tables, in the order of the page.
+        facts: Sentences about the runs that were read.
+    """
+    empty = [table for table in tables if not table.n_filled]
+    filled = group_by((table for table in tables if table.n_filled), lambda table: table.is_of_paper)
+    groups = [("The paper's tables", filled.get(True, [])), ("All runs", filled.get(False, []))]
+    body = [f"<ul>{''.join(f'<li>{html.escape(fact)}</li>' for fact in facts)}</ul>"]
+    body += [_contents(title, some) for title, some in groups if some]
+    body += [_section(table) for _, some in groups for table in some]
+    if empty:
+        folded = "".join([_contents("Without numbers yet", empty), *map(_section, empty)])
+        summary = f"{count_of(len(empty), 'table')} without numbers yet, with the commands to fill in what is missing"
+        body.append(f'<details id="empty"><summary>{summary}</summary>{folded}</details>')
+    return _PAGE.read_text(encoding="utf-8").replace("$body", "\n".join(body))
+
+
+def _contents(title: str, tables: Sequence[Table]) -> str:
+    names = [html.escape(table.name) for table in tables]
+    rows = "".join(
+        f'<tr{"" if table.n_filled else " class=none"}><td><a href="#{name}">{name}</a></td>'
+        f"<td>{html.escape(table.title)}</td><td>{table.n_filled} of {count_of(table.n_cells, 'cell')}</td>"
+        f"<td>{_links(table)}</td></tr>"
+        for table, name in zip(tables, names, strict=True)
+    )
+    return f"<h2>{title}</h2><table><tbody>{rows}</tbody></table>"
+
+
+def _section(table: Table) -> str:
+    title = f'<h2 id="{html.escape(table.name)}">{html.escape(table.title)}</h2>'
+    return f'<section>{title}<p class="files">{html.escape(table.name)}: {_links(table)}</p>{to_html(table)}</section>'
+
+
+def _links(table: Table) -> str:
+    return " ".join(f'<a href="{html.escape(table.name)}.{ending}">{ending}</a>' for ending in WRITERS)
