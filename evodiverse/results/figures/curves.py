@@ -269,9 +269,8 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
     highest = 0.0
     for place, method in enumerate(style.order_methods(grouped)):
         look, at = style.look_of(method), points - 0.9 * points[0] + (place + 0.5) * width
-        heights = reading.estimate(
-            [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
-        )[0]
+        held = [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
+        heights = np.mean(held, axis=0)
         color, edge = to_rgba(look.color, 0.15), to_rgba(look.color, 0.55)
         axes.bar(at, heights, width, facecolor=color, edgecolor=edge, hatch=look.hatch, linewidth=0.6, label=method)
         highest = max(highest, *heights)
