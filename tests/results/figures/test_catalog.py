@@ -58,8 +58,19 @@ def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
 
 def test_bars_show_how_many_pass_without_the_cap() -> None:
     (picture,) = find("mol", [molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)])
-    right = picture.draw().axes[3]
+    right = picture.draw().axes[2]
     assert {bar.get_height() for bar in right.patches if np.isfinite(bar.get_height())} == {7.0}
+
+
+def test_a_target_without_runs_has_no_panel() -> None:
+    scores = [0.1, 0.2, 0.6]
+    titles = {}
+    for name in ("mol", "si_mol_graphga"):
+        (picture,) = find(name, [molecules(scores, budget__oracle_calls=12)])
+        titles[name] = [title for axes in picture.draw().axes if (title := axes.get_title())]
+    assert titles == {"mol": ["(a) JNK3", "(b) JNK3"], "si_mol_graphga": ["(a) JNK3", "(b) JNK3"]}
+    (other,) = find("mol", [molecules(scores, task="gsk3b")])
+    assert [axes.get_title() for axes in other.draw().axes] == ["(b) GSK3β"]
 
 
 def test_the_band_is_the_interval_over_seeds_and_one_seed_has_none() -> None:
