@@ -82,7 +82,7 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Group]:
             if len(grid.cells) > 1:
                 names = [*filter(None, [about, method, model, fit, budget])]
                 part, n = "_".join([*names, *filter(None, keys)]), sum(map(len, grid.cells.values()))
-                yield Group(kind, model, fit, budget, part, some, context, n, (grid, ", ".join(names)))
+                yield Group(kind, model, fit, budget, (part,), some, context, n, (grid, ", ".join(names)))
 
 
 def describe_grid(group: Group) -> str:

@@ -154,6 +154,13 @@ def test_round_trips_are_drawn_run_by_run_with_their_mean() -> None:
     assert left.collections[-1].get_offsets()[:, 0].tolist() == [1, 5]
 
 
+def test_each_method_has_its_own_lineage_and_its_own_molecules() -> None:
+    metrics = {"curve.best": [0.1, 0.5], "diverse_top10_full": 0.4}
+    runs = [result(metrics, method=method, seed=seed) for method in ("pt", "molleo") for seed in (0, 1)]
+    for name in ("lineage", "diverse_molecules"):
+        assert [picture.name for picture in find(name, runs)] == [f"{name}_jnk3_off_molleo", f"{name}_jnk3_off"]
+
+
 def sweep_run(auc: float, seed: int = 0, **overrides: int) -> Result:
     changed = {f"method.swap.{key}": value for key, value in overrides.items()}
     defaults = {"method__swap__period": 5, "method__swap__size": 1}
