@@ -262,8 +262,9 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         "Sweeps over settings",
         sweep.find,
         sweep.draw,
-        "{facts}, with their number in parentheses; n = {group.n_runs}. Apart from the budget, no other setting of the "
-        "search is changed. Lighter is better.",
+        "{facts} ± standard deviation (for errors, ×÷ its factor), with their number in parentheses; n = "
+        "{group.n_runs}. Apart from the budget, no other setting of the search is changed. Lighter is better; the "
+        "colors span at least four standard deviations of runs with equal settings.",
         "n = {group.n_runs:,} runs; in parentheses, the number of runs in a cell",
         "{name}_{group.part[0]}",
         facts=sweep.describe_grid,

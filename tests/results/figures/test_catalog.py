@@ -181,6 +181,24 @@ def test_a_sweep_writes_its_numbers_into_the_cells() -> None:
     assert written == {"0.500\n(1)", "0.200\n(1)", "0.300\n(1)"}
 
 
+def test_noise_does_not_fill_the_colors_of_a_sweep() -> None:
+    def show(noise: float) -> tuple[float, set[str]]:
+        runs = [
+            sweep_run(mean + sign * noise, seed=sign, **some)
+            for mean, some in ((0.5, {}), (0.51, {"period": 2}))
+            for sign in (-1, 1)
+        ]
+        (picture,) = find("sweep", runs)
+        axes = picture.draw().axes[0]
+        low, high = axes.images[0].get_clim()
+        return high - low, {text.get_text() for text in axes.texts}
+
+    span, texts = show(0.1)
+    assert span == pytest.approx(4 * np.sqrt(2) * 0.1)
+    assert texts == {"0.500 ± 0.141\n(2)", "0.510 ± 0.141\n(2)"}
+    assert show(0.0001)[0] == pytest.approx(0.01)
+
+
 def test_runs_that_differ_in_nothing_are_not_a_sweep() -> None:
     assert (find("sweep", [sweep_run(0.5), sweep_run(0.6, seed=1)])) == []
 
