@@ -30,7 +30,12 @@ _LONGEST: Final = 180  # the most characters in a file name; file systems allow 
 
 
 def write(
-    runs: Sequence[Path], to: Path | None, only: Sequence[str], reference: Path | None, own: Sequence[str] = ()
+    runs: Sequence[Path],
+    to: Path | None,
+    only: Sequence[str],
+    reference: Path | None,
+    own: Sequence[str] = (),
+    formats: Sequence[str] = (),
 ) -> int:
     """Draw the figures of some runs into a folder, and return the exit code.
 
@@ -45,6 +50,7 @@ def write(
         reference: A file of SMILES, which figures of the chemical space show in gray behind the molecules of the runs;
             None for ZINC-250K.
         own: The user's own Python packages that define domains, as named with ``--domain``.
+        formats: The formats to write besides SVG and PNG, such as "pdf".
 
     Raises:
         InputError: A folder or figure does not exist, or the folder cannot be written to.
@@ -60,7 +66,7 @@ def write(
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
     context = Context(Measurer(cache_folder() / "analysis", find_encoders(), tuple(own)), reference)
-    entries, contents, names = _draw_all(kinds, _select(results, named), results, context, errors)
+    entries, contents, names = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
     facts = [
         f"{count_of(len(results), 'complete run')}; left out: {_count_left_out(survey, len(errors))}.",
         (
@@ -119,6 +125,7 @@ def _draw_all(
     chosen: Sequence[Result],
     results: Sequence[Result],
     context: Context,
+    endings: Sequence[str],
     errors: list[InputError],
 ) -> tuple[list[Entry], dict[str, bytes], dict[str, str]]:
     """Draw figures, and add the errors of those that fail to ``errors``.
@@ -128,6 +135,7 @@ def _draw_all(
         chosen: The runs for most figures, as `_select` returns them.
         results: All runs, for figures that show runs with any overrides (`FigureKind.takes_all`).
         context: What figures need besides the metrics of runs.
+        endings: The formats to write, without the dot.
         errors: The list to which errors are added.
 
     Returns:
@@ -144,7 +152,7 @@ def _draw_all(
             needs = kind.missing()
             drawn = []
             for picture in [] if needs else _find(kind, results if kind.takes_all else chosen, context, errors):
-                files = _try(picture, errors)
+                files = _try(picture, endings, errors)
                 if files is None:
                     continue
                 names[picture.name] = _name(picture.name, names)
@@ -163,13 +171,13 @@ def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors:
         return []
 
 
-def _try(picture: Picture, errors: list[InputError]) -> dict[str, bytes] | None:
+def _try(picture: Picture, endings: Sequence[str], errors: list[InputError]) -> dict[str, bytes] | None:
     """Return the contents of a picture's files by suffix; None if drawing fails, with the error added to ``errors``."""
     try:
         with styled():
             figure = picture.draw()
             add_basis(figure, picture.basis)
-            files = {f".{ending}": write_image(figure, ending) for ending in ENDINGS}
+            files = {f".{ending}": write_image(figure, ending) for ending in endings}
         return files | {ending: text.encode() for ending, text in picture.texts().items()}
     except InputError as error:
         errors.append(error)
@@ -187,4 +195,4 @@ def _name(name: str, names: dict[str, str]) -> str:
 
 
 def _is_ours(name: str) -> bool:
-    return Path(name).suffix in {".svg", ".png", ".py"}
+    return Path(name).suffix in {".svg", ".png", ".pdf", ".py"}

@@ -1,4 +1,4 @@
-"""Draw the figures of the paper, and others, from the logs of runs, as SVG and PNG, and list missing runs."""
+"""Draw the figures of the paper, and others, from the logs of runs, as SVG, PNG and PDF, and list missing runs."""
 
 import argparse
 import os
@@ -22,6 +22,9 @@ def main() -> int:
     )
     parser.add_argument("--to", type=Path, help="folder to write to (figures/ in the folder of runs, else in outputs)")
     parser.add_argument("--only", action="append", default=[], metavar="FIGURE", help="only this figure, such as mol")
+    parser.add_argument(
+        "--format", action="append", default=[], choices=["pdf"], help="write this as well, besides svg and png"
+    )
     parser.add_argument("--reference", type=Path, help="file of molecules to show as chemical space (ZINC-250K)")
     parser.add_argument(
         "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
@@ -32,7 +35,7 @@ def main() -> int:
         from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
         runs = arguments.runs or [Path("outputs")]
-        return write(runs, arguments.to, arguments.only, arguments.reference, arguments.domain)
+        return write(runs, arguments.to, arguments.only, arguments.reference, arguments.domain, arguments.format)
     except EvoDiverseError as error:
         sys.stderr.write(f"figures: {error}\n")
         return error.exit_code

@@ -30,12 +30,12 @@ _SUMS: Final = Wanted(_CIRCLES, ("ea", "island", "ensemble", OURS))
 
 _BANDS: Final = "{group.runs}; bands: 95% t intervals over seeds"
 _WHISKERS: Final = "{group.runs}; whiskers: 95% t intervals over seeds"
-_OF_RUN: Final = "{name}_{group.part}_{group.suffix}"
+_OF_RUN: Final = "{name}_{group.part[0]}_{group.suffix}{other}"
 _WHOLE: Final = "A run that ended early keeps its last value."
 _LITTLE: Final = "Distances between distant groups mean little in a projection."
 _SWAPS: Final = (
-    "Diagnostics of {group.part}, {group.words}. Top: the powering factor ξ in each exchange. Bottom: the share of the "
-    "unblocked swaps that were accepted; shaded: 30% to 40%, where the paper's curves settle. {group.runs}. Bands: "
+    "Diagnostics of {group.part[0]}, {group.words}. Top: the powering factor ξ in each exchange. Bottom: the share of "
+    "the unblocked swaps that were accepted; shaded: 30% to 40%, where the paper's curves settle. {group.runs}. Bands: "
     "{WHAT} (within problems); a single seed has none."
 )
 _PROGRAMS: Final = (
@@ -49,8 +49,12 @@ def _task(run: Result) -> str:
     return run.task
 
 
-_WITH_SWAPS: Final = partial(Runs, curves=("exchanges",), part=lambda run: run.run.method, counts=curves.has_xi)
-_WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=_task)
+def _task_and_method(run: Result) -> tuple[str, str]:
+    return run.task, run.run.method
+
+
+_WITH_SWAPS: Final = partial(Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=curves.has_xi)
+_WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=lambda run: (run.task,))
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
@@ -208,13 +212,13 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "diverse_molecules",
         "Drawings of the diverse top 10",
-        Runs(_MOLECULES, part=_task, choose=lineage.keep_most_diverse),
+        Runs(_MOLECULES, part=_task_and_method, choose=lineage.keep_most_diverse),
         lineage.draw_top,
         "{facts}, {group.words}: the diversity-aware top 10 of the last iteration with their scores, from the run of "
         "{group.best.run.method} with the highest sum of these scores (seed {group.best.run.seed}, sum divided by ten "
         "{group.best.metrics[diverse_top10_full]:.3f}).",
         file=_OF_RUN,
-        facts=lambda group: name_of(group.part),
+        facts=lambda group: name_of(group.best.task),
         example=f"evodiverse -m task={','.join(TARGETS)} method=pt llm=off seed=0,1,2",
     ),
     FigureKind(
@@ -244,13 +248,13 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "lineage",
         "The lineage of the ten best",
-        Runs(curves=("best",), part=_task, choose=lineage.keep_best),
+        Runs(curves=("best",), part=_task_and_method, choose=lineage.keep_best),
         lineage.draw_lineage,
         "{facts}: the ten best candidates of the final pools (large) and all their ancestors, each at the call that "
         "evaluated it, in the run of {group.best.run.method} with the best score (seed {group.best.run.seed}). Lines "
         "connect parents and children; colors show the pools that proposed the candidates.",
         file=_OF_RUN,
-        facts=lambda group: ", ".join(filter(None, [group.part, group.best.problem, group.words])),
+        facts=lambda group: ", ".join(filter(None, [group.best.task, group.best.problem, group.words])),
         example="evodiverse task=circle_packing method=pt llm=off",
     ),
     FigureKind(
@@ -258,10 +262,11 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         "Sweeps over settings",
         sweep.find,
         sweep.draw,
-        "{facts}, with their number in parentheses; n = {group.n_runs}. Apart from the budget, no other setting of the "
-        "search is changed. Lighter is better.",
+        "{facts} ± standard deviation (for errors, ×÷ its factor), with their number in parentheses; n = "
+        "{group.n_runs}. Apart from the budget, no other setting of the search is changed. Lighter is better; the "
+        "colors span at least four standard deviations of runs with equal settings.",
         "n = {group.n_runs:,} runs; in parentheses, the number of runs in a cell",
-        "{name}_{group.part}",
+        "{name}_{group.part[0]}",
         facts=sweep.describe_grid,
         example="evodiverse -m task=circle_packing method=pt llm=off method.swap.period=2,5 method.swap.size=1,2 "
         "seed=0,1",

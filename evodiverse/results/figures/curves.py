@@ -208,30 +208,37 @@ def _means(bands: Mapping[str, Band]) -> FloatArray:
 def draw_molecules(group: Group, target: str, metric: str) -> Figure:
     """Return a figure with scores and numbers of diverse molecules for one target (a), and scores for both targets (b).
 
+    Targets without runs have no panel.
+
     Args:
         group: The runs.
         target: The task whose scores and numbers the first panel shows, "jnk3" or "gsk3b".
         metric: The name of the curve that the other panels show, `DRUG_LIKE` or `DIVERSE`.
     """
-    figure = new_figure(PAGE, 2.65)
-    first, *others = figure.subplots(1, 3, width_ratios=(1.25, 1, 1))
-    tasks = by_task(group.results)
-    _draw_scores_and_counts(first, tasks.get(target, []), f"(a) {name_of(target)}")
-    for axes, each in zip(others, style.TARGETS, strict=True):
-        _draw_scores(axes, tasks.get(each, []), metric, f"(b) {name_of(each)}")
+    tasks, entries = by_task(group.results), legend_of(group.results)
+    shown = [each for each in style.TARGETS if each in tasks]
+    widths = [*[1.25] * (target in tasks), *[1.0] * len(shown)]
+    figure = new_figure(max(style.COLUMN, PAGE * sum(widths) / 3.25), 2.65)
+    panels = figure.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
+    if target in tasks:
+        _draw_scores_and_counts(panels[0], tasks[target], f"(a) {name_of(target)}")
+        entries.append((Patch(facecolor="white", edgecolor=style.INK), "(a) molecules, right axis"))
+    others = panels[-len(shown) :]
+    for axes, each in zip(others, shown, strict=True):
+        _draw_scores(axes, tasks[each], metric, f"(b) {name_of(each)}")
     others[0].set_ylabel(f"mean score\n{_TITLES[metric]}")
-    white = Patch(facecolor="white", edgecolor=style.INK), "(a) molecules, right axis"
-    style.add_legend(figure, [*legend_of(group.results), white], 6)
+    style.add_legend(figure, entries, 6)
     return figure
 
 
 def draw_graph_ga(group: Group) -> Figure:
-    """Return a figure with two rows of panels and a column per target."""
-    figure = new_figure(PAGE * 0.72, 4.2)
+    """Return a figure with two rows of panels and a column per target that has runs."""
     tasks = by_task(group.results)
-    for row, letter, metric in zip(figure.subplots(2, 2), "ab", _TITLES, strict=True):
-        for axes, target in zip(row, style.TARGETS, strict=True):
-            _draw_scores(axes, tasks.get(target, []), metric, f"({letter}) {name_of(target)}")
+    shown = [target for target in style.TARGETS if target in tasks]
+    figure = new_figure(max(style.COLUMN, PAGE * 0.36 * len(shown)), 4.2)
+    for row, letter, metric in zip(figure.subplots(2, len(shown), squeeze=False), "ab", _TITLES, strict=True):
+        for axes, target in zip(row, shown, strict=True):
+            _draw_scores(axes, tasks[target], metric, f"({letter}) {name_of(target)}")
         row[0].set_ylabel(f"mean score\n{_TITLES[metric]}")
     style.add_legend(figure, legend_of(group.results))
     return figure
@@ -252,8 +259,6 @@ def _draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -
     both = by_method(results).keys() >= {*_COMPARED}
     shown = [result for result in results if result.run.method in _COMPARED or not both]
     low, high = _draw_scores(axes, shown, DIVERSE, title)
-    if not shown:
-        return
     right = axes.twinx()
     axes.set_zorder(right.get_zorder() + 1)
     axes.patch.set_visible(False)
@@ -269,9 +274,8 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
     highest = 0.0
     for place, method in enumerate(style.order_methods(grouped)):
         look, at = style.look_of(method), points - 0.9 * points[0] + (place + 0.5) * width
-        heights = reading.estimate(
-            [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
-        )[0]
+        held = [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
+        heights = np.mean(held, axis=0)
         color, edge = to_rgba(look.color, 0.15), to_rgba(look.color, 0.55)
         axes.bar(at, heights, width, facecolor=color, edgecolor=edge, hatch=look.hatch, linewidth=0.6, label=method)
         highest = max(highest, *heights)
@@ -290,9 +294,8 @@ def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str)
         fit_axis(axes, bands, least=0, most=1)
         axes.set_xlabel("oracle calls")
     else:
-        axes.text(
-            0.5, 0.5, "no runs yet", transform=axes.transAxes, ha="center", va="center", color=style.INK, alpha=0.6
-        )
+        how: dict[str, Any] = {"ha": "center", "va": "center", "color": style.INK, "alpha": 0.6}
+        axes.text(0.5, 0.5, "no such molecules yet", transform=axes.transAxes, **how)
         style.use_no_ticks(axes)
     low, high = axes.get_ylim()
     return float(low), float(high)

@@ -53,18 +53,14 @@ class Lineage:
 
 
 def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
-    """Return only the best run: of ``pt`` or, if ``pt`` has no runs, of any method."""
-    return [max(_prefer_ours(results), key=lambda run: reading.numbers(run, "best")[-1])]
+    """Return only the run with the best candidate."""
+    return [max(results, key=lambda run: reading.numbers(run, "best")[-1])]
 
 
 def keep_most_diverse(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
-    """Return only the run with the best diversity-aware top 10, of ``pt`` if it has runs; none if no run has one."""
-    best = reading.best_run(_prefer_ours(results), DIVERSE_FULL)
+    """Return only the run with the best diversity-aware top 10; none if no run has one."""
+    best = reading.best_run(results, DIVERSE_FULL)
     return [best] if best else []
-
-
-def _prefer_ours(results: Sequence[Result]) -> Sequence[Result]:
-    return [run for run in results if run.run.method == reading.OURS] or results
 
 
 def trace(log: Log) -> Lineage:

@@ -101,7 +101,7 @@ class Group:
         model: The language model; ``off`` for runs without one.
         fit: The value of ``task.fit``; an empty string for tasks other than equations.
         overrides: The settings that differ from the defaults, as on the command line (`show_overrides`).
-        part: The task or the method of the runs, if each has a picture of its own; otherwise empty.
+        part: The task or the method of the runs, or both, if each has a picture of its own; otherwise empty.
         results: The runs that the picture shows, with their metrics.
         context: What the picture needs besides them.
         n_runs: The number of runs from which they were chosen.
@@ -112,7 +112,7 @@ class Group:
     model: str
     fit: str
     overrides: str
-    part: str
+    part: tuple[str, ...]
     results: Sequence[Result]
     context: Context
     n_runs: int = 0
@@ -154,7 +154,7 @@ class Runs:
         kind: The kind of the runs that count, such as "molecules"; empty for all kinds.
         tasks: The only tasks whose runs count; empty for all.
         curves: The curves that a run must have to count.
-        part: A function that returns the task or the method of a run, if each has a picture of its own.
+        part: A function that returns the task or the method of a run, or both, if each has a picture of its own.
         counts: A function that says whether a run counts.
         choose: A function that is called with the runs of a group and with all runs, and returns those to show. Without
             any, there is no picture.
@@ -163,7 +163,7 @@ class Runs:
     kind: str = ""
     tasks: Collection[str] = ()
     curves: Sequence[str] = ()
-    part: Callable[[Result], str] = lambda _: ""
+    part: Callable[[Result], tuple[str, ...]] = lambda _: ()
     counts: Callable[[Result], bool] = lambda _: True
     choose: Callable[[Sequence[Result], Sequence[Result]], Sequence[Result]] = lambda some, _: some
 
@@ -171,7 +171,7 @@ class Runs:
         """Yield the groups of some runs, sorted by their attributes."""
         from evodiverse.results.tables.results import show_overrides  # here because it loads much of EvoDiverse
 
-        def describe(run: Result) -> tuple[str, ...]:
+        def describe(run: Result) -> tuple[Any, ...]:
             return run.kind, run.model, run.fit or "", show_overrides(run.overrides), self.part(run)
 
         usable = [run for run in results if self.kind in ("", run.kind) and run.fit != OWN_FIT and self.counts(run)]
@@ -194,7 +194,7 @@ class FigureKind:
         caption: The caption: what a picture shows, of which runs, and the meaning of the bands around curves. In it and
             in the next two, ``{group}`` and its attributes are inserted, and ``{name}``, ``{other}``, ``{facts}``.
         basis: The small print above a picture: the number of runs, and their seeds.
-        file: The name of a picture; ``{other}`` is the part of the group if it is not a ``usual`` one.
+        file: The name of a picture; ``{other}`` is the last part of the group if it is not a ``usual`` one.
         usual: The parts that names of pictures do not mention.
         facts: A function that returns what only captions of this figure say.
         texts: A function that returns the text files to write next to a picture: their contents by suffix.
@@ -212,7 +212,7 @@ class FigureKind:
     caption: str
     basis: str = "{group.runs}"
     file: str = "{name}_{group.suffix}{other}"
-    usual: Collection[str] = ("", OURS, "circle_packing")
+    usual: Collection[str] = (OURS, "circle_packing")
     facts: Callable[[Group], str] = lambda _: ""
     texts: Callable[[Group], Mapping[str, str]] = lambda _: {}
     wanted: Wanted | None = None
@@ -228,7 +228,7 @@ class FigureKind:
     def find(self, results: Sequence[Result], context: Context) -> Iterator[Picture]:
         """Yield the pictures that can be drawn of some runs."""
         for group in self.groups(results, context):
-            other = "" if group.part in self.usual else f"_{group.part}"
+            other = "" if {*group.part[-1:]} <= {*self.usual} else f"_{group.part[-1]}"
             words = {"group": group, "name": self.name, "other": other, "facts": self.facts(group), "WHAT": WHAT}
             file, caption, basis = (text.format(**words) for text in (self.file, self.caption, self.basis))
             yield Picture(file, caption, partial(self.draw, group), basis, partial(self.texts, group))

@@ -207,11 +207,11 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def write_image(figure: Figure, ending: str) -> bytes:
-    """Return a figure as the content of an ``svg`` or ``png`` file.
+    """Return a figure as the content of an ``svg``, ``png`` or ``pdf`` file.
 
     The file has no dates or random names, so equal figures give equal files.
     """
     file = io.BytesIO()
-    metadata = {"Date": None} if ending == "svg" else {"Software": None}
-    figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata=metadata)
+    left_out = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}[ending]
+    figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata={left_out: None})
     return file.getvalue()

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log10
-from statistics import fmean
+from statistics import fmean, stdev
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +14,7 @@ from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Context, Group, Result
 
 _MOST_VALUES: Final = 20
+_LEAST_SPAN: Final = 4  # the least range of the color scale, in standard deviations of runs within cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Group]:
             if len(grid.cells) > 1:
                 names = [*filter(None, [about, method, model, fit, budget])]
                 part, n = "_".join([*names, *filter(None, keys)]), sum(map(len, grid.cells.values()))
-                yield Group(kind, model, fit, budget, part, some, context, n, (grid, ", ".join(names)))
+                yield Group(kind, model, fit, budget, (part,), some, context, n, (grid, ", ".join(names)))
 
 
 def describe_grid(group: Group) -> str:
@@ -143,25 +144,43 @@ def _order(value: Any, text: str) -> tuple[int, Any]:
     return (0, float(value)) if is_number else (1, text)
 
 
+def pool_deviations(grid: Grid) -> float:
+    """Return the standard deviation of results within cells, pooled over all cells; 0 if each has a single run."""
+    squares = sum((value - fmean(some)) ** 2 for some in grid.cells.values() for value in some)
+    freedom = sum(len(some) - 1 for some in grid.cells.values())
+    return float((squares / freedom) ** 0.5) if freedom else 0.0
+
+
+def _write(results: Sequence[float], measure: Measure) -> str:
+    """Return the mean of a cell and, if it has several runs, their standard deviation: a factor for an error."""
+    mean, deviation = fmean(results), stdev(results) if len(results) > 1 else None
+    if measure.is_error:
+        return f"{10**mean:.1e}" + ("" if deviation is None else f" ×÷ {10**deviation:.2g}")
+    return f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
+
+
 def draw(group: Group) -> Figure:
-    """Return the heat map of a grid, with the mean and the number of runs in each cell."""
+    """Return the heat map of a grid, with the mean, the standard deviation and the number of runs in each cell."""
     measure, (grid, _) = MEASURES[group.kind], group.detail
     n_columns, n_rows = len(grid.columns), len(grid.rows)
-    figure = style.new_figure(min(style.PAGE, max(style.COLUMN, 1.5 + 0.62 * n_columns)), 1.1 + 0.42 * n_rows)
+    figure = style.new_figure(min(style.PAGE, max(style.COLUMN, 1.5 + 0.85 * n_columns)), 1.1 + 0.42 * n_rows)
     axes = figure.subplots()
     goodness = np.full((n_rows, n_columns), np.nan)
     for column, row in grid.cells:
         mean = fmean(grid.cells[column, row])
         goodness[grid.rows.index(row), grid.columns.index(column)] = -mean if measure.is_error else mean
-    low, high = float(np.nanmin(goodness)), float(np.nanmax(goodness))
+    # The scale spans the spread of runs within cells, so that cells which differ by less are of nearly one color.
+    middle, spread = (np.nanmin(goodness) + np.nanmax(goodness)) / 2, pool_deviations(grid)
+    half = max(float(np.ptp(goodness[np.isfinite(goodness)])), _LEAST_SPAN * spread) / 2
+    low, high = middle - half, middle + half
     axes.set_facecolor(style.PALE)
     axes.imshow(goodness, cmap="cividis", vmin=low, vmax=high if high > low else low + 1, aspect="auto")
     for (column, row), some in grid.cells.items():
         x, y = grid.columns.index(column), grid.rows.index(row)
         share = (goodness[y, x] - low) / (high - low) if high > low else 0.0
-        text = f"{10 ** fmean(some):.1e}" if measure.is_error else f"{fmean(some):.3f}"
+        text = _write(some, measure)
         color = "black" if share > 0.55 else "white"
-        axes.text(x, y, f"{text}\n({len(some)})", ha="center", va="center", fontsize=6, color=color)
+        axes.text(x, y, f"{text}\n({len(some)})", ha="center", va="center", fontsize=5.5, color=color)
     axes.set_xticks(range(n_columns), [style.shorten(text, 14) for text in grid.columns], rotation=30 * (n_columns > 5))
     axes.set_yticks(range(n_rows), [style.shorten(text, 18) for text in grid.rows])
     axes.set_xlabel(style.shorten(grid.keys[0], 50))

@@ -58,8 +58,19 @@ def test_the_mean_of_a_plotted_curve_is_the_auc_of_the_table() -> None:
 
 def test_bars_show_how_many_pass_without_the_cap() -> None:
     (picture,) = find("mol", [molecules([0.1, 0.2, 0.6], budget__oracle_calls=12)])
-    right = picture.draw().axes[3]
+    right = picture.draw().axes[2]
     assert {bar.get_height() for bar in right.patches if np.isfinite(bar.get_height())} == {7.0}
+
+
+def test_a_target_without_runs_has_no_panel() -> None:
+    scores = [0.1, 0.2, 0.6]
+    titles = {}
+    for name in ("mol", "si_mol_graphga"):
+        (picture,) = find(name, [molecules(scores, budget__oracle_calls=12)])
+        titles[name] = [title for axes in picture.draw().axes if (title := axes.get_title())]
+    assert titles == {"mol": ["(a) JNK3", "(b) JNK3"], "si_mol_graphga": ["(a) JNK3", "(b) JNK3"]}
+    (other,) = find("mol", [molecules(scores, task="gsk3b")])
+    assert [axes.get_title() for axes in other.draw().axes] == ["(b) GSK3β"]
 
 
 def test_the_band_is_the_interval_over_seeds_and_one_seed_has_none() -> None:
@@ -143,6 +154,13 @@ def test_round_trips_are_drawn_run_by_run_with_their_mean() -> None:
     assert left.collections[-1].get_offsets()[:, 0].tolist() == [1, 5]
 
 
+def test_each_method_has_its_own_lineage_and_its_own_molecules() -> None:
+    metrics = {"curve.best": [0.1, 0.5], "diverse_top10_full": 0.4}
+    runs = [result(metrics, method=method, seed=seed) for method in ("pt", "molleo") for seed in (0, 1)]
+    for name in ("lineage", "diverse_molecules"):
+        assert [picture.name for picture in find(name, runs)] == [f"{name}_jnk3_off_molleo", f"{name}_jnk3_off"]
+
+
 def sweep_run(auc: float, seed: int = 0, **overrides: int) -> Result:
     changed = {f"method.swap.{key}": value for key, value in overrides.items()}
     defaults = {"method__swap__period": 5, "method__swap__size": 1}
@@ -161,6 +179,24 @@ def test_a_sweep_writes_its_numbers_into_the_cells() -> None:
     (picture,) = find("sweep", runs)
     written = {text.get_text() for text in picture.draw().axes[0].texts}
     assert written == {"0.500\n(1)", "0.200\n(1)", "0.300\n(1)"}
+
+
+def test_noise_does_not_fill_the_colors_of_a_sweep() -> None:
+    def show(noise: float) -> tuple[float, set[str]]:
+        runs = [
+            sweep_run(mean + sign * noise, seed=sign, **some)
+            for mean, some in ((0.5, {}), (0.51, {"period": 2}))
+            for sign in (-1, 1)
+        ]
+        (picture,) = find("sweep", runs)
+        axes = picture.draw().axes[0]
+        low, high = axes.images[0].get_clim()
+        return high - low, {text.get_text() for text in axes.texts}
+
+    span, texts = show(0.1)
+    assert span == pytest.approx(4 * np.sqrt(2) * 0.1)
+    assert texts == {"0.500 ± 0.141\n(2)", "0.510 ± 0.141\n(2)"}
+    assert show(0.0001)[0] == pytest.approx(0.01)
 
 
 def test_runs_that_differ_in_nothing_are_not_a_sweep() -> None:

@@ -61,6 +61,17 @@ def test_what_runs_can_fill_is_drawn_as_svg_and_png_and_listed(
     assert told.splitlines()[-1].endswith(f"of 4 complete runs; left out: none. {tmp_path}/README.md")
 
 
+def test_pdf_files_are_written_on_request_and_deleted_like_the_others(outputs: Path, tmp_path: Path) -> None:
+    write([outputs], tmp_path, ["circle_trajectory"], None, formats=["pdf"])
+    (file,) = tmp_path.glob("*.pdf")
+    content = file.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert b"CreationDate" not in content
+    assert file.stem in names(tmp_path)
+    write([outputs], tmp_path, ["circle_trajectory"], None)
+    assert not names(tmp_path, "pdf")
+
+
 def test_the_best_program_is_next_to_its_packing(outputs: Path, tmp_path: Path) -> None:
     write([outputs], tmp_path, ["circle_packing_example"], None)
     (program,) = tmp_path.glob("*.py")
