@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evodiverse.commands import show, tables
-from evodiverse.results.tables.layout import Row
+from evodiverse.results.tables.layout import Experiment
 from evodiverse.results.tables.notes import choose_commands
 from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.parts import PARTS
@@ -206,7 +206,7 @@ def test_a_command_below_a_table_quotes_text_from_a_run() -> None:
     record = make_record(overrides={"llm.model": word.removeprefix("llm.model=")}, llm__name="deepseek")
     foreign = read_result(Run(Path(), record), {})
     (command,) = choose_commands(
-        None, [(Row(("",), "jnk3", "pt"), foreign.model)], {foreign.model: foreign.model_words}
+        Experiment("these", frozenset()), [(None, foreign.model)], {foreign.model: foreign.model_words}, ["pt"]
     )
     assert word in shlex.split(command)
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from evodiverse.results.domains import find_domain
 from evodiverse.results.figures.reading import OFF, OWN_FIT, FigureKind, Picture, Result, Wanted
-from evodiverse.results.tables.notes import SEEDS
 from evodiverse.results.tables.results import choose_words
 from evodiverse.text import printable
 
 INDEX: Final = "README.md"
+SEEDS: Final = "0,1,2"
 ENGINE_SECONDS: Final = 60
 """The time limit of a baseline in the suggested command, in seconds.
 

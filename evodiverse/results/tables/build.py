@@ -138,7 +138,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         lines.append(Line(row.of, tuple(_fill(column, row, own, theirs) for column in columns), beside))
         absent += _find_absent(layout, row, own, theirs)
     left_out = [f"Left out: {uncommon}, {_SHARED}."] if uncommon else []
-    methods = dict.fromkeys(row.method for row in layout.rows)
+    methods = [*dict.fromkeys(row.method for row in layout.rows)]
     commands = notes.choose_commands(layout.experiment, absent, choose_words(mine), methods)
     table = _finish(layout, layout.head, columns, lines, [*by_row, *rivals])
     below = (*table.notes, *left_out, *notes.note_left_out(layout, results, others))
@@ -232,7 +232,7 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
             has_any = any(result.model == model or not layout.llm for result in found)
             is_impossible = model == OFF and method in notes.NEED_A_MODEL
             if method and not (has_any or is_impossible or layout.is_filled_later):
-                yield replace(row, method=method), model
+                yield row.fit, model
 
 
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:

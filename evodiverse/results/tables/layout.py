@@ -76,7 +76,6 @@ class Row:
             problem are then accepted too.
         fit: The way in which the parameters of equations are fitted. If None, the runs may fit them in any way, or may
             not be about equations at all.
-        domain: The package of the task's domain, if it has problems to choose from.
         overrides: The only settings, besides the problem, in which the runs differ from the defaults of their task,
             method and llm.
         against: The method that ``method`` is compared with, in a table of tests; None in other tables.
@@ -88,7 +87,6 @@ class Row:
     method: str
     science: str | None = None
     fit: str | None = None
-    domain: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     against: str | None = None
     paper: tuple[str, ...] = ()
@@ -212,13 +210,13 @@ def found_layouts(*files: Path) -> tuple[Layout, ...]:
 
 
 def _read(file: Path) -> tuple[Layout, ...]:
-    """Return the layouts in a YAML file; the ``domain`` of a table is that of its rows that do not name one."""
+    """Return the layouts in a YAML file."""
     layouts = []
     for name, entry in yaml.safe_load(file.read_text(encoding="utf-8")).items():
         table = _freeze(entry)
-        domain, experiment, benchmark = (table.pop(key, None) for key in ("domain", "experiment", "benchmark"))
+        experiment, benchmark = (table.pop(key, None) for key in ("experiment", "benchmark"))
         table["columns"] = tuple(Column(**column) for column in table.get("columns", ()))
-        table["rows"] = tuple(Row(**_freeze({"domain": domain} | row)) for row in table.get("rows", ()))
+        table["rows"] = tuple(Row(**_freeze(row)) for row in table.get("rows", ()))
         if experiment is not None:
             table["experiment"] = Experiment(experiment, frozenset(table.get("llm") or [OFF]), table.get("fit"))
         layouts.append(Layout(name, benchmark=None if benchmark is None else Benchmark(**benchmark), **table))

@@ -1,17 +1,16 @@
 """What stands below a table: notes, most of them about its runs, and the commands that start missing runs."""
 
 import shlex
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from evodiverse.results.domains import find_domain
 from evodiverse.results.tables.cells import EMPTY, Cell
-from evodiverse.results.tables.layout import FIT, Column, Experiment, Layout, Row
+from evodiverse.results.tables.layout import FIT, Column, Experiment, Layout
 from evodiverse.results.tables.models import OFF
 from evodiverse.results.tables.results import Result, group_by
-from evodiverse.runlog.runs import CAPS, write_setting
+from evodiverse.runlog.runs import CAPS
 from evodiverse.text import count_of
 
 # The settings in which the runs of a cell may differ without a note.
@@ -24,10 +23,8 @@ _DASHES: Final = (
 )
 BUDGET: Final = "budget.oracle_calls"
 NEED_A_MODEL: Final = frozenset({"pt_same_prompt"})
-SEEDS: Final = "0,1,2"
-Absent: TypeAlias = tuple[Row, str]
-"""Missing runs: a row with their task, method, problems and settings, and their model; ``off`` for none."""
-Words: TypeAlias = Mapping[str, Sequence[str]]
+Absent: TypeAlias = tuple[str | None, str]
+"""Missing runs: how they fit equations (None if it does not matter), and their model; ``off`` for none."""
 
 
 def note_table(
@@ -177,68 +174,29 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
 
 
 def choose_commands(
-    experiment: Experiment | None, absent: Sequence[Absent], models: Words, methods: Collection[str] = ()
-) -> list[str]:
-    """Return the commands that start missing runs.
+    experiment: Experiment | None, absent: Iterable[Absent], words: Mapping[str, Sequence[str]], methods: Sequence[str]
+) -> Iterator[str]:
+    """Yield the commands that start missing runs, which are sweeps of an experiment. They skip runs that are complete.
 
-    They are sweeps of the experiment, which skip runs that are complete. Without an experiment, they are sweeps of the
-    missing runs alone, with seeds 0, 1 and 2.
+    For each value of ``task.fit``, the setting that chooses how candidates are fitted, there is one sweep per model
+    with missing runs. But if runs of all models of the experiment are missing, a single sweep makes them all.
 
     Args:
         experiment: The experiment whose sweep contains all runs of the table; None if there is none.
         absent: The missing runs.
-        models: The overrides that choose each model on the command line, as `choose_words` returns them. A model
-            without an entry is chosen by ``llm=`` and its name.
+        words: The overrides that choose each model on the command line, as `choose_words` returns them. A model without
+            an entry is chosen by ``llm=`` and its name.
         methods: All methods of the experiment.
     """
-    sweeps = _fill(absent, models) if experiment is None else _sweep(experiment, absent, models, methods)
-    return [shlex.join(["evodiverse", "-m", *words]) for words in sweeps]
-
-
-def _sweep(
-    experiment: Experiment, absent: Iterable[Absent], models: Words, methods: Collection[str]
-) -> Iterator[list[str]]:
-    """Yield sweeps of an experiment.
-
-    For each value of ``task.fit``, the setting that chooses how candidates are fitted, there is one sweep per model
-    with missing runs. But if runs of all models of the experiment are missing, a single sweep makes them all.
-    """
+    if experiment is None:
+        return
     task = [] if experiment.task is None else [f"task={experiment.task}"]
     classical = [method for method in methods if method not in NEED_A_MODEL]
-    for fit, some in group_by(absent, lambda each: each[0].fit).items():
-        names = {model for _, model in some}
+    for fit, some in group_by(absent, lambda each: each[0]).items():
+        models = {model for _, model in some}
         other_fit = [] if fit in (None, experiment.fit) else [f"{FIT}={fit}"]
-        for model in [None] if names == experiment.models else sorted(names):
-            choice = [] if model is None else models.get(model, [f"llm={model}"])
+        for model in [None] if models == experiment.models else sorted(models):
+            choice = [] if model is None else words.get(model, [f"llm={model}"])
             chosen = [f"method={','.join(classical)}"] if model == OFF and len(classical) < len(methods) else []
-            yield [f"+experiment={experiment.name}", *task, *choice, *chosen, *other_fit]
-
-
-def _fill(absent: Iterable[Absent], models: Words) -> Iterator[list[str]]:
-    """Yield sweeps that consist of the missing runs.
-
-    Each sweep is for one model and one set of overrides. Tasks that lack the same methods share a sweep, except that
-    each task with problems to choose from has sweeps of its own.
-    """
-    lacks: dict[tuple[str | None, str, str | None, str, tuple[str, ...]], set[str]] = defaultdict(set)
-    for row, model in absent:
-        settings = {**row.overrides, **({FIT: row.fit} if row.fit else {})}
-        overrides = tuple(f"{key}={write_setting(value)}" for key, value in settings.items())
-        lacks[row.domain, row.task, row.science, model, overrides].add(row.method)
-    sweeps = group_by(lacks, lambda lack: (tuple(sorted(lacks[lack])), *lack[3:]))
-    for (methods, model, overrides), some in sweeps.items():
-        chosen = {
-            task: _choose_problems(domain, [science for _, _, science, *_ in about])
-            for (domain, task), about in group_by(some, lambda lack: lack[:2]).items()
-        }
-        plain = [task for task, problems in chosen.items() if not problems]
-        wanted = [[f"task={','.join(plain)}"]] if plain else []
-        wanted += [[f"task={task}", *problems] for task, problems in chosen.items() if problems]
-        for words in wanted:
-            llm = models.get(model, [f"llm={model}"])
-            yield [*words, f"method={','.join(methods)}", *llm, *overrides, f"seed={SEEDS}"]
-
-
-def _choose_problems(domain: str | None, sciences: Collection[str | None]) -> Sequence[str]:
-    module = None if domain is None else find_domain(domain)
-    return () if module is None else module.choose_problems(sciences)
+            named = [f"+experiment={experiment.name}", *task, *choice, *chosen, *other_fit]
+            yield shlex.join(["evodiverse", "-m", *named])

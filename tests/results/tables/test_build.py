@@ -6,7 +6,7 @@ import pytest
 
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.cells import Table
-from evodiverse.results.tables.layout import Column, Layout, Row
+from evodiverse.results.tables.layout import Column, Experiment, Layout, Row
 from evodiverse.results.tables.results import Result
 from tests.results.tables.results import equation, layout, result
 
@@ -200,7 +200,7 @@ def test_a_table_of_settings_takes_runs_of_any_model() -> None:
     runs = [result({"score": 0.4}), result({"score": 0.8}, llm="gpt5", seed=1)]
     table = fill(layout(JNK3, llm=()), *runs)
     assert texts(table)[1] == ["0.60 ± 0.28"]
-    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
+    assert table.commands == ("evodiverse -m +experiment=these",)
 
 
 def test_an_average_is_over_the_models_that_all_methods_have() -> None:
@@ -218,7 +218,7 @@ def test_a_restricted_table_is_about_one_of_its_models() -> None:
     table = tables_of(about, *runs, llm="gpt5")["table"]
     assert texts(table) == [["—"], ["0.60"]]
     assert [line.paper for line in table.lines] == [("0.2",), ("0.2",)]
-    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=gpt5 seed=0,1,2",)
+    assert table.commands == ("evodiverse -m +experiment=these llm=gpt5",)
     average = tables_of(layout(JNK3, llm=("deepseek", "gpt5")), *runs, llm="gpt5")["table"]
     assert "The paper's values are means over deepseek and gpt5." in average.notes
 
@@ -228,9 +228,7 @@ def test_commands_choose_a_model_as_its_runs_did() -> None:
     run = result({"score": 1.0}, llm="litellm", overrides=changed)
     tables = tables_of(layout(JNK3, llm=("deepseek",)), run)
     (beside,) = (table for name, table in tables.items() if name.startswith("table_c"))
-    assert beside.commands == (
-        "evodiverse -m task=jnk3 method=molleo llm=litellm ++llm.extra.top_k=5 'llm.model=a (b)/c' seed=0,1,2",
-    )
+    assert beside.commands == ("evodiverse -m +experiment=these llm=litellm ++llm.extra.top_k=5 'llm.model=a (b)/c'",)
 
 
 @pytest.mark.parametrize("llm", ["openai_compatible", "replay"])
@@ -238,20 +236,21 @@ def test_commands_ask_for_an_address_that_is_not_recorded(llm: str) -> None:
     run = result({"score": 1.0}, llm=llm, llm__model="mine", overrides={"llm.model": "mine"})
     beside = tables_of(layout(JNK3, llm=("m",)), run)["table_mine"]
     asked = "llm=openai_compatible llm.model=mine llm.api_base=ADDRESS"
-    assert beside.commands == (f"evodiverse -m task=jnk3 method=molleo {asked} seed=0,1,2",)
+    assert beside.commands == (f"evodiverse -m +experiment=these {asked}",)
 
 
 def test_commands_choose_the_papers_models_as_is_usual() -> None:
     run = result({"score": 1.0}, llm="openai_compatible", overrides={"llm.model": "deepseek-v3.2"})
-    (command,) = fill(layout(JNK3, llm=("DeepSeek-V3.2",)), run).commands
-    assert "llm=deepseek_v32 " in command
+    both = Experiment("these", frozenset({"DeepSeek-V3.2", "GPT-5"}))
+    table = fill(layout(JNK3, llm=("DeepSeek-V3.2",), experiment=both), run)
+    assert table.commands == ("evodiverse -m +experiment=these llm=deepseek_v32",)
 
 
 def test_no_command_interpolates_text_from_a_record() -> None:
     run = result({"score": 1.0}, llm="litellm", overrides={"llm.model": "a/b", "llm.extra.user": "${oc.env:HOME}"})
     tables = tables_of(layout(JNK3, llm=("m",)), run)
     (beside,) = (table for name, table in tables.items() if name.startswith("table_b"))
-    assert beside.commands == ("evodiverse -m task=jnk3 method=molleo llm=litellm llm.model=a/b seed=0,1,2",)
+    assert beside.commands == ("evodiverse -m +experiment=these llm=litellm llm.model=a/b",)
 
 
 def test_models_of_several_hosts_in_one_row_are_noted() -> None:
@@ -393,7 +392,7 @@ def test_each_way_of_fitting_has_its_rows_and_the_papers_has_its_numbers() -> No
         (("ensemble", "bfgs"), "—", ("0.7",)),
         (("ensemble", "lm"), "0.30", ("—",)),
     ]
-    assert [command.split()[-2] for command in table.commands] == ["task.fit=bfgs"]
+    assert table.commands == ("evodiverse -m +experiment=these",)
 
 
 def test_ways_of_fitting_need_no_problems_in_common() -> None:
@@ -429,22 +428,22 @@ def test_a_comparison_needs_the_runs_of_both_sides() -> None:
     row = Row(("JNK3", "vs. MOLLEO"), "jnk3", "pt", against="molleo")
     table = fill(layout([row], [Column("p", "score", test="t")]), result({"score": 1.0}))
     assert texts(table) == [["—"]]
-    assert table.commands == ("evodiverse -m task=jnk3 method=molleo llm=off seed=0,1,2",)
+    assert table.commands == ("evodiverse -m +experiment=these",)
 
 
 # Missing runs
 
 
 def test_commands_fill_missing_runs() -> None:
-    table = fill(layout(JNK3, llm=("deepseek",)))
-    assert table.commands == ("evodiverse -m task=jnk3 method=molleo,pt llm=deepseek seed=0,1,2",)
+    assert fill(layout(JNK3, llm=("deepseek",))).commands == ("evodiverse -m +experiment=these",)
+    assert fill(layout(JNK3, experiment=None)).commands == ()
 
 
 def test_no_command_runs_without_a_model_what_needs_one() -> None:
     rows = [*JNK3, Row(("JNK3", "same prompt"), "jnk3", "pt_same_prompt")]
     runs = [result({"score": 0.5}, method=method) for method in ("pt", "molleo")]
     tables = tables_of(layout(rows, llm=("deepseek",)), *runs)
-    assert "pt_same_prompt" in tables["table"].commands[0]
+    assert tables["table"].commands == ("evodiverse -m +experiment=these",)
     assert tables["table_off"].commands == ()
 
 
@@ -502,8 +501,6 @@ def test_all_tables_of_the_paper_can_be_filled_from_nothing() -> None:
     assert len(tables) == 25
     assert all(table.commands or table.name == "docking_top10" for table in tables)
     assert not any(table.n_filled for table in tables)
-    commands = [command for table in tables for command in table.commands]
-    assert all(("task=equation" in command) == ("task.problem=builtin/" in command) for command in commands)
 
 
 def test_no_command_is_offered_that_would_not_fill_the_table() -> None:
