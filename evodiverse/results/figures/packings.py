@@ -1,6 +1,5 @@
 """Figures of circle packing: the best sum of radii, the packings that set records, and the program of the best one."""
 
-import json
 from collections.abc import Collection, Sequence
 from textwrap import wrap
 from typing import Any, Final
@@ -8,19 +7,16 @@ from typing import Any, Final
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Rectangle
 
 from evodiverse.errors import InputError
+from evodiverse.ports import Viewed
+from evodiverse.results.domains import find_module
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.curves import draw_bands, fit_axis, legend_of, record_bands
-from evodiverse.results.figures.reading import FloatArray, Group, Result
+from evodiverse.results.figures.reading import Group, Result
 from evodiverse.text import count_of, printable
 
 SUM: Final = "best_sum"
-_DARKEST: Final = np.array([0.14, 0.21, 0.45])
-_LIGHTEST: Final = np.array([0.88, 0.93, 0.85])
-_MOST_BYTES: Final = 1 << 20
-_MOST_CIRCLES: Final = 10_000
 _MOST_LINES: Final = 46
 _MOST_COLUMNS: Final = 92
 _N_SHOWN: Final = 5
@@ -39,45 +35,27 @@ def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> Sequence[R
     return [best] if best else []
 
 
-def read_packings(result: Result, calls: Collection[int]) -> dict[int, FloatArray]:
-    """Return the packings that some oracle calls of a run evaluated, by call, each as ``(n, 3)``: x, y and radius.
-
-    Raises:
-        InputError: The log has no valid packing for one of the calls.
-    """
+def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
+    """Return the texts of the packings that some oracle calls of a run evaluated, by call."""
     columns = result.run.columns("evaluations", ["call"], {"packing": str})
     texts = dict(zip(columns["call"], columns["packing"], strict=True))
-    packings, path = {}, result.run.path
-    for call in calls:
-        try:
-            packings[call] = _parse_packing(texts.get(call))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            message = f"{path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
-            raise InputError(message) from error
-    return packings
+    return {call: texts.get(call) for call in calls}
 
 
-def _parse_packing(text: Any) -> FloatArray:
-    if not isinstance(text, str) or len(text) > _MOST_BYTES:
-        raise ValueError("it is missing or too long")
-    packing = json.loads(text)
-    centers, radii = (np.array(packing[name], dtype=np.float64) for name in ("centers", "radii"))
-    circles = np.column_stack([centers.reshape(-1, 2), radii])
-    if not (0 < len(circles) <= _MOST_CIRCLES and np.isfinite(circles).all()):
-        raise ValueError("its numbers do not describe circles")
-    return circles
+def draw_packing(axes: Axes, result: Result, call: int, text: Any) -> None:
+    """Draw the packing that an oracle call of a run evaluated, as the domain of the run draws it.
 
-
-def draw_packing(axes: Axes, circles: FloatArray) -> None:
-    """Draw ``(n, 3)`` circles in the unit square; larger ones are darker."""
-    axes.set(aspect="equal", xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-    axes.set_axis_off()
-    axes.add_patch(Rectangle((0, 0), 1, 1, facecolor="white", edgecolor=style.INK, linewidth=0.8))
-    smallest, spread = circles[:, 2].min(), np.ptp(circles[:, 2])
-    for x, y, radius in circles:
-        share = (radius - smallest) / spread if spread > 1e-6 else 0.5
-        color = _LIGHTEST + share * (_DARKEST - _LIGHTEST)
-        axes.add_patch(Circle((x, y), radius, facecolor=color, edgecolor=style.INK, linewidth=0.5))
+    Raises:
+        InputError: The log has no valid packing for the call.
+    """
+    domain = find_module(result.run.domain)
+    try:
+        if not isinstance(domain, Viewed):
+            raise ValueError("its domain draws none")  # noqa: TRY301, TRY004 (the text below says what to do)
+        domain.draw(axes, "", {"packing": text})
+    except ValueError as error:
+        message = f"{result.run.path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
+        raise InputError(message) from error
 
 
 def draw_records(group: Group) -> Figure:
@@ -100,7 +78,7 @@ def draw_records(group: Group) -> Figure:
     axes.set_ylabel("best sum of radii (unit square = 1)")
     style.add_legend(upper, legend_of(group.results), 5)
     for panel, call in zip(lower.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        draw_packing(panel, packings[call])
+        draw_packing(panel, best, call, packings[call])
         panel.set_title(f"evaluation {call:,}\n{sums[call]:.4f}", fontsize=6.5)
     return figure
 
@@ -145,7 +123,7 @@ def draw_program(group: Group) -> Figure:
     best, (call, total) = group.best, _find_best(group.best)
     figure = style.new_figure(style.PAGE, 3.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-    draw_packing(left, read_packings(best, [call])[call])
+    draw_packing(left, best, call, read_packings(best, [call])[call])
     left.set_title(f"sum of radii {total:.4f}, evaluation {call:,}")
     right.set_axis_off()
     right.set_title(f"its program ({best.run.method}, seed {best.run.seed})", loc="left")
