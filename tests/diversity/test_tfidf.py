@@ -1,7 +1,6 @@
 """The diversity of programs, compared with values by hand and with its definition over all pairs."""
 
 import math
-import sys
 from collections import Counter
 from itertools import combinations
 from pathlib import Path
@@ -16,7 +15,6 @@ from scipy import sparse
 import evodiverse
 from evodiverse.diversity.distances import Diversity, mean_cosine_distance, measure_diversity
 from evodiverse.diversity.tfidf import find_tokens, program_diversity, tfidf
-from evodiverse.errors import InputError
 from evodiverse.tasks.programs.origins import pool_shares
 
 PACK = '''
@@ -164,12 +162,6 @@ def test_rows_have_unit_length_except_for_programs_without_tokens() -> None:
 @pytest.mark.parametrize("programs", [[], ["# nothing", ""]])
 def test_programs_without_any_token_have_no_terms(programs: list[str]) -> None:
     assert tfidf(programs).shape == (len(programs), 0)
-
-
-def test_a_missing_scikit_learn_is_reported_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
-    with pytest.raises(InputError, match=r"^TF-IDF needs scikit-learn; run pip install 'evodiverse\[analysis\]'$"):
-        tfidf([PACK])
 
 
 # Cosine distance
