@@ -70,7 +70,7 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str], against: str
         if len(keys) > 1:
             raise InputError("--against compares the values of one key; name one with --by")
         if against not in (values := _find_values(results, keys[0])):
-            raise InputError(f"no run has {keys[0]}={against}; {nearest_key(against, values)}")
+            raise InputError(f"no run has {keys[0]}={against}; --against takes one of {', '.join(values)}")
     shown = [result if result.kind in _METRICS else _with_best(result) for result in results]
     groups = group_by(shown, lambda result: (result.kind, result.task))
     return [
