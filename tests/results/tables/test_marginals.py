@@ -158,7 +158,7 @@ def test_a_pair_agrees_in_all_but_the_key() -> None:
 
 
 def test_a_comparison_needs_one_key_and_a_value_that_runs_have(results: list[Result]) -> None:
-    with pytest.raises(InputError, match="no run has method.swap.period=6; --against takes one of 2, 5, 10"):
+    with pytest.raises(InputError, match=r"no run has method\.swap\.period=6; --against takes one of 2, 5, 10"):
         marginal_tables(results, ["method.swap.period"], "6")
     with pytest.raises(InputError, match="--against compares the values of one key"):
         marginal_tables(results, ["method.swap.period", "seed"], "5")
