@@ -1,7 +1,8 @@
 """The list of all figures: those of the paper, in the order of the paper, then our own."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from evodiverse.results.figures import bars, curves, lineage, packings, projections, space, sweep
 from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, MOLECULE_CURVES, describe_targets
@@ -10,6 +11,7 @@ from evodiverse.results.figures.reading import (
     OURS,
     SCIENCES,
     FigureKind,
+    FloatArray,
     Result,
     Runs,
     Wanted,
@@ -42,7 +44,6 @@ _PROGRAMS: Final = (
     "of the TF-IDF vectors of all programs together, one run per method; the programs of other methods are pale. Top: "
     f"by pool. Bottom: by score (sum of radii over the reference). Seeds: {{facts}}. {_LITTLE}"
 )
-_SEEDS: Final = "one run per method; seeds: {facts}"
 
 
 def _task(run: Result) -> str:
@@ -51,6 +52,20 @@ def _task(run: Result) -> str:
 
 def _task_and_method(run: Result) -> tuple[str, str]:
     return run.task, run.run.method
+
+
+def _show_programs(name: str, method: str, project: Callable[[Any], FloatArray], axis: str) -> FigureKind:
+    """Return the figure of the final programs of circle packing by a method of projection."""
+    return FigureKind(
+        name,
+        f"Final programs by {method}",
+        Runs(_PACKING, _CIRCLES),
+        partial(projections.draw_programs, project=project, axis=axis),
+        f"Programs of the final pools of circle packing, {{group.words}}: {method} {_PROGRAMS}",
+        "one run per method; seeds: {facts}",
+        facts=projections.seeds_of,
+        wanted=_SUMS,
+    )
 
 
 _WITH_SWAPS: Final = partial(Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=curves.has_xi)
@@ -181,16 +196,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         texts=packings.read_program,
         wanted=Wanted(_CIRCLES, (OURS,)),
     ),
-    FigureKind(
-        "diversity_pca_all",
-        "Final programs by PCA",
-        Runs(_PACKING, _CIRCLES),
-        partial(projections.draw_programs, project=projections.project_pca, axis="PC"),
-        "Programs of the final pools of circle packing, {group.words}: PCA " + _PROGRAMS,
-        _SEEDS,
-        facts=projections.seeds_of,
-        wanted=_SUMS,
-    ),
+    _show_programs("diversity_pca_all", "PCA", projections.project_pca, "PC"),
     FigureKind(
         "diagnostic_algo",
         "Swaps of circle-packing runs",
@@ -199,16 +205,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         *(_SWAPS, _BANDS),
         wanted=Wanted(_CIRCLES, (OURS,)),
     ),
-    FigureKind(
-        "tsne_algo",
-        "Final programs by t-SNE",
-        Runs(_PACKING, _CIRCLES),
-        partial(projections.draw_programs, project=projections.project_tsne, axis="t-SNE"),
-        "Programs of the final pools of circle packing, {group.words}: t-SNE " + _PROGRAMS,
-        _SEEDS,
-        facts=projections.seeds_of,
-        wanted=_SUMS,
-    ),
+    _show_programs("tsne_algo", "t-SNE", projections.project_tsne, "t-SNE"),
     FigureKind(
         "diverse_molecules",
         "Drawings of the diverse top 10",
