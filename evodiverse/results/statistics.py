@@ -1,7 +1,8 @@
 """Paired tests and intervals for the difference between two methods over a few seeds."""
 
 from collections.abc import Sequence
-from statistics import fmean
+from math import sqrt
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 import numpy as np
@@ -58,18 +59,21 @@ def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interv
 
 
 def t_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean difference with its 95% t-interval; for one pair, or for equal differences, a single point.
+    """Return the mean difference with its 95% t-interval; for one pair, a single point.
 
     Args:
         ours: ``(n,)`` values, n is at least 1.
         theirs: ``(n,)`` values, each paired with one of ours.
     """
-    differences = _differences(ours, theirs)
-    mean, n = float(differences.mean()), len(differences)
-    if np.ptp(differences) == 0:
-        return Interval(mean, mean, mean)
-    low, high = stats.t.interval(0.95, n - 1, loc=mean, scale=stats.sem(differences))
-    return Interval(mean, float(low), float(high))
+    differences = _differences(ours, theirs).tolist()
+    mean = fmean(differences)
+    half = half_width(differences) if len(differences) > 1 else 0.0
+    return Interval(mean, mean - half, mean + half)
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Return half the width of the 95% t-interval of the mean of at least two values."""
+    return float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
 def draw_resamples(n_pairs: int) -> NDArray[np.int64]:

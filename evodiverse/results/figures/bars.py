@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group, Result
+from evodiverse.results.grouping import group_by
 
 TRIPS: Final = "round_trips"
 _DESCENDANTS: Final = "hot_descendants"
@@ -29,7 +30,7 @@ def keep_common(results: Sequence[Result], everything: Sequence[Result]) -> list
         everything: All runs, among them those of baselines.
     """
     together = [*results, *(run for run in everything if run.kind == results[0].kind and run.fit == reading.OWN_FIT)]
-    kept, sciences = [], reading.split(together, reading.science_of)
+    kept, sciences = [], group_by(together, reading.science_of)
     for science in reading.sciences_of(together):
         problems = [{run.problem for run in some} for some in reading.by_method(sciences[science]).values()]
         kept += [run for run in sciences[science] if run.problem in set.intersection(*problems)]
@@ -77,11 +78,9 @@ def _draw_bars(
     """
     about, methods = reading.sciences_of(results), style.order_methods(reading.by_method(results))
     width, means = 0.8 / len(methods), []
-    for (science, method), some in reading.split(
-        results, lambda run: (reading.science_of(run), run.run.method)
-    ).items():
+    for (science, method), some in group_by(results, lambda run: (reading.science_of(run), run.run.method)).items():
         x = about.index(science) + (methods.index(method) - (len(methods) - 1) / 2) * width
-        known = [(value, run.problem) for run in some if (value := reading.metric(run, name)) is not None]
+        known = [(value, run.problem) for run in some if (value := run.number(name)) is not None]
         if not known or not all(isfinite(value) for value, _ in known):
             axes.annotate("∞", (x, 0.02), xycoords=("data", "axes fraction"), ha="center")
             continue
@@ -105,13 +104,13 @@ def draw_trips(group: Group) -> Figure:
     The left panel shows how often swaps took a candidate from the coldest pool to the hottest and back. The right panel
     shows how many of the ten best candidates in the final pools were proposed in the hottest pool or descend from it.
     """
-    rows = reading.split(group.results, lambda run: (run.task, run.run.method))
+    rows = group_by(group.results, lambda run: (run.task, run.run.method))
     about = sorted(rows, key=lambda row: (row[0], style.order_methods(method for _, method in rows).index(row[1])))
     figure = style.new_figure(style.PAGE * 0.72, 1.05 + 0.3 * max(2, len(about)))
     left, right = figure.subplots(1, 2, sharey=True)
     for axes, name in ((left, TRIPS), (right, _DESCENDANTS)):
         for place, row in enumerate(about):
-            known = [(value, run.problem) for run in rows[row] if (value := reading.metric(run, name)) is not None]
+            known = [(value, run.problem) for run in rows[row] if (value := run.number(name)) is not None]
             if not known:
                 continue
             values, look = [value for value, _ in known], style.look_of(row[1])

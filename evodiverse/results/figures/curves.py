@@ -23,6 +23,7 @@ from evodiverse.results.figures.reading import (
     numbers,
 )
 from evodiverse.results.figures.style import PAGE, Look, name_of, new_figure
+from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
 DRUG_LIKE: Final = "drug_like"
@@ -341,7 +342,7 @@ def draw_errors(group: Group) -> Figure:
     """Return a figure of the smallest errors so far, with one panel for each field of science."""
     about = reading.sciences_of(group.results)
     figure = new_figure(min(PAGE, 1.7 * len(about) + 1.7), 2.2)
-    sciences = reading.split(group.results, reading.science_of)
+    sciences = group_by(group.results, reading.science_of)
     for axes, science in zip(figure.subplots(1, len(about), squeeze=False)[0], about, strict=True):
         some = sciences[science]
         bands = record_bands(some, "best_calls", "best", lambda score: log10(max(-score, reading.LEAST)))
@@ -373,7 +374,7 @@ def draw_swaps(group: Group, panel_of: Callable[[Result], str]) -> Figure:
         group: The runs.
         panel_of: A function that is called with each run and returns the title of the column of panels that shows it.
     """
-    about = reading.split(group.results, panel_of)
+    about = group_by(group.results, panel_of)
     figure = new_figure(min(PAGE, 1.6 + 1.75 * len(about)), 3.4)
     panels = figure.subplots(2, len(about), squeeze=False, sharex="col")
     pairs = range(max(sum(name.startswith("curve.xi.") for name in run.metrics) for run in group.results))

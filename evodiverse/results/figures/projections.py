@@ -14,6 +14,7 @@ from evodiverse.results.domains import find_metrics
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group, Result
 from evodiverse.results.figures.style import Look
+from evodiverse.results.grouping import group_by
 from evodiverse.results.measuring import TFIDF, load_encoder
 from evodiverse.runlog.log import read_log
 from evodiverse.tasks.equations.metrics import read_body
@@ -184,10 +185,10 @@ def choose_problems(results: Sequence[Result]) -> dict[str, str]:
     The sciences are those of the paper's figure (biology and chemistry) that have runs or, if neither has runs, the
     first two others. The problem is the one on which the most methods have runs; in a tie, the first by name.
     """
-    sciences, runs = reading.sciences_of(results), reading.split(results, reading.science_of)
+    sciences, runs = reading.sciences_of(results), group_by(results, reading.science_of)
     problems = {}
     for science in [name for name in sciences if name in SCIENCES_SHOWN] or sciences[:2]:
-        by_problem = reading.split(runs[science], lambda run: str(run.problem))
+        by_problem = group_by(runs[science], lambda run: str(run.problem))
         problems[science] = max(sorted(by_problem), key=lambda name: len(reading.by_method(by_problem[name])))
     return problems
 

@@ -1,6 +1,5 @@
 """The interface of figures, the grouping of runs so that a figure compares only comparable runs, and their means."""
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
 if TYPE_CHECKING:  # these load much of EvoDiverse, and no figure needs them to be imported
@@ -176,7 +176,7 @@ class Runs:
 
         usable = [run for run in results if self.kind in ("", run.kind) and run.fit != OWN_FIT and self.counts(run)]
         usable = [run for run in usable if (not self.tasks or run.task in self.tasks) and has(run, *self.curves)]
-        for (kind, model, fit, overrides, part), some in sorted(split(usable, describe).items()):
+        for (kind, model, fit, overrides, part), some in sorted(group_by(usable, describe).items()):
             if shown := self.choose(some, results):
                 yield Group(kind, model, fit, overrides, part, shown, context, len(some))
 
@@ -234,22 +234,14 @@ class FigureKind:
             yield Picture(file, caption, partial(self.draw, group), basis, partial(self.texts, group))
 
 
-def split(results: Sequence[Result], key: Callable[[Result], Any]) -> dict[Any, list[Result]]:
-    """Return runs grouped by the value that ``key`` returns for each."""
-    groups: dict[Any, list[Result]] = defaultdict(list)
-    for result in results:
-        groups[key(result)].append(result)
-    return dict(groups)
-
-
 def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Return runs grouped by method."""
-    return split(results, lambda result: result.run.method)
+    return group_by(results, lambda result: result.run.method)
 
 
 def by_task(results: Sequence[Result]) -> dict[str, list[Result]]:
     """Return runs grouped by task."""
-    return split(results, lambda result: result.task)
+    return group_by(results, lambda result: result.task)
 
 
 def is_budget(key: str) -> bool:
@@ -273,12 +265,6 @@ def has(result: Result, *names: str) -> bool:
     return all(curve(result, name) for name in names)
 
 
-def metric(result: Result, name: str) -> float | None:
-    """Return a metric of a run; None if the run does not have it, or if it is not a number."""
-    value = result.metrics.get(name)
-    return float(value) if isinstance(value, int | float) else None
-
-
 def describe_runs(results: Sequence[Result], *more: str) -> str:
     """Return a text with the number of runs, in total and per method, their seeds, and then the phrases ``more``."""
     counts = ", ".join(f"{method} {len(some)}" for method, some in sorted(by_method(results).items()))
@@ -295,13 +281,13 @@ def budget_of(results: Sequence[Result]) -> int:
 
 def best_run(results: Sequence[Result], name: str) -> Result | None:
     """Return the run with the highest value of a metric, the first in a tie; None if no run has the metric."""
-    known = [(value, run) for run in results if (value := metric(run, name)) not in (None, float("-inf"))]
+    known = [(value, run) for run in results if (value := run.number(name)) not in (None, float("-inf"))]
     return max(known, key=lambda pair: pair[0], default=(None, None))[1]
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
     """Return the run with the lowest seed for each method, task or other value of ``key``, sorted by their seeds."""
-    return [some[0] for some in split(sorted(results, key=lambda each: each.run.seed), key).values()]
+    return [some[0] for some in group_by(sorted(results, key=lambda each: each.run.seed), key).values()]
 
 
 def estimate(values: ArrayLike, strata: Sequence[Hashable] | None = None) -> FloatArray:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Context, Group, Result
+from evodiverse.results.grouping import group_by
 
 _MOST_VALUES: Final = 20
 _LEAST_SPAN: Final = 4  # the least range of the color scale, in standard deviations of runs within cells
@@ -77,7 +78,7 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Group]:
         return run.kind, about, run.run.method, run.model, run.fit or "", budget
 
     usable = [run for run in results if run.kind in MEASURES and run.fit != reading.OWN_FIT]
-    for (kind, about, method, model, fit, budget), some in sorted(reading.split(usable, describe).items()):
+    for (kind, about, method, model, fit, budget), some in sorted(group_by(usable, describe).items()):
         for keys in find_keys(some):
             grid = make_grid(some, keys, MEASURES[kind])
             if len(grid.cells) > 1:
@@ -125,7 +126,7 @@ def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: 
     cells: dict[tuple[str, str], list[float]] = defaultdict(list)
     values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for result in results:
-        number = reading.metric(result, measure.metric)
+        number = result.number(measure.metric)
         is_other = any(key not in keys and not reading.is_budget(key) for key in result.overrides)
         if is_other or number is None or not isfinite(number):
             continue

@@ -4,18 +4,17 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, Final
 from urllib.parse import quote
 
-from scipy.stats import t
-
 from evodiverse.results.comparison import compare
+from evodiverse.results.grouping import group_by
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.history import History
 from evodiverse.results.pages.rendering import render
+from evodiverse.results.statistics import half_width
 from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run, find_distinct
 
@@ -83,9 +82,9 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
         curves: The curves of the runs, at least one.
         folder: The folder of the page. The links on the page are relative to it.
     """
-    groups: dict[tuple[str, ...], list[Curve]] = defaultdict(list)
-    for curve in curves:
-        groups[tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)].append(curve)
+    groups = group_by(
+        curves, lambda curve: tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)
+    )
     subjects = [
         _compare_subject(f"subject-{at}", " · ".join(dict.fromkeys(names)), some)
         for at, (names, some) in enumerate(sorted(groups.items()), start=1)
@@ -162,11 +161,6 @@ def average(name: str, curves: Sequence[Curve]) -> Line:
             half = half_width(found)
             band.append((calls, fmean(found) - half, fmean(found) + half))
     return Line(name, points, band)
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Return half the width of the 95% t-interval of the mean of at least two values."""
-    return float(t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
 def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:

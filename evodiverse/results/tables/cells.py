@@ -7,9 +7,10 @@ from math import exp, inf, isinf, log
 from statistics import fmean, median, median_high, stdev
 from typing import Final
 
+from evodiverse.results.grouping import group_by
 from evodiverse.results.statistics import bootstrap_interval, paired_t, permutation_p, t_interval, two_sided_p
 from evodiverse.results.tables.layout import Column
-from evodiverse.results.tables.results import Result, group_by
+from evodiverse.results.tables.results import Result
 
 DASH: Final = "—"
 RUNS: Final = "runs"
@@ -148,8 +149,7 @@ def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]])
         pairs: The results of the two methods that are compared.
     """
     is_ratio = column.style == "scientific"
-    values = [(one.number(column.metric), other.number(column.metric)) for one, other in pairs]
-    known = [(one, other) for one, other in values if one is not None and other is not None]
+    known = _read_pairs(column, pairs)
     if is_ratio:
         known = [(log(one), log(other)) for one, other in known if one > 0 and other > 0]
     if not known:
@@ -173,8 +173,7 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
         column: The column, which names the metric and the test (`Column.test`).
         pairs: The results of the two methods that are compared, as `pair_up` returns them.
     """
-    values = [(one.number(column.metric), other.number(column.metric)) for one, other in pairs]
-    known = [(one, other) for one, other in values if one is not None and other is not None]
+    known = _read_pairs(column, pairs)
     ours, theirs = [one for one, _ in known], [other for _, other in known]
     if column.test == "bootstrap":
         if (interval := bootstrap_interval(ours, theirs)) is None:
@@ -183,6 +182,12 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
         return Cell(f"{mean} [{low}, {high}]", interval.mean, None, len(known))
     p = paired_t(ours, theirs) if column.test == "t" else permutation_p(ours, theirs)
     return EMPTY if p is None else Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(known))
+
+
+def _read_pairs(column: Column, pairs: Iterable[tuple[Result, Result]]) -> list[tuple[float, float]]:
+    """Return the values of a metric in pairs of runs that both have one."""
+    values = [(one.number(column.metric), other.number(column.metric)) for one, other in pairs]
+    return [(one, other) for one, other in values if one is not None and other is not None]
 
 
 def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:

@@ -10,10 +10,11 @@ import yaml
 
 from evodiverse.errors import InputError
 from evodiverse.kit.hints import nearest_key
+from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell
 from evodiverse.results.tables.layout import Column
 from evodiverse.results.tables.notes import BUDGET, note_budgets, note_ends, note_sources
-from evodiverse.results.tables.results import Result, group_by, show_overrides
+from evodiverse.results.tables.results import Result, show_overrides
 from evodiverse.runlog.runs import write_setting
 from evodiverse.text import count_of
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell
 from evodiverse.results.tables.layout import FIT, Column, Experiment, Layout
 from evodiverse.results.tables.models import OFF
-from evodiverse.results.tables.results import Result, group_by
+from evodiverse.results.tables.results import Result
 from evodiverse.runlog.runs import CAPS
 from evodiverse.text import count_of
 

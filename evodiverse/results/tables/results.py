@@ -1,8 +1,8 @@
 """Runs with their metrics, and with the attributes by which tables choose runs."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from evodiverse.ports import Subject
 from evodiverse.results.domains import find_metrics
@@ -14,8 +14,6 @@ from evodiverse.runlog.values import Measurement
 # The settings that define the score of a task. A run that changes one of them is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")
 _PROPOSALS: Final = "budget.llm_calls"
-_Item = TypeVar("_Item")
-_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +120,6 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         subject,
         {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
     )
-
-
-def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
-    """Return the items in groups with the same key, in the order in which the keys first occur."""
-    groups: dict[_Key, list[_Item]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
-    return groups
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:

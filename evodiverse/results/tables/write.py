@@ -14,8 +14,8 @@ from tabulate import tabulate
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.listed_files import write_listed
+from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import DASH, RUNS, Cell, Table
-from evodiverse.results.tables.results import group_by
 from evodiverse.text import count_of, printable
 
 INDEX: Final = "index.html"
@@ -145,8 +145,7 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
         The path of the page.
 
     Raises:
-        InputError: The folder is a link or cannot be written, its list of files is damaged, or tabulate is not
-            installed.
+        InputError: The folder is a link or cannot be written, or its list of files is damaged.
     """
     tables = [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)]
     files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}

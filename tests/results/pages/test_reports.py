@@ -14,8 +14,9 @@ from evodiverse.results.comparison import compare, differing_keys
 from evodiverse.results.pages.charts import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
 from evodiverse.results.pages.history import find_lineage, read_history
 from evodiverse.results.pages.one_run import report_run
-from evodiverse.results.pages.several import Curve, average, half_width, trace
+from evodiverse.results.pages.several import Curve, average, trace
 from evodiverse.results.pages.writing import write_reports
+from evodiverse.results.statistics import half_width
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
 from tests.results.builders import initial_row, write_parts, write_record
