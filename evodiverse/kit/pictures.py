@@ -4,7 +4,7 @@ Lengths are in pixels. Only the functions import matplotlib, so a search that dr
 """
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
@@ -39,13 +39,17 @@ _RC: Final[dict[str, Any]] = {
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
+def styled(settings: Mapping[str, Any] = _RC) -> Iterator[None]:
+    """Within the context, draw in one style, regardless of the user's own matplotlib settings.
+
+    Args:
+        settings: The settings of matplotlib that make the style; by default, that of this module.
+    """
     import matplotlib as mpl
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
+        mpl.rcParams.update(settings)
         yield
 
 

@@ -1,8 +1,8 @@
 """The common style of all figures: sizes, fonts, and a fixed color, dash, marker and hatch for each method."""
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from math import isclose
 from pathlib import Path
@@ -18,6 +18,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from evodiverse.kit import pictures
 from evodiverse.text import printable
 
 COLUMN: Final = 3.4
@@ -192,13 +193,9 @@ def add_basis(figure: Figure, text: str) -> None:
     place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
 
 
-@contextmanager
-def styled() -> Iterator[None]:
-    """Within the context, draw in the style of this module, regardless of the user's own matplotlib settings."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(mpl.rc_params_from_file(_SHEET, use_default_template=False))
-        yield
+def styled() -> AbstractContextManager[None]:
+    """Return a context in which the style of figures holds, regardless of the user's own matplotlib settings."""
+    return pictures.styled(mpl.rc_params_from_file(_SHEET, use_default_template=False))
 
 
 def new_figure(width: float, height: float) -> Figure:
