@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 from markupsafe import Markup
@@ -662,6 +662,30 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Headline:
+    """A metric by which tables and figures compare runs.
+
+    Attributes:
+        metric: The name of the metric.
+        words: The metric in words.
+        digits: The number of decimals that tables show; None for three significant digits.
+        is_error: Whether the metric is an error, for which means are geometric, and tables show medians as powers of
+            ten.
+        arrow: An arrow that shows whether higher (↑) or lower (↓) is better; empty if that is not known.
+    """
+
+    metric: str
+    words: str
+    digits: int | None = 3
+    is_error: bool = False
+    arrow: str = "↑"
+
+
+BEST_SCORE: Final = Headline("best_score", "best score", 5)
+"""The metric of domains that name none. Runs of every domain have a best score."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """The tools that are passed to `Metrics.measure`.
 
@@ -706,6 +730,10 @@ class Metrics(Protocol):
     @property
     def subject(self) -> Subject:
         """The problem that the measured runs searched."""
+
+    @property
+    def headlines(self) -> Sequence[Headline]:
+        """The metrics by which runs are compared, the most important first; a domain without these has `BEST_SCORE`."""
 
     def measure(self, log: "Log", tools: Tools) -> Measurement:
         """Return the metrics of a complete run, by name. EvoDiverse adds those that are common to all domains.
@@ -816,6 +844,66 @@ class Selective(Protocol):
             ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
                 ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
             folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
+        """
+
+
+@runtime_checkable
+class CountsHits(Protocol):
+    """Metrics that count the hits of a run, which are the candidates with a score of at least some threshold.
+
+    Attributes:
+        threshold: The usual threshold.
+        limit: The similarity of candidates below which they differ from each other.
+    """
+
+    threshold: float
+    limit: float
+
+    def count_hits(self, log: "Log", tools: Tools, threshold: float) -> Measurement:
+        """Return the numbers of hits after shares of the budget, for figures.
+
+        Returns:
+            ``hits_at_<percent>`` and ``different_hits_at_<percent>``, for percentages of the budget.
+        """
+
+
+@runtime_checkable
+class Embeds(Protocol):
+    """Metrics that turn candidates into vectors, for figures that show many candidates in a plane."""
+
+    def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:
+        """Return the ``(n, d)`` vectors of ``n`` candidates, dense or sparse.
+
+        Raises:
+            InputError: A text is not a candidate.
+        """
+
+
+@runtime_checkable
+class EmbedsReference(Embeds, Protocol):
+    """Metrics that also turn known candidates into vectors, among which figures show those of a run."""
+
+    def embed_reference(self, file: Path, most: int) -> Any:
+        """Return the ``(n, d)`` vectors of a random sample of the candidates in a file, the same in every call.
+
+        Args:
+            file: The file.
+            most: How many candidates to return at most.
+
+        Raises:
+            InputError: The file cannot be read, or holds no candidate.
+        """
+
+
+@runtime_checkable
+class PicksTop(Protocol):
+    """Metrics about some of the best candidates that are not too similar to each other."""
+
+    def pick_top(self, log: "Log", tools: Tools) -> Sequence[int]:
+        """Return the oracle calls that evaluated these candidates of the final pools, best first.
+
+        Raises:
+            InputError: The log is damaged.
         """
 
 

@@ -34,7 +34,6 @@ ALLOWED: dict[str, set[str] | None] = {
     "runner": BOTTOM | {"search"},
     "runner/overview": BOTTOM | {"runlog", "runner"},
     "results": BOTTOM | {"runlog", "diversity"},
-    "results/figures": BOTTOM | {"runlog", "diversity", "results", "tasks", "data"},
     "settings": BOTTOM | {"runlog", "settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from re import compile as compile_pattern
@@ -12,14 +13,16 @@ from rich.progress import Progress
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.table_files import OLD, find_encoders, measure
+from evodiverse.data.cache import present_path
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
+from evodiverse.kit.inputs import expanded
 from evodiverse.kit.listed_files import write_listed
 from evodiverse.results.figures.catalog import FIGURES
 from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_lines, to_page
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.results.figures.style import add_basis, styled, write_image
 from evodiverse.results.measuring import Measurer
-from evodiverse.results.tables.results import Result, read_result
+from evodiverse.results.tables.results import Result, compare_by, read_result
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Survey, survey_runs
 from evodiverse.text import count_of, printable
@@ -36,6 +39,8 @@ def write(
     reference: Path | None,
     own: Sequence[str] = (),
     formats: Sequence[str] = (),
+    metric: str | None = None,
+    threshold: float | None = None,
 ) -> int:
     """Draw the figures of some runs into a folder, and return the exit code.
 
@@ -47,10 +52,12 @@ def write(
         to: The folder to write to. If it is None and ``runs`` is a single folder of runs, the figures go to the
             subfolder ``figures`` of that folder. If it is None otherwise, they go to ``outputs/figures``.
         only: The names of the figures to draw; empty for all.
-        reference: A file of SMILES, which figures of the chemical space show in gray behind the molecules of the runs;
-            None for ZINC-250K.
+        reference: A file of molecules, which figures of the chemical space show in gray behind the molecules of the
+            runs; None for ZINC-250K.
         own: The user's own Python packages that define domains, as named with ``--domain``.
         formats: The formats to write besides SVG and PNG, such as "pdf".
+        metric: The metric that heat maps show; None for the first of each domain.
+        threshold: The score from which on candidates count as hits; None for the usual one of each domain.
 
     Raises:
         InputError: A folder or figure does not exist, or the folder cannot be written to.
@@ -64,8 +71,13 @@ def write(
     known = [run for run in survey.complete if run.overrides is not None]
     measured = measure(known, own)
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
+    results = compare_by(results, [] if metric is None else [metric])
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
-    context = Context(Measurer(cache_folder() / "analysis", find_encoders(), tuple(own)), reference)
+    measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
+    find_reference, name = partial(present_path, "zinc250k"), "ZINC-250K"
+    if reference is not None:
+        find_reference, name = partial(expanded, reference), reference.name
+    context = Context(measurer, find_reference, name, threshold=threshold)
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
     facts = [
         f"{count_of(len(results), 'complete run')}; left out: {_count_left_out(survey, len(errors))}.",

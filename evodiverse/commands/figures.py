@@ -26,6 +26,8 @@ def main() -> int:
         "--format", action="append", default=[], choices=["pdf"], help="write this as well, besides svg and png"
     )
     parser.add_argument("--reference", type=Path, help="file of molecules to show as chemical space (ZINC-250K)")
+    parser.add_argument("--metric", help="show this metric in heat maps, such as top10")
+    parser.add_argument("--threshold", type=float, metavar="SCORE", help="count candidates from this score on as hits")
     parser.add_argument(
         "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
     )
@@ -35,7 +37,16 @@ def main() -> int:
         from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
         runs = arguments.runs or [Path("outputs")]
-        return write(runs, arguments.to, arguments.only, arguments.reference, arguments.domain, arguments.format)
+        return write(
+            runs,
+            arguments.to,
+            arguments.only,
+            arguments.reference,
+            arguments.domain,
+            arguments.format,
+            arguments.metric,
+            arguments.threshold,
+        )
     except EvoDiverseError as error:
         sys.stderr.write(f"figures: {error}\n")
         return error.exit_code

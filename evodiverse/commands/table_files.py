@@ -17,7 +17,7 @@ from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, 
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.cells import Table
 from evodiverse.results.tables.marginals import marginal_tables
-from evodiverse.results.tables.results import read_result
+from evodiverse.results.tables.results import compare_by, read_result
 from evodiverse.results.tables.write import to_markdown, write_tables
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.process import say
@@ -37,6 +37,7 @@ def write(
     own: Sequence[str] = (),
     by: Sequence[str] | None = None,
     against: str | None = None,
+    metrics: Sequence[str] = (),
     *,
     with_empty: bool = False,
 ) -> int:
@@ -50,6 +51,7 @@ def write(
         by: One or two settings. Tables with the mean or median metrics for each of their values are then written to
             ``tables/by/`` and printed, instead of the usual tables. None for the usual tables.
         against: A value of the only setting in ``by``, with which the others are compared; None for no comparison.
+        metrics: The metrics to show in tables by settings; empty for those of each domain.
         with_empty: Whether to write the tables of the paper that have no filled cell, with the commands that fill them.
 
     Returns:
@@ -75,14 +77,16 @@ def write(
     results = [read_result(run, metrics, own) for run, metrics in measured.runs]
     empty: list[Table] = []
     if by is None:
-        if against is not None:
-            raise InputError("--against compares the values of a setting; name it with --by")
+        if against is not None or metrics:
+            raise InputError(
+                f"--{'metric' if against is None else 'against'} is about the values of a setting; name it with --by"
+            )
         tables = build_tables(results, [(read_result(run, {}, own), why) for run, why in left_out], task, llm, own)
         if results and not with_empty:
             empty = [table for table in tables if table.is_of_paper and not table.n_filled]
         tables = [table for table in tables if table not in empty]
     else:
-        tables = marginal_tables(results, by, against)
+        tables = marginal_tables(compare_by(results, metrics), by, against)
         for table in tables:
             say(to_markdown(table))
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]

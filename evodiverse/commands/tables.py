@@ -29,6 +29,12 @@ def main() -> int:
     parser.add_argument(
         "--against", metavar="VALUE", help="with --by: compare all other values with this one, in pairs of runs"
     )
+    parser.add_argument(
+        "--metric",
+        action="append",
+        default=[],
+        help="with --by: show this metric, such as top10, or calls_to_0.75 for any score; may be repeated",
+    )
     parser.add_argument("--all", action="store_true", help="also the tables of the paper that no run fills")
     parser.add_argument("--llm", help="only runs of this language model, such as off or DeepSeek-V3.2")
     arguments = parser.parse_args()
@@ -44,6 +50,7 @@ def main() -> int:
             arguments.domain,
             by,
             arguments.against,
+            arguments.metric,
             with_empty=arguments.all,
         )
     except EvoDiverseError as error:

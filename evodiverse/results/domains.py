@@ -9,7 +9,7 @@ from typing import Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
-from evodiverse.ports import Drawable, Highlight, Measured, Metrics, Selective, Subject, Tools
+from evodiverse.ports import BEST_SCORE, Drawable, Highlight, Measured, Metrics, Selective, Subject, Tools
 from evodiverse.runlog.log import Log, Row
 from evodiverse.runlog.record import BEST
 from evodiverse.runlog.runs import Run
@@ -30,6 +30,7 @@ class NoMetrics:
     libraries: Sequence[str] = ()
     reads_texts = False
     subject = Subject()
+    headlines = (BEST_SCORE,)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
         """Return no metrics."""

@@ -46,6 +46,11 @@ class Measurer:
     encoders: Mapping[str, Path | None]
     own: Sequence[str] = ()
 
+    @property
+    def tools(self) -> Tools:
+        """What metrics may use; loads the models of the encoders."""
+        return Tools(self.folder, {name: load_encoder(name, folder) for name, folder in self.encoders.items()})
+
     def measure(self, run: Run) -> Measurement:
         """Compute and return the metrics of a run, by name, even if they are cached.
 
@@ -53,8 +58,7 @@ class Measurer:
             InputError: The run cannot be measured, for example because its log is damaged.
             DataError: A data file other than the log cannot be used, such as one in the cache folder.
         """
-        encoders = {name: load_encoder(name, folder) for name, folder in self.encoders.items()}
-        return measure(run, find_metrics(run, self.own), Tools(self.folder, encoders))
+        return measure(run, find_metrics(run, self.own), self.tools)
 
     def kept(self, run: Run) -> Path:
         """Return the path of the cached metrics of a run; the path depends on the state of the run and on the code."""

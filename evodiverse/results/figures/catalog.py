@@ -19,7 +19,6 @@ from evodiverse.results.figures.reading import (
     science_of,
 )
 from evodiverse.results.figures.style import TARGETS, name_of
-from evodiverse.tasks.molecules.hits import HIT, LIMIT, PERCENTS
 
 _MOLECULES: Final = "molecules"
 _EQUATIONS: Final = "equations"
@@ -219,14 +218,28 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         example=f"evodiverse -m task={','.join(TARGETS)} method=pt llm=off seed=0,1,2",
     ),
     FigureKind(
+        "best_by_calls",
+        "The best score by calls",
+        Runs(
+            curves=("best",),
+            part=lambda run: (run.task,),
+            counts=lambda run: run.kind not in (_MOLECULES, _EQUATIONS, _PACKING),
+        ),
+        curves.draw_best,
+        "{group.part[0]}, {group.words}. Mean over seeds of the best score so far. {group.runs}. Bands: {WHAT}; a "
+        f"single seed has none. {_WHOLE}",
+        _BANDS,
+        "{name}_{group.part[0]}_{group.suffix}",
+        example="evodiverse -m task=bin_packing method=pt,ea llm=off seed=0,1,2",
+    ),
+    FigureKind(
         "hits_by_calls",
         "Hits, and hits that differ, against calls",
-        Runs(_MOLECULES),
-        partial(curves.draw_hits, percents=PERCENTS),
-        "Molecules, {group.words}: after each tenth of the budget, how many of the molecules evaluated so far score at "
-        f"least {HIT:g} (left), and how many of these differ from each other, with similarities below {LIMIT:g} "
-        "(right). {group.runs}. Bands: {WHAT}; a single seed has none.",
+        Runs(counts=curves.counts_hits),
+        curves.draw_hits,
+        "{group.words}: after each tenth of the budget, {facts}. {group.runs}. Bands: {WHAT}; a single seed has none.",
         _BANDS,
+        facts=curves.describe_hits,
         example=f"evodiverse -m task={','.join(TARGETS)} method=molleo,ensemble,tempering,pt llm=off seed=0,1,2",
     ),
     FigureKind(

@@ -29,6 +29,9 @@ from evodiverse.text import count_of
 DRUG_LIKE: Final = "drug_like"
 DIVERSE: Final = "diverse_top10"
 MOLECULE_CURVES: Final = ("calls", DIVERSE, DRUG_LIKE, "n_diverse")
+HITS: Final = "hits_at_"
+"""The start of the names of metrics with numbers of hits; a percentage of the budget follows."""
+
 TARGET_BAND: Final = (0.3, 0.4)
 """The share of accepted swaps where the paper's curves settle."""
 
@@ -309,31 +312,52 @@ def describe_targets(group: Group) -> str:
     return f"{'; '.join(each)}. Bands: {reading.WHAT}; a single seed has none."
 
 
-def draw_hits(group: Group, percents: Sequence[int]) -> Figure:
-    """Return a figure with a row of two panels per target: hits, and hits that differ, against calls.
+def counts_hits(result: Result) -> bool:
+    """Return whether the hits of a run were counted."""
+    return f"{HITS}100" in result.metrics
 
-    Args:
-        group: The runs.
-        percents: The percentages of the budget in the names of the metrics with the counts, such as ``hits_at_10``.
-    """
+
+def describe_hits(group: Group) -> str:
+    """Return the part of a caption about what counts as a hit, and what as different."""
+    metrics: Any = reading.find_metrics(group, group.best)
+    threshold = metrics.threshold if group.context.threshold is None else group.context.threshold
+    return (
+        f"how many of the candidates evaluated so far score at least {threshold:g} (left), and how many of these "
+        f"differ from each other, with similarities below {metrics.limit:g} (right)"
+    )
+
+
+def _read_hits(group: Group, result: Result) -> Mapping[str, Any]:
+    """Return the numbers of hits of a run after shares of its budget, with the threshold that the user chose."""
+    if (threshold := group.context.threshold) is None:
+        return result.metrics
+    metrics: Any
+    metrics, log = reading.open_log(group, result)
+    return metrics.count_hits(log, group.context.measurer.tools, threshold)  # type: ignore[no-any-return]
+
+
+def draw_hits(group: Group) -> Figure:
+    """Return a figure with a row of two panels per target: hits, and hits that differ, against calls."""
     tasks = by_task(group.results)
+    counts = {id(run): _read_hits(group, run) for run in group.results}
+    percents = sorted(int(name.removeprefix(HITS)) for name in counts[id(group.best)] if name.startswith(HITS))
     targets = sorted(tasks, key=lambda name: (name not in style.TARGETS, name))
     figure = new_figure(PAGE * 0.72, 0.7 + 1.7 * len(targets))
     for row, target in zip(figure.subplots(len(targets), 2, squeeze=False, sharex="row"), targets, strict=True):
         own, budget = by_method(tasks[target]), budget_of(tasks[target])
         calls = [0, *(percent * budget / 100 for percent in percents)]
-        words = {"hits_at": "hits", "different_hits_at": "hits that differ"}
+        words = {HITS: "hits", f"different_{HITS}": "hits that differ"}
         for axes, metric in zip(row, words, strict=True):
             bands = {
                 method: make_band(
-                    [(calls, [0, *(run.metrics[f"{metric}_{percent}"] for percent in percents)]) for run in own[method]]
+                    [(calls, [0, *(counts[id(run)][f"{metric}{each}"] for each in percents)]) for run in own[method]]
                 )
                 for method in style.order_methods(own)
             }
             draw_bands(axes, bands, steps=False)
             axes.set_ylim(0, float(_means(bands).max()) * 1.15 or 1)
             style.use_counts(axes, "y")
-            axes.set(ylabel=words[metric], title=f"{name_of(target)} (molecules)", xlabel="oracle calls")
+            axes.set(ylabel=words[metric], title=name_of(target), xlabel="oracle calls")
     style.add_legend(figure, legend_of(group.results))
     return figure
 
@@ -355,6 +379,17 @@ def draw_errors(group: Group) -> Figure:
         axes.set_xlabel("oracle calls")
         if science == about[0]:
             axes.set_ylabel("best error (NMSE, fitted data)")
+    style.add_legend(figure, legend_of(group.results))
+    return figure
+
+
+def draw_best(group: Group) -> Figure:
+    """Return a figure of the best score so far."""
+    figure = new_figure(PAGE * 0.5, 2.4)
+    axes, bands = figure.subplots(), record_bands(group.results, "best_calls", "best")
+    draw_bands(axes, bands, steps=True)
+    fit_axis(axes, bands)
+    axes.set(xlim=(0, budget_of(group.results) * 1.01), xlabel="oracle calls", ylabel="best score")
     style.add_legend(figure, legend_of(group.results))
     return figure
 

@@ -2,25 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from io import BytesIO
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from PIL import Image
-from rdkit import Chem
-from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.errors import InputError
-from evodiverse.results.domains import find_metrics
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Group, Result
 from evodiverse.results.figures.style import Look
-from evodiverse.results.metrics.search import N_TOP
-from evodiverse.runlog.log import Log, read_log
-from evodiverse.tasks.molecules.metrics import select_diverse_calls
-from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
+
+if TYPE_CHECKING:
+    from evodiverse.runlog.log import Log  # loads much of EvoDiverse
+else:
+    Log = Any
 
 DIVERSE_FULL: Final = "diverse_top10_full"
 START: Final = -1
@@ -29,8 +25,8 @@ _UNITS: Final = {
     "circle packing": "score (sum of radii over the reference)",
     "equations": "error (NMSE, fitted data)",
 }
+_N_TOP: Final = 10
 _COLUMNS: Final = 5
-_PIXELS: Final = (420, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ def trace(log: Log) -> Lineage:
     Raises:
         InputError: The log is damaged: a candidate has a parent that was not evaluated before it.
     """
-    top = log.top(log.final_union, N_TOP)
+    top = log.top(log.final_union, _N_TOP)
     parents, pools = log.column("parents"), log.column("pool")
     visited: set[int] = set()
     waiting = list(top)
@@ -94,8 +90,7 @@ def draw_lineage(group: Group) -> Figure:
 
     For equations, the figure shows errors instead of scores.
     """
-    (best,) = group.results
-    log = read_log(best.run, find_metrics(best.run).columns)
+    _, log = reading.open_log(group, group.best)
     lineage = trace(log)
     is_error = group.kind == "equations"
     heights = {call: max(-score, reading.LEAST) if is_error else score for call, score in lineage.scores.items()}
@@ -129,37 +124,24 @@ def _look_of(pool: int) -> Look:
     return replace(style.pool_look(pool), label=f"proposed in {style.pool_look(pool).label}")
 
 
-def read_top(group: Group) -> list[tuple[str, float]]:
-    """Return the SMILES and scores of the diversity-aware top 10 of the final pools of a run, best first.
+def draw_top(group: Group) -> Figure:
+    """Return a figure of the diversity-aware top 10 of the final pools of a run with their scores, in rows of five.
 
-    The diversity-aware top 10 holds up to ten molecules with high scores that are not too similar to each other (see
-    `select_diverse`). The mean of these scores is the metric ``diverse_top10`` of the tables.
+    The diversity-aware top 10 holds up to ten molecules with high scores that are not too similar to each other on
+    average. The mean of these scores is the metric ``diverse_top10`` of the tables.
 
     Raises:
         InputError: The log is damaged.
     """
-    (best,) = group.results
-    log = read_log(best.run, find_metrics(best.run).columns)
-    try:
-        with MoleculeStore(group.context.measurer.folder) as store:
-            calls = select_diverse_calls(log, log.final_union, store.fingerprint)
-    except NoMoleculeError as error:
-        raise InputError(f"{best.run.path} is damaged ({error}); run it again with overwrite=true") from error
-    return [(log.keys[call], log.scores[call]) for call in calls]
-
-
-def draw_top(group: Group) -> Figure:
-    """Return a figure of the diversity-aware top 10 of a run (see `read_top`), in rows of five."""
-    top = read_top(group)
-    n_rows = max(1, -(-len(top) // _COLUMNS))
+    metrics: Any
+    metrics, log = reading.open_log(group, group.best)
+    calls = metrics.pick_top(log, group.context.measurer.tools)
+    n_rows = max(1, -(-len(calls) // _COLUMNS))
     figure = style.new_figure(style.PAGE, 1.35 * n_rows)
     panels = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()
     for panel in panels:
         panel.set_axis_off()
-    for rank, (panel, (smiles, score)) in enumerate(zip(panels, top, strict=False), start=1):
-        drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
-        rdMolDraw2D.PrepareAndDrawMolecule(drawing, Chem.MolFromSmiles(smiles))
-        drawing.FinishDrawing()
-        panel.imshow(Image.open(BytesIO(drawing.GetDrawingText())), interpolation="lanczos")
-        panel.set_title(f"{rank}: {score:.3f}", fontsize=7, pad=1)
+    for rank, (panel, call) in enumerate(zip(panels, calls, strict=False), start=1):
+        reading.draw_candidate(panel, group, group.best, call, log.keys[call], {})
+        panel.set_title(f"{rank}: {log.scores[call]:.3f}", fontsize=7, pad=1)
     return figure

@@ -5,12 +5,8 @@ from textwrap import wrap
 from typing import Any, Final
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evodiverse.errors import InputError
-from evodiverse.ports import Viewed
-from evodiverse.results.domains import find_module
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.curves import draw_bands, fit_axis, legend_of, record_bands
 from evodiverse.results.figures.reading import Group, Result
@@ -42,22 +38,6 @@ def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
     return {call: texts.get(call) for call in calls}
 
 
-def draw_packing(axes: Axes, result: Result, call: int, text: Any) -> None:
-    """Draw the packing that an oracle call of a run evaluated, as the domain of the run draws it.
-
-    Raises:
-        InputError: The log has no valid packing for the call.
-    """
-    domain = find_module(result.run.domain)
-    try:
-        if not isinstance(domain, Viewed):
-            raise ValueError("its domain draws none")  # noqa: TRY301, TRY004 (the text below says what to do)
-        domain.draw(axes, "", {"packing": text})
-    except ValueError as error:
-        message = f"{result.run.path} has no valid packing for call {call} ({error}); run it again with overwrite=true"
-        raise InputError(message) from error
-
-
 def draw_records(group: Group) -> Figure:
     """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
     best = keep_best(group.results)[0]
@@ -78,7 +58,7 @@ def draw_records(group: Group) -> Figure:
     axes.set_ylabel("best sum of radii (unit square = 1)")
     style.add_legend(upper, legend_of(group.results), 5)
     for panel, call in zip(lower.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        draw_packing(panel, best, call, packings[call])
+        reading.draw_candidate(panel, group, best, call, "", {"packing": packings[call]})
         panel.set_title(f"evaluation {call:,}\n{sums[call]:.4f}", fontsize=6.5)
     return figure
 
@@ -123,7 +103,7 @@ def draw_program(group: Group) -> Figure:
     best, (call, total) = group.best, _find_best(group.best)
     figure = style.new_figure(style.PAGE, 3.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-    draw_packing(left, best, call, read_packings(best, [call])[call])
+    reading.draw_candidate(left, group, best, call, "", {"packing": read_packings(best, [call])[call]})
     left.set_title(f"sum of radii {total:.4f}, evaluation {call:,}")
     right.set_axis_off()
     right.set_title(f"its program ({best.run.method}, seed {best.run.seed})", loc="left")

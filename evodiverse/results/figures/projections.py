@@ -9,15 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import sparse
 
-from evodiverse.diversity.tfidf import tfidf
-from evodiverse.results.domains import find_metrics
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group, Result
 from evodiverse.results.figures.style import Look
 from evodiverse.results.grouping import group_by
-from evodiverse.results.measuring import TFIDF, load_encoder
-from evodiverse.runlog.log import read_log
-from evodiverse.tasks.equations.metrics import read_body
 
 SCIENCES_SHOWN: Final = ("biology", "chemistry")
 _MOST_PERPLEXITY: Final = 30.0
@@ -43,8 +38,8 @@ class Members:
     n_pools: int
 
 
-def read_members(results: Sequence[Result]) -> list[Members]:
-    """Return, for each method, the final pools of its run with the lowest seed.
+def read_members(group: Group, results: Sequence[Result]) -> list[Members]:
+    """Return, for each method, the final pools of its run with the lowest seed; ``results`` are runs of the group.
 
     The methods are sorted as in the legends of figures (see `order_methods`).
 
@@ -54,7 +49,7 @@ def read_members(results: Sequence[Result]) -> list[Members]:
     members = []
     chosen = {run.run.method: run for run in reading.first_of(results, lambda run: run.run.method)}
     for method in style.order_methods(chosen):
-        log = read_log(chosen[method].run, {**find_metrics(chosen[method].run).columns, "genotype": str})
+        _, log = reading.open_log(group, chosen[method])
         genotypes, final = log.column("genotype"), log.states[-1]
         places = [(call, pool) for pool, calls in enumerate(final) for call in calls if call in log.scores]
         texts, scores = [genotypes[call] for call, _ in places], [log.scores[call] for call, _ in places]
@@ -97,20 +92,19 @@ def _dense(vectors: Any) -> FloatArray:
     return np.asarray(vectors.toarray() if sparse.issparse(vectors) else vectors, dtype=np.float64)
 
 
-def locate(
-    members: Sequence[Members], encode: Callable[[Sequence[str]], Any], project: Callable[[Any], FloatArray]
-) -> list[FloatArray]:
+def locate(group: Group, members: Sequence[Members], project: Callable[[Any], FloatArray]) -> list[FloatArray]:
     """Return the ``(n, 2)`` points of each run in a plane that all runs share; equal programs share a point.
 
     Args:
+        group: The runs.
         members: The members of each run.
-        encode: A function that is called with all distinct programs and returns their ``(n, d)`` vectors.
         project: A function that is called with these vectors and returns their ``(n, 2)`` points, such as
             `project_tsne`.
     """
     unique = sorted({genotype for each in members for genotype in each.genotypes})
     place = {genotype: at for at, genotype in enumerate(unique)}
-    points = project(encode(unique)) if unique else np.zeros((0, 2))
+    metrics: Any = reading.find_metrics(group, group.best)
+    points = project(metrics.embed(unique, group.context.measurer.tools)) if unique else np.zeros((0, 2))
     return [points[np.array([place[genotype] for genotype in each.genotypes], dtype=np.intp)] for each in members]
 
 
@@ -128,8 +122,8 @@ def draw_programs(group: Group, project: Callable[[Any], FloatArray], axis: str)
         project: A function that returns ``(n, 2)`` points of vectors, such as `project_tsne`.
         axis: The name of the axes, such as "PC".
     """
-    members = read_members(group.results)
-    points = locate(members, tfidf, project)
+    members = read_members(group, group.results)
+    points = locate(group, members, project)
     figure = style.new_figure(min(style.PAGE, 1.9 + 1.6 * len(members)), 3.6)
     axes = figure.subplots(2, len(members), squeeze=False, sharex=True, sharey=True)
     scores = [score for each in members for score in each.scores]
@@ -196,7 +190,7 @@ def choose_problems(results: Sequence[Result]) -> dict[str, str]:
 def describe_equations(group: Group) -> str:
     """Return the part of a caption about the vectors and the problems."""
     encoder = [*group.context.measurer.encoders][-1]
-    how = "TF-IDF vectors" if encoder == TFIDF else f"embeddings by {encoder}"
+    how = "TF-IDF vectors" if encoder == "tfidf" else f"embeddings by {encoder}"
     about = "; ".join(f"{science}: {problem}" for science, problem in choose_problems(group.results).items())
     return (
         f"{how} of the bodies of their functions, one run per method and problem (the one with the lowest seed). "
@@ -206,14 +200,13 @@ def describe_equations(group: Group) -> str:
 
 def draw_equations(group: Group) -> Figure:
     """Return a t-SNE of equations, with a column per science: colored by method, and by pool of one run."""
-    problems, encoders = choose_problems(group.results), group.context.measurer.encoders
+    problems = choose_problems(group.results)
     figure = style.new_figure(min(style.PAGE * 0.72, 1.2 + 2.1 * len(problems)), 4.4)
     axes = figure.subplots(2, len(problems), squeeze=False, sharex="col", sharey="col")
-    encode = load_encoder(*[*encoders.items()][-1])
     everything, with_pools = [], []
     for (top, bottom), (science, problem) in zip(axes.T, problems.items(), strict=True):
-        members = read_members([run for run in group.results if str(run.problem) == problem])
-        points = locate(members, lambda programs: encode([read_body(each) for each in programs]), project_tsne)
+        members = read_members(group, [run for run in group.results if str(run.problem) == problem])
+        points = locate(group, members, project_tsne)
         for panel in (top, bottom):
             _draw_others(panel, points)
         for each, own in zip(members, points, strict=True):

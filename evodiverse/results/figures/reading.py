@@ -3,22 +3,27 @@
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from evodiverse.errors import InputError
 from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
 if TYPE_CHECKING:  # these load much of EvoDiverse, and no figure needs them to be imported
+    from evodiverse.ports import Metrics
     from evodiverse.results.measuring import Measurer
     from evodiverse.results.tables.results import Result as Result
+    from evodiverse.runlog.log import Log
 else:
-    Measurer = Result = Any
+    Log = Measurer = Metrics = Result = Any
 
 FloatArray = NDArray[np.float64]
 OURS: Final = "pt"
@@ -61,14 +66,18 @@ class Context:
 
     Attributes:
         measurer: The object that knows the cache folder and the encoders, which turn programs into vectors.
-        reference: The path of a user's file with the molecules that figure ``si_mol_chembl`` shows as chemical space;
-            None for ZINC-250K.
+        reference: A function that returns the path of the file with the molecules that figure ``si_mol_chembl`` shows
+            as chemical space.
+        reference_name: The name of this file in captions.
         n_reference: How many of these molecules to show at most.
+        threshold: The least score of hits; None for the usual one of each domain.
     """
 
     measurer: Measurer
-    reference: Any = None
+    reference: Callable[[], Path]
+    reference_name: str
     n_reference: int = 50_000
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +241,47 @@ class FigureKind:
             words = {"group": group, "name": self.name, "other": other, "facts": self.facts(group), "WHAT": WHAT}
             file, caption, basis = (text.format(**words) for text in (self.file, self.caption, self.basis))
             yield Picture(file, caption, partial(self.draw, group), basis, partial(self.texts, group))
+
+
+def find_metrics(group: Group, result: Result) -> Metrics:
+    """Return the object that measures a run."""
+    from evodiverse.results.domains import find_metrics as find  # here because it loads much of EvoDiverse
+
+    return find(result.run, group.context.measurer.own)
+
+
+def open_log(group: Group, result: Result) -> tuple[Metrics, Log]:
+    """Return the object that measures a run, and its log with the columns that this object reads.
+
+    Raises:
+        InputError: The log is damaged.
+    """
+    from evodiverse.runlog.log import read_log  # here because it loads much of EvoDiverse
+
+    metrics = find_metrics(group, result)
+    return metrics, read_log(result.run, {"genotype": str, **metrics.columns})
+
+
+def draw_candidate(
+    axes: Axes, group: Group, result: Result, call: int, genotype: str, details: Mapping[str, Any]
+) -> None:
+    """Draw the candidate that an oracle call of a run evaluated, as the domain of the run draws it.
+
+    Raises:
+        InputError: The log has nothing that can be drawn for the call.
+    """
+    from evodiverse.ports import Viewed  # here because it loads much of EvoDiverse
+    from evodiverse.results.domains import find_module
+
+    run = result.run
+    domain = find_module(run.domain, frozenset(group.context.measurer.own))
+    try:
+        if not isinstance(domain, Viewed):
+            raise ValueError("its domain draws none")  # noqa: TRY301, TRY004 (the text below says what to do)
+        domain.draw(axes, genotype, details)
+    except ValueError as error:
+        message = f"{run.path}: call {call} cannot be drawn ({error}); run it again with overwrite=true"
+        raise InputError(message) from error
 
 
 def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:

@@ -3,36 +3,31 @@
 import hashlib
 import io
 import warnings
-from collections.abc import Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-from rdkit import DataStructs
+from numpy.typing import NDArray
 
-from evodiverse.data.cache import present_path
-from evodiverse.errors import DataError, InputError, reason
+from evodiverse.errors import DataError, reason
 from evodiverse.kit.files import write_file
-from evodiverse.kit.inputs import expanded
-from evodiverse.results.domains import find_metrics
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group
-from evodiverse.runlog.log import Log, read_log, union
-from evodiverse.tasks.molecules.diversity import fingerprint, unpack
-from evodiverse.tasks.molecules.parsing import Reader
-from evodiverse.tasks.molecules.records import Source
-from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
-from evodiverse.vocabulary import Rejection
 
-_ZINC: Final = "zinc250k"
+if TYPE_CHECKING:
+    from evodiverse.runlog.log import Log  # loads much of EvoDiverse
+else:
+    Log = Any
+
+BoolArray = NDArray[np.bool_]
+
 N_NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
-_READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 
 
 def find_missing() -> str | None:
@@ -42,10 +37,9 @@ def find_missing() -> str | None:
 
 def describe_path(group: Group) -> str:
     """Return the part of a caption about the molecules that are projected."""
-    reference, n = group.context.reference, group.context.n_reference
     seeds = ", ".join(f"{style.name_of(run.task)} seed {run.run.seed}" for run in group.results)
     return (
-        f"up to {n:,} molecules of {'ZINC-250K' if reference is None else Path(reference).name} (gray) and of all "
+        f"up to {group.context.n_reference:,} molecules of {group.context.reference_name} (gray) and of all "
         "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later ones are "
         f"brighter. One run of {reading.OURS} per target: {seeds}"
     )
@@ -58,15 +52,12 @@ def draw_path(group: Group) -> Figure:
         InputError: A log is damaged, or the file of reference molecules (``--reference``) cannot be read.
         DataError: The cache cannot be written.
     """
-    context, logs = group.context, [read_log(run.run, find_metrics(run.run).columns) for run in group.results]
-    keys = sorted({log.keys[call] for log in logs for pools in log.states for call in union(pools)})
-    try:
-        with MoleculeStore(context.measurer.folder) as store:
-            fingerprints = [store.fingerprint(key) for key in keys]
-    except NoMoleculeError as error:
-        raise InputError(f"a log is damaged ({error}); run it again with overwrite=true") from error
-    reference = read_reference(context.reference, context.n_reference)
-    plane = embed_once([*reference, *fingerprints], context.measurer.folder)
+    context, logs = group.context, [reading.open_log(group, run)[1] for run in group.results]
+    keys = sorted({log.keys[call] for log in logs for pools in log.states for call in chain(*pools)})
+    metrics: Any = reading.find_metrics(group, group.best)
+    reference = metrics.embed_reference(context.reference(), context.n_reference)
+    vectors = np.concatenate([reference, metrics.embed(keys, context.measurer.tools)]).astype(bool)
+    plane = project_once(vectors, context.measurer.folder)
     ground, own = plane[: len(reference)], dict(zip(keys, plane[len(reference) :], strict=True))
     figure = style.new_figure(style.PAGE * (0.5 if len(logs) == 1 else 0.9), 3.0)
     panels = figure.subplots(1, len(logs), squeeze=False)[0]
@@ -88,38 +79,14 @@ def centroids(log: Log, places: dict[str, FloatArray]) -> FloatArray:
         log: The log of a complete run.
         places: The ``(2,)`` position of each molecule in the plane, by key.
     """
-    return np.array([np.mean([places[log.keys[call]] for call in union(pools)], axis=0) for pools in log.states])
+    return np.array([np.mean([places[log.keys[call]] for call in {*chain(*pools)}], axis=0) for pools in log.states])
 
 
-def read_reference(file: Path | None, most: int) -> list[Bits]:
-    """Return the fingerprints of a random sample of the reference molecules, the same sample in every call.
-
-    Args:
-        file: A file of molecules in one of the formats of `Source`; None for ZINC-250K. Records without a valid
-            molecule are skipped.
-        most: How many molecules to return at most.
-
-    Raises:
-        InputError: The file cannot be read, or holds no molecule.
-    """
-    path = present_path(_ZINC) if file is None else expanded(file)
-    source = Source(path, key="--reference", column_key=None)
-    records = list(source.records())
-    read = _READER.read_entry if source.is_sdf else _READER.read
-    order = np.random.default_rng(0).permutation(len(records))
-    parsed = (read(records[place].text) for place in order.tolist())
-    valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
-    fingerprints = [*islice(valid, most)]
-    if not fingerprints:
-        raise InputError(f"--reference: {path} holds no molecules; check the file")
-    return fingerprints
-
-
-def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
-    """Return the result of `embed`, taken from the cache if possible, since it takes minutes to compute.
+def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
+    """Return the result of `project_umap`, taken from the cache if possible, since it takes minutes to compute.
 
     Args:
-        fingerprints: ``(n,)`` fingerprints of molecules.
+        vectors: ``(n, d)`` fingerprints of molecules.
         folder: The cache folder.
 
     Returns:
@@ -128,16 +95,15 @@ def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
     Raises:
         DataError: The cache cannot be written.
     """
-    content = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
     state = f"{version('umap-learn')} {version('numba')} {N_NEIGHBORS} {_DISTANCE} ".encode()
-    file = folder / "planes" / f"{hashlib.sha256(state + content).hexdigest()[:32]}.npy"
+    file = folder / "planes" / f"{hashlib.sha256(state + np.packbits(vectors, axis=1).tobytes()).hexdigest()[:32]}.npy"
     try:
         known = np.load(file, allow_pickle=False)
-        if known.shape == (len(fingerprints), 2) and known.dtype == np.float64:
+        if known.shape == (len(vectors), 2) and known.dtype == np.float64:
             return np.asarray(known)
     except (OSError, ValueError, EOFError):
         pass  # the file is missing or damaged, and will be written below
-    plane = embed(fingerprints)
+    plane = project_umap(vectors)
     content_npy = io.BytesIO()
     np.save(content_npy, plane, allow_pickle=False)
     try:
@@ -150,12 +116,12 @@ def embed_once(fingerprints: Sequence[Bits], folder: Path) -> FloatArray:
     return plane
 
 
-def embed(fingerprints: Sequence[Bits]) -> FloatArray:
-    """Return the ``(n, 2)`` UMAP coordinates of fingerprints; the same input always gives the same coordinates."""
+def project_umap(vectors: BoolArray) -> FloatArray:
+    """Return the ``(n, 2)`` UMAP coordinates of ``(n, d)`` fingerprints; equal input gives equal coordinates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms
         import umap  # imported here because it takes seconds and comes with an extra
 
-        n_neighbors = min(N_NEIGHBORS, len(fingerprints) - 1)
+        n_neighbors = min(N_NEIGHBORS, len(vectors) - 1)
         fit = umap.UMAP(n_neighbors=n_neighbors, min_dist=_DISTANCE, metric="jaccard", random_state=0, n_jobs=1)
-        return np.asarray(fit.fit_transform(unpack(fingerprints).astype(bool)), dtype=np.float64)
+        return np.asarray(fit.fit_transform(vectors), dtype=np.float64)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log10
 from statistics import fmean, stdev
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -14,36 +14,13 @@ from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Context, Group, Result
 from evodiverse.results.grouping import group_by
 
+if TYPE_CHECKING:
+    from evodiverse.ports import Headline  # loads much of EvoDiverse
+else:
+    Headline = Any
+
 _MOST_VALUES: Final = 20
 _LEAST_SPAN: Final = 4  # the least range of the color scale, in standard deviations of runs within cells
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """The metric that heat maps show for one kind of run, such as runs on molecules.
-
-    Attributes:
-        metric: The name of the metric.
-        words: The metric in words.
-        is_error: Whether the metric is an error, for which lower is better and means are geometric.
-    """
-
-    metric: str
-    words: str
-    is_error: bool = False
-
-    @property
-    def mean(self) -> str:
-        """The kind of mean over runs, in words."""
-        return "geometric mean" if self.is_error else "mean"
-
-
-MEASURES: Final[Mapping[str, Measure]] = {
-    "molecules": Measure("diverse_auc", "diversity-aware Top-10 AUC"),
-    "equations": Measure("best_nmse", "NMSE of the best, held out", is_error=True),
-    "circle packing": Measure("best_sum", "best sum of radii"),
-    "programs": Measure("best_score", "best score"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +54,30 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Group]:
         budget = show_overrides({key: value for key, value in run.overrides.items() if reading.is_budget(key)})
         return run.kind, about, run.run.method, run.model, run.fit or "", budget
 
-    usable = [run for run in results if run.kind in MEASURES and run.fit != reading.OWN_FIT]
+    usable = [run for run in results if run.fit != reading.OWN_FIT]
     for (kind, about, method, model, fit, budget), some in sorted(group_by(usable, describe).items()):
         for keys in find_keys(some):
-            grid = make_grid(some, keys, MEASURES[kind])
+            grid = make_grid(some, keys, _measure_of(some))
             if len(grid.cells) > 1:
                 names = [*filter(None, [about, method, model, fit, budget])]
                 part, n = "_".join([*names, *filter(None, keys)]), sum(map(len, grid.cells.values()))
                 yield Group(kind, model, fit, budget, (part,), some, context, n, (grid, ", ".join(names)))
 
 
+def _measure_of(results: Sequence[Result]) -> Headline:
+    """Return the metric that a heat map shows."""
+    headline: Headline = results[0].headlines[0]
+    return headline
+
+
+def _mean_of(measure: Headline) -> str:
+    return "geometric mean" if measure.is_error else "mean"
+
+
 def describe_grid(group: Group) -> str:
     """Return the part of a caption about what the cells of a grid show."""
-    measure, (grid, words) = MEASURES[group.kind], group.detail
-    return f"{words}: {measure.words} by {' and '.join(filter(None, grid.keys))}, {measure.mean} over runs"
+    measure, (grid, words) = _measure_of(group.results), group.detail
+    return f"{words}: {measure.words} by {' and '.join(filter(None, grid.keys))}, {_mean_of(measure)} over runs"
 
 
 def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
@@ -110,7 +97,7 @@ def find_keys(results: Sequence[Result]) -> list[tuple[str, str | None]]:
     return [*((one, other) for one, other in pairs), *((key, None) for key in singles)]
 
 
-def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Measure) -> Grid:
+def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: Headline) -> Grid:
     """Return the mean of a metric over runs for each combination of values of the settings in ``keys``.
 
     A run does not count if any other setting, except the budget, differs from its default. Only the first
@@ -152,7 +139,7 @@ def pool_deviations(grid: Grid) -> float:
     return float((squares / freedom) ** 0.5) if freedom else 0.0
 
 
-def _write(results: Sequence[float], measure: Measure) -> str:
+def _write(results: Sequence[float], measure: Headline) -> str:
     """Return the mean of a cell and, if it has several runs, their standard deviation: a factor for an error."""
     mean, deviation = fmean(results), stdev(results) if len(results) > 1 else None
     if measure.is_error:
@@ -162,7 +149,7 @@ def _write(results: Sequence[float], measure: Measure) -> str:
 
 def draw(group: Group) -> Figure:
     """Return the heat map of a grid, with the mean, the standard deviation and the number of runs in each cell."""
-    measure, (grid, _) = MEASURES[group.kind], group.detail
+    measure, (grid, _) = _measure_of(group.results), group.detail
     n_columns, n_rows = len(grid.columns), len(grid.rows)
     figure = style.new_figure(min(style.PAGE, max(style.COLUMN, 1.5 + 0.85 * n_columns)), 1.1 + 0.42 * n_rows)
     axes = figure.subplots()
@@ -186,5 +173,5 @@ def draw(group: Group) -> Figure:
     axes.set_yticks(range(n_rows), [style.shorten(text, 18) for text in grid.rows])
     axes.set_xlabel(style.shorten(grid.keys[0], 50))
     axes.set_ylabel("" if grid.keys[1] is None else style.shorten(grid.keys[1], 30))
-    axes.set_title(f"{measure.mean} of {measure.words}")
+    axes.set_title(f"{_mean_of(measure)} of {measure.words}")
     return figure

@@ -3,28 +3,21 @@
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
-
-import yaml
 
 from evodiverse.errors import InputError
 from evodiverse.kit.hints import nearest_key
+from evodiverse.ports import Headline
 from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell
 from evodiverse.results.tables.layout import Column
 from evodiverse.results.tables.notes import BUDGET, note_budgets, note_ends, note_sources
-from evodiverse.results.tables.results import Result, show_overrides
+from evodiverse.results.tables.results import CALLS_TO, Result, show_overrides
 from evodiverse.runlog.runs import write_setting
 from evodiverse.text import count_of
 
 _ALIASES: Final = {"task": "task.name", "method": "method.name", "llm": "llm.name"}
 _ALL: Final = "all"
-_BEST: Final = Column("best ↑", "best_score", 5)
-_FILE: Final = Path(__file__).parent / "marginals.yaml"
-_KINDS: Final = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
-_METRICS: Final = {kind: [Column(**column) for column in columns] for kind, columns in _KINDS.items()}
-"""The columns of each kind of runs; the others have the best score alone."""
 _MEANS: Final = "Mean ± sample standard deviation over seeds"
 _MEDIANS: Final = "Median"
 _NOTE: Final = (
@@ -70,13 +63,14 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str], against: str
     if against is not None:
         if len(keys) > 1:
             raise InputError("--against compares the values of one key; name one with --by")
+        if reached := [each for result in results for each in result.headlines if each.metric.startswith(CALLS_TO)]:
+            raise InputError(
+                f"--against has no difference for {reached[0].metric}, which some runs never reach; omit it"
+            )
         if against not in (values := _find_values(results, keys[0])):
             raise InputError(f"no run has {keys[0]}={against}; --against takes one of {', '.join(values)}")
-    shown = [result if result.kind in _METRICS else _with_best(result) for result in results]
-    groups = group_by(shown, lambda result: (result.kind, result.task))
-    return [
-        table for (kind, task), some in sorted(groups.items()) for table in _tables(kind, task, some, keys, against)
-    ]
+    groups = group_by(results, lambda result: (result.kind, result.task))
+    return [table for (_, task), some in sorted(groups.items()) for table in _tables(task, some, keys, against)]
 
 
 def _longest(results: Sequence[Result]) -> list[Result]:
@@ -91,16 +85,16 @@ def _longest(results: Sequence[Result]) -> list[Result]:
     return [*longest.values()]
 
 
-def _with_best(result: Result) -> Result:
-    """Return a run with its best score as an additional metric, since runs of every domain have a best score."""
-    best = result.run.record.get("totals", {}).get(_BEST.metric)
-    return replace(result, metrics={**result.metrics, _BEST.metric: best})
+def _to_column(headline: Headline) -> Column:
+    title, is_calls = f"{headline.words} {headline.arrow}".strip(), headline.metric.startswith(CALLS_TO)
+    if is_calls or headline.is_error:
+        return Column(title, headline.metric, style="calls" if is_calls else "scientific", median=True)
+    style = "significant" if headline.digits is None else "fixed"
+    return Column(title, headline.metric, headline.digits or 0, style)
 
 
-def _tables(
-    kind: str, task: str, results: Sequence[Result], keys: Sequence[str], against: str | None
-) -> Iterator[Table]:
-    metrics = _METRICS.get(kind, [_BEST])
+def _tables(task: str, results: Sequence[Result], keys: Sequence[str], against: str | None) -> Iterator[Table]:
+    metrics = [_to_column(headline) for headline in results[0].headlines]
     note = _NOTE.format(_MEDIANS if metrics[0].median else _MEANS)
     budgets = () if BUDGET in keys else note_budgets(_longest(results))
     notes = (note, *note_ends(results), *budgets, *note_sources(results))

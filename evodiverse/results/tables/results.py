@@ -1,10 +1,12 @@
 """Runs with their metrics, and with the attributes by which tables choose runs."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from evodiverse.ports import Subject
+from evodiverse.errors import InputError
+from evodiverse.kit.hints import nearest_key
+from evodiverse.ports import BEST_SCORE, Headline, Subject
 from evodiverse.results.domains import find_metrics
 from evodiverse.results.tables.layout import Row
 from evodiverse.results.tables.models import PAPERS_MODELS, find_changes, identify_model
@@ -14,6 +16,7 @@ from evodiverse.runlog.values import Measurement
 # The settings that define the score of a task. A run that changes one of them is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")
 _PROPOSALS: Final = "budget.llm_calls"
+CALLS_TO: Final = "calls_to_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Result:
             oracle, the model and the problem are excluded. Spending caps are excluded unless one of them ended the run.
             A cap on proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper
             appears to count proposals as its budget.
+        headlines: The metrics by which the run is compared with others, the most important first.
     """
 
     run: Run
@@ -40,6 +44,7 @@ class Result:
     model: str
     subject: Subject
     overrides: Mapping[str, Any]
+    headlines: Sequence[Headline] = (BEST_SCORE,)
 
     @property
     def model_words(self) -> tuple[str, ...]:
@@ -113,13 +118,59 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
     oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
     return Result(
         run,
-        measured,
+        {BEST_SCORE.metric: run.record.get("totals", {}).get(BEST_SCORE.metric), **measured},
         metrics.kind,
         _with_changes(run.task, oracle),
         _with_changes(model, find_changes(run, overrides, model)),
         subject,
         {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
+        getattr(metrics, "headlines", (BEST_SCORE,)),
     )
+
+
+def compare_by(results: Sequence[Result], names: Sequence[str]) -> list[Result]:
+    """Return runs that are compared by metrics of the user's choice.
+
+    The metric ``calls_to_<score>``, the number of calls until a run reached a score, exists for every score.
+
+    Args:
+        results: The runs.
+        names: The names of the metrics, the most important first; empty to compare runs by those of their domains.
+
+    Raises:
+        InputError: No run has a number of this name.
+    """
+    if not names:
+        return [*results]
+    known = {headline.metric: headline for result in results for headline in result.headlines}
+    chosen = tuple(
+        known.get(name, Headline(name, name.replace("_", " "), None, arrow="↓" if name.startswith(CALLS_TO) else ""))
+        for name in names
+    )
+    compared = [replace(result, metrics=_with_calls(result, names), headlines=chosen) for result in results]
+    numbers = {name for each in compared for name in each.metrics if name in names or each.number(name) is not None}
+    if unknown := [name for name in names if name not in numbers]:
+        raise InputError(f"--metric: no run has {unknown[0]}; {nearest_key(unknown[0], sorted(numbers))}")
+    return compared
+
+
+def _with_calls(result: Result, names: Sequence[str]) -> Measurement:
+    """Return the metrics of a run, and each ``calls_to_<score>`` among the names: None if the run never reached it."""
+    found = dict(result.metrics)
+    calls, scores = (result.metrics.get(f"curve.{name}") for name in ("best_calls", "best"))
+    for name in {*names} - {*found}:
+        score = _to_number(name.removeprefix(CALLS_TO)) if name.startswith(CALLS_TO) else None
+        if score is not None and isinstance(calls, list) and isinstance(scores, list):
+            pairs = zip(calls, scores, strict=True)
+            found[name] = next((call for call, best in pairs if best is not None and best >= score), None)
+    return found
+
+
+def _to_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:

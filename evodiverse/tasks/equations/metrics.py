@@ -15,7 +15,7 @@ import numpy as np
 
 from evodiverse.diversity.bags import jaccard, select_apart
 from evodiverse.diversity.distances import Encode, measure_diversity
-from evodiverse.ports import Subject, Tools
+from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
@@ -90,6 +90,7 @@ class EquationMetrics:
     columns: Mapping[str, type] = COLUMNS
     libraries = ("scikit-learn",)
     reads_texts = True
+    headlines = (Headline("best_nmse", "NMSE of the best, held out", is_error=True, arrow="↓"),)
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         is_front = settings.get("task.fit") == OWN_FIT  # a front's order does not show when an equation was found
@@ -107,6 +108,11 @@ class EquationMetrics:
         """Return the metrics of `measure_equations` and `measure_accuracy`."""
         law = None if self._problem is None else Law(self._problem, builtin_splits(self._problem))
         return {**measure_equations(log, tools.encoders), **measure_accuracy(log, law)}
+
+    def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:
+        """Return the vectors of the bodies of equations' functions, by the last of the encoders."""
+        encode = [*tools.encoders.values()][-1]
+        return encode([read_body(genotype) for genotype in genotypes])
 
 
 def find_science(settings: Mapping[str, Any]) -> str | None:

@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.patterns import find_smarts_violation
-from evodiverse.tasks.molecules.portrait import highlight, portray, tell_change
+from evodiverse.tasks.molecules.portrait import draw, highlight, portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
@@ -34,6 +34,7 @@ __all__ = [
     "build_task",
     "choose_problems",
     "count_initial",
+    "draw",
     "find_violations",
     "highlight",
     "is_shared",

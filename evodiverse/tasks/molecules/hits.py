@@ -58,8 +58,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
         fingerprint: A function that returns the fingerprint of a SMILES.
     """
     ranked = log.top(list(log.scores), len(log.scores))
-    hits = [call for call in ranked if log.scores[call] >= HIT]
-    bits = {call: fingerprint(log.keys[call]) for call in hits}
+    hits, bits = _find_hits(log, fingerprint, HIT)
     different = {limit: [hits[place] for place in find_different([*bits.values()], limit)] for limit in LIMITS}
     apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
     return {
@@ -75,6 +74,17 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
         "no_hit_percent": 0.0 if hits else 100.0,
         **_count_by_calls(hits, bits, int(log.run.settings["budget.oracle_calls"])),
     }
+
+
+def count_hits(log: Log, fingerprint: Callable[[str], Bits], threshold: float) -> Measurement:
+    """Return those metrics of `measure_hits` that are about shares of the budget, with a threshold of one's own."""
+    return _count_by_calls(*_find_hits(log, fingerprint, threshold), int(log.run.settings["budget.oracle_calls"]))
+
+
+def _find_hits(log: Log, fingerprint: Callable[[str], Bits], threshold: float) -> tuple[list[int], dict[int, Bits]]:
+    """Return the calls of the hits, best first, and the fingerprint of each."""
+    hits = [call for call in log.top(list(log.scores), len(log.scores)) if log.scores[call] >= threshold]
+    return hits, {call: fingerprint(log.keys[call]) for call in hits}
 
 
 def find_different(fingerprints: Sequence[Bits], limit: float) -> list[int]:
@@ -120,7 +130,7 @@ def _count(log: Log, calls: Sequence[int], score: float) -> int:
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
     """Return ``hits_at_<percent>`` and ``different_hits_at_<percent>`` for `PERCENTS`, and ``different_hits_auc``.
 
-    A hit is a molecule whose score reaches `HIT`. Different hits are a selection from the hits, made from the best to
+    Different hits are a selection from the hits, made from the best to
     the worst: a hit is selected if its similarity to each hit selected before it is below `LIMIT`. For each percentage
     of the budget, the selection is made anew from all hits so far, so a better hit that comes later may replace several
     others.

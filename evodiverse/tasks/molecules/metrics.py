@@ -5,25 +5,36 @@ Metrics of an iteration are computed over the union of all pools, in which a mol
 instead.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import ceil
+from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 from rdkit import DataStructs
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Subject, Tools
+from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.docking import DOCKING, read_docking
 from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.values import Measurement, mean
-from evodiverse.tasks.molecules.diversity import select_by_average, select_ranked_by_average
-from evodiverse.tasks.molecules.hits import measure_hits
-from evodiverse.tasks.molecules.store import Bits, MoleculeStore, NoMoleculeError
+from evodiverse.tasks.molecules.diversity import (
+    fingerprint,
+    select_by_average,
+    select_ranked_by_average,
+    unpack,
+)
+from evodiverse.tasks.molecules.hits import HIT, LIMIT, count_hits, measure_hits
+from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.tasks.molecules.records import Source
+from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
 from evodiverse.text import count_of
+from evodiverse.vocabulary import Rejection
 
 CONVERGED_ITERATIONS = 5
 N_TOP = 10
@@ -33,6 +44,7 @@ DRUG_LIKE_SA = 5.5
 """Molecules with a higher QED and a lower SA score (1 to 10) than these count as drug-like (paper, figure ``mol``)."""
 
 Fingerprint = Callable[[str], Bits]
+_READER = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 
 
 class MoleculeMetrics:
@@ -44,6 +56,12 @@ class MoleculeMetrics:
     libraries = ("rdkit",)
     reads_texts = False
     subject = Subject()
+    headlines = (
+        Headline("diverse_auc", "diversity-aware top-10 AUC"),
+        Headline("different_hits_0.5_0.4", "different hits", 1),
+        Headline("top10", "mean of the ten best"),
+    )
+    threshold, limit = HIT, LIMIT
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return the metrics of a run (see `measure_molecules`).
@@ -51,11 +69,53 @@ class MoleculeMetrics:
         Raises:
             InputError: The log is damaged, or the file of docking scores cannot be used (see `_measure_docking`).
         """
-        try:
-            with MoleculeStore(tools.folder) as store:
-                return measure_molecules(log, store)
-        except NoMoleculeError as error:
-            raise InputError(f"{log.run.path} is damaged ({error}); run it again with overwrite=true") from error
+        with _opened(tools, str(log.run.path)) as store:
+            return measure_molecules(log, store)
+
+    def count_hits(self, log: Log, tools: Tools, threshold: float) -> Measurement:
+        """Return the numbers of hits after each tenth of the budget; see `hits.count_hits`."""
+        with _opened(tools, str(log.run.path)) as store:
+            return count_hits(log, store.fingerprint, threshold)
+
+    def pick_top(self, log: Log, tools: Tools) -> list[int]:
+        """Return the diversity-aware top 10 of the final pools; see `select_diverse_calls`."""
+        with _opened(tools, str(log.run.path)) as store:
+            return select_diverse_calls(log, log.final_union, store.fingerprint)
+
+    def embed(self, genotypes: Sequence[str], tools: Tools) -> NDArray[np.float32]:
+        """Return the ``(n, 2048)`` bits of the fingerprints of molecules."""
+        with _opened(tools, "a log") as store:
+            return unpack([store.fingerprint(smiles) for smiles in genotypes])
+
+    def embed_reference(self, file: Path, most: int) -> NDArray[np.float32]:
+        """Return the ``(n, 2048)`` bits of the fingerprints of a random sample of the molecules in a file.
+
+        Args:
+            file: A file in one of the formats of `Source`. Records without a valid molecule are skipped.
+            most: How many molecules to return at most.
+
+        Raises:
+            InputError: The file cannot be read, or holds no molecule.
+        """
+        source = Source(file, key="--reference", column_key=None)
+        records = list(source.records())
+        read = _READER.read_entry if source.is_sdf else _READER.read
+        order = np.random.default_rng(0).permutation(len(records))
+        parsed = (read(records[place].text) for place in order.tolist())
+        valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
+        if not (fingerprints := [*islice(valid, most)]):
+            raise InputError(f"--reference: {file} holds no molecules; check the file")
+        return unpack(fingerprints)
+
+
+@contextmanager
+def _opened(tools: Tools, log: str) -> Iterator[MoleculeStore]:
+    """Open the store of fingerprints; within the context, a text that is no molecule means that a log is damaged."""
+    try:
+        with MoleculeStore(tools.folder) as store:
+            yield store
+    except NoMoleculeError as error:
+        raise InputError(f"{log} is damaged ({error}); run it again with overwrite=true") from error
 
 
 def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:

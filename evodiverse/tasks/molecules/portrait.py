@@ -1,8 +1,9 @@
 """Molecules in a report: their structures, the changes from parent to child, and the best that differ."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 from rdkit import Chem
@@ -17,7 +18,11 @@ from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _SIZE: Final = (260, 200)  # pixels
+_PIXELS: Final = (420, 300)
 _MOST_CHARACTERS: Final = 500
 _MOST_ATOMS: Final = 250
 _SECONDS: Final = 1  # time limit of the search for the common substructure
@@ -31,6 +36,23 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa
     """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
     molecule = _read(genotype)
     return None if molecule is None else embed_svg(_draw(molecule, ()), f"structure of {genotype}")
+
+
+def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the structure suffices)
+    """Draw the structure of a molecule on axes, whose frame is removed.
+
+    Raises:
+        ValueError: The text is not a molecule or is too large.
+    """
+    from PIL import Image  # here, like matplotlib, so that a search does not load it
+
+    if (molecule := _read(genotype)) is None:
+        raise ValueError(f"{genotype!r} is no molecule that can be drawn")
+    drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
+    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule)
+    drawing.FinishDrawing()
+    axes.set_axis_off()
+    axes.imshow(Image.open(BytesIO(drawing.GetDrawingText())), interpolation="lanczos")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:

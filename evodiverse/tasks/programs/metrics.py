@@ -5,14 +5,14 @@ Metrics").
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from evodiverse.diversity.bags import cosine, select_apart
 from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
-from evodiverse.diversity.tfidf import find_tokens
-from evodiverse.ports import Subject, Tools
+from evodiverse.diversity.tfidf import find_tokens, tfidf
+from evodiverse.ports import BEST_SCORE, Headline, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
 from evodiverse.tasks.programs.origins import pool_shares
@@ -39,10 +39,15 @@ class PackingMetrics:
     libraries = ("scikit-learn",)
     reads_texts = True
     subject = Subject(counts_proposals=True)
+    headlines = (Headline("best_sum", "best sum of radii", 5),)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return the result of `measure_packing`."""
         return measure_packing(log, tools.encoders)
+
+    def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:  # noqa: ARG002 (the paper's vectors)
+        """Return the TF-IDF vectors of programs."""
+        return tfidf(genotypes)
 
 
 class TaskMetrics:
@@ -57,6 +62,7 @@ class TaskMetrics:
     libraries = ()
     reads_texts = False
     subject = Subject(counts_proposals=True)
+    headlines = (BEST_SCORE,)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
         """Return the metrics of `measure_programs` and ``best_value``, the logged value of the best-scoring program.
@@ -78,6 +84,7 @@ class ProgramMetrics:
     libraries = ()
     reads_texts = False
     subject = Subject(counts_proposals=True)
+    headlines = (BEST_SCORE,)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
         """Return the best score and the number of near-best programs; see `measure_programs`."""

@@ -1,6 +1,7 @@
 """What is plotted, read back from the drawings."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ from evodiverse.results.figures.curves import draw_bands, iteration_bands, recor
 from evodiverse.results.figures.reading import Context, Picture
 from evodiverse.results.figures.style import METHODS, look_of, new_figure, show_power, styled, write_image
 from evodiverse.results.measuring import TFIDF, Measurer
-from evodiverse.results.tables.results import Result
+from evodiverse.results.tables.results import Result, read_result
+from evodiverse.runlog.runs import Run
+from tests.results.builders import make_record, write_run
 from tests.results.tables.results import equation, result
 
 PACKINGS = "evodiverse.tasks.programs"
-CONTEXT = Context(Measurer(Path("cache"), {TFIDF: None}))
+CONTEXT = Context(Measurer(Path("cache"), {TFIDF: None}), lambda: Path("absent"), "molecules")
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +149,33 @@ def test_hits_are_those_of_the_table_after_each_tenth_of_the_budget() -> None:
     assert different.get_ydata().tolist() == [*range(11)]
 
 
+def test_hits_are_counted_anew_for_a_threshold_of_ones_own(tmp_path: Path) -> None:
+    run = write_run(tmp_path, {"c1ccccc1": 0.3, "CCO": 0.4, "CCCO": 0.1}, [[[1, 2, 3]]], budget__oracle_calls=10)
+    context = replace(CONTEXT, measurer=Measurer(tmp_path / "cache", {TFIDF: None}), threshold=0.3)
+    (kind,) = [kind for kind in FIGURES if kind.name == "hits_by_calls"]
+    (picture,) = kind.find([read_result(run, {"hits_at_100": 0})], context)
+    assert "score at least 0.3" in picture.caption
+    assert picture.draw().axes[0].lines[0].get_ydata().tolist() == [0, 1, *[2] * 9]
+
+
+def test_a_domain_of_ones_own_has_curves_and_heat_maps_of_its_own_metric() -> None:
+    runs = [
+        read_own({"most_ones": ones, "curve.best_calls": [1], "curve.best": [ones / 8]}, {"method.elites": ones})
+        for ones in (3, 5)
+    ]
+    (sweep_picture,) = find("sweep", runs)
+    assert {text.get_text() for text in sweep_picture.draw().axes[0].texts} == {"3.000\n(1)", "5.000\n(1)"}
+    assert "most ones by method.elites" in sweep_picture.caption
+    first, _ = find("best_by_calls", runs)
+    assert lines_of(first.draw().axes[0])["EvoDiverse (pt)"].get_ydata()[-1] == 3 / 8
+
+
+def read_own(metrics: dict[str, Any], overrides: dict[str, Any]) -> Result:
+    settings = {f"{key.replace('.', '__')}": value for key, value in overrides.items()}
+    record = make_record(overrides=overrides, task__name="bits", task__domain="tests.toys.bits", **settings)
+    return read_result(Run(Path("bits"), record), metrics, ["tests.toys.bits"])
+
+
 def test_round_trips_are_drawn_run_by_run_with_their_mean() -> None:
     runs = [result({"round_trips": trips, "hot_descendants": 3}, seed=seed) for seed, trips in enumerate((1, 5))]
     (picture,) = find("round_trips", runs)
@@ -169,7 +199,7 @@ def sweep_run(auc: float, seed: int = 0, **overrides: int) -> Result:
 
 def test_a_sweep_has_a_cell_for_each_two_values_and_the_default_among_them() -> None:
     runs = [sweep_run(0.5), sweep_run(0.7, seed=1), sweep_run(0.2, period=2, size=3), sweep_run(0.3, period=10)]
-    grid = sweep.make_grid(runs, ("method.swap.period", "method.swap.size"), sweep.MEASURES["molecules"])
+    grid = sweep.make_grid(runs, ("method.swap.period", "method.swap.size"), runs[0].headlines[0])
     assert (grid.columns, grid.rows) == (["2", "5", "10"], ["1", "3"])
     assert grid.cells == {("5", "1"): [0.5, 0.7], ("2", "3"): [0.2], ("10", "1"): [0.3]}
 

@@ -134,7 +134,7 @@ def test_an_invalid_packing_is_reported_in_one_line(
     monkeypatch.setattr("evodiverse.tasks.programs.circle_packing.view._MOST_CHARACTERS", 10)
     assert write([outputs], tmp_path, ["circle_packing_example"], None) == 2
     assert not names(tmp_path)
-    assert re.search(r"figures: .* has no valid packing for call \d+ \(.*too long\)", capsys.readouterr().err)
+    assert re.search(r"figures: .* call \d+ cannot be drawn \(.*too long\)", capsys.readouterr().err)
 
 
 def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ import pytest
 from evodiverse.errors import InputError
 from evodiverse.results.figures.catalog import FIGURES
 from evodiverse.results.figures.reading import Context
-from evodiverse.results.figures.space import centroids, embed, embed_once, read_reference
+from evodiverse.results.figures.space import centroids, project_once, project_umap
 from evodiverse.results.figures.style import styled
 from evodiverse.results.measuring import TFIDF, Measurer
 from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.log import read_log
-from evodiverse.tasks.molecules.diversity import fingerprint
+from evodiverse.tasks.molecules.diversity import fingerprint, unpack
+from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 from tests.results.builders import write_run
 
 SMILES = ["c1ccccc1", "CCO", "CCCO", "ClCCl", "CC(=O)O", "c1ccncc1", "CCN", "CCCN", "OCCO", "c1ccsc1"]
@@ -28,16 +29,15 @@ def test_the_path_follows_the_mean_position_of_each_iterations_molecules(tmp_pat
 def test_a_reference_is_a_sample_of_the_valid_molecules(tmp_path: Path) -> None:
     file = tmp_path / "mine.smi"
     file.write_text("# mine\n" + "\n".join(f"{smiles} name" for smiles in SMILES) + "\nno molecule\n")
-    found = read_reference(file, 100)
-    assert {each.ToBase64() for each in found} == {fingerprint(smiles).ToBase64() for smiles in SMILES}
-    assert len(read_reference(file, 3)) == 3
-    assert [each.ToBase64() for each in read_reference(file, 3)] == [each.ToBase64() for each in found[:3]]
+    found = MoleculeMetrics().embed_reference(file, 100)
+    assert {row.tobytes() for row in found} == {row.tobytes() for row in unpack([*map(fingerprint, SMILES)])}
+    assert np.array_equal(MoleculeMetrics().embed_reference(file, 3), found[:3])
 
 
 def test_a_reference_without_molecules_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.smi").write_text("# nothing\n")
     with pytest.raises(InputError, match="holds no molecule"):
-        read_reference(tmp_path / "mine.smi", 10)
+        MoleculeMetrics().embed_reference(tmp_path / "mine.smi", 10)
 
 
 @pytest.mark.slow
@@ -47,16 +47,16 @@ def test_umap_draws_the_same_path_of_a_run_each_time(tmp_path: Path) -> None:
     scores = {smiles: 0.1 * place for place, smiles in enumerate(SMILES)}
     run = write_run(tmp_path / "run", scores, [[[1, 2], [3]], [[4, 5], [6]], [[7, 8], [9, 10]]])
     (tmp_path / "mine.smi").write_text("\n".join(["C" * length for length in range(1, 40)]))
-    context = Context(Measurer(tmp_path / "cache", {TFIDF: None}), tmp_path / "mine.smi")
+    context = Context(Measurer(tmp_path / "cache", {TFIDF: None}), lambda: tmp_path / "mine.smi", "mine.smi")
     (kind,) = [kind for kind in FIGURES if kind.name == "si_mol_chembl"]
     (picture,) = kind.find([read_result(run, {})], context)
     with styled():
         axes = picture.draw().axes[0]
     assert len(axes.lines[0].get_xdata()) == 3
-    bits = [fingerprint(smiles) for smiles in SMILES]
-    plane = embed(bits)
-    assert np.array_equal(embed(bits), plane)
-    assert np.array_equal(embed_once(bits, tmp_path / "cache"), plane)
+    bits = unpack([fingerprint(smiles) for smiles in SMILES]).astype(bool)
+    plane = project_umap(bits)
+    assert np.array_equal(project_umap(bits), plane)
+    assert np.array_equal(project_once(bits, tmp_path / "cache"), plane)
     (kept,) = [file for file in (tmp_path / "cache" / "planes").iterdir() if len(np.load(file)) == len(bits)]
     kept.write_bytes(b"damaged")
-    assert np.array_equal(embed_once(bits, tmp_path / "cache"), plane)
+    assert np.array_equal(project_once(bits, tmp_path / "cache"), plane)

@@ -8,7 +8,7 @@ import pytest
 from evodiverse.errors import InputError
 from evodiverse.results.tables.cells import EMPTY
 from evodiverse.results.tables.marginals import marginal_tables
-from evodiverse.results.tables.results import Result
+from evodiverse.results.tables.results import Result, compare_by
 from tests.results.tables.results import result
 
 GRID = list(product((2, 5, 10), ([0.8, 0.2], [0.8, 0.4]), (0, 1, 2)))
@@ -62,8 +62,21 @@ def test_a_domain_without_metrics_of_its_own_has_the_best_score() -> None:
     ]
     (table,) = marginal_tables(runs, ["method"])
     assert [(column.title, cell.mean) for column, cell in zip(table.columns, table.lines[0].cells, strict=True)] == [
-        ("best ↑", 0.375)
+        ("best score ↑", 0.375)
     ]
+
+
+def test_metrics_and_the_score_to_be_reached_are_the_users_choice() -> None:
+    curves = {"curve.best_calls": [1, 40, 90], "curve.best": [0.1, 0.5, 0.8]}
+    runs = [result({**curves, "top10": 0.4}, seed=0), result({**curves, "top10": 0.6, "curve.best": [0.1] * 3}, seed=1)]
+    (table,) = marginal_tables(compare_by(runs, ["calls_to_0.45", "top10"]), ["method"])
+    assert [column.title for column in table.columns] == ["calls to 0.45 ↓", "mean of the ten best ↑"]
+    assert [cell.text for cell in table.lines[0].cells][1] == "0.500 ± 0.141"
+    assert table.lines[0].cells[0].text.endswith("(1 of 2)")
+    with pytest.raises(InputError, match=r"--metric: no run has top11; .*top10"):
+        compare_by(runs, ["top11"])
+    with pytest.raises(InputError, match="some runs never reach"):
+        marginal_tables(compare_by(runs, ["calls_to_0.45"]), ["seed"], "0")
 
 
 def test_a_note_warns_of_runs_that_read_different_data() -> None:

@@ -1,6 +1,6 @@
 from types import MappingProxyType
 
-from evodiverse.ports import Subject, Tools
+from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 
@@ -14,6 +14,7 @@ class BitMetrics:
     libraries = ()
     reads_texts = False
     subject = Subject()
+    headlines = (Headline("most_ones", "most ones", 0),)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         return {"most_ones": max(log.column("n_ones").values())}
