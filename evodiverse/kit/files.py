@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from evodiverse.errors import InputError
+from evodiverse.errors import DataError, InputError, reason
 
 TEMPORARY: Final = ".tmp"
 """The suffix of the names of unfinished files. These names begin with a dot."""
@@ -43,6 +43,21 @@ def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_file(path: Path, content: bytes) -> None:
     """Replace the file at ``path`` with one that has this content, as `replace_file` does."""
     replace_file(path, lambda file: file.write(content))
+
+
+def write_cached(path: Path, content: bytes) -> None:
+    """Write a file of the cache atomically, and create its folder if necessary.
+
+    Raises:
+        DataError: The file cannot be written; the message names it and says what to do.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, content)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+        ) from error
 
 
 def sync_folder(path: Path) -> None:

@@ -15,8 +15,8 @@ from typing import Final
 from evodiverse.diversity.distances import Encode
 from evodiverse.diversity.encoders import load_codebert, load_minilm
 from evodiverse.diversity.tfidf import tfidf
-from evodiverse.errors import DataError, InputError, describe, reason
-from evodiverse.kit.files import write_file
+from evodiverse.errors import DataError, InputError, describe
+from evodiverse.kit.files import write_cached
 from evodiverse.ports import Tools
 from evodiverse.results.domains import find_domain, find_metrics, source_files
 from evodiverse.results.metrics import measure
@@ -106,7 +106,7 @@ def measure_runs(
     for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
         by_index[at] = result
         if not isinstance(result, InputError):
-            _write_cached(files[at], result)
+            write_cached(files[at], json.dumps(result).encode())
         report(len(by_index))
     results = [(run, by_index[at]) for at, run in enumerate(runs)]
     return MeasuredRuns(
@@ -160,17 +160,6 @@ def _read_cached(file: Path) -> Measurement | None:
     except (OSError, ValueError):
         return None
     return known if isinstance(known, dict) else None
-
-
-def _write_cached(file: Path, measurement: Measurement) -> None:
-    """Write metrics to the cache atomically."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_file(file, json.dumps(measurement).encode())
-    except OSError as error:
-        raise DataError(
-            f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
-        ) from error
 
 
 @lru_cache

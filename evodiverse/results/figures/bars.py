@@ -84,10 +84,8 @@ def _draw_bars(
         if not known or not all(isfinite(value) for value, _ in known):
             axes.annotate("∞", (x, 0.02), xycoords=("data", "axes fraction"), ha="center")
             continue
-        look = style.look_of(method)
-        mean, low, high = back(
-            reading.estimate([change(value) for value, _ in known], [problem for _, problem in known])
-        )
+        look, (values, problems) = style.look_of(method), zip(*known, strict=True)
+        mean, low, high = back(reading.estimate([*map(change, values)], problems))
         fill = to_rgba(look.color, 0.35)
         axes.bar(x, mean, width * 0.92, facecolor=fill, edgecolor=look.color, hatch=look.hatch, linewidth=0.8)
         if isfinite(low):
@@ -113,8 +111,8 @@ def draw_trips(group: Group) -> Figure:
             known = [(value, run.problem) for run in rows[row] if (value := run.number(name)) is not None]
             if not known:
                 continue
-            values, look = [value for value, _ in known], style.look_of(row[1])
-            mean, low, high = reading.estimate(values, [problem for _, problem in known])
+            look, (values, problems) = style.look_of(row[1]), zip(*known, strict=True)
+            mean, low, high = reading.estimate(values, problems)
             axes.barh(place, mean, 0.62, color=look.color, alpha=0.35, linewidth=0)
             if isfinite(low):
                 axes.hlines(place, max(0.0, low), high, color=style.INK, linewidth=0.8)

@@ -58,34 +58,26 @@ def read_members(group: Group, results: Sequence[Result]) -> list[Members]:
 
 
 def project_pca(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` coordinates of ``(n, d)`` vectors along their first two principal components.
+    """Return the ``(n, 2)`` coordinates of ``(n, d)`` vectors along their first two principal components."""
+    from sklearn.decomposition import PCA  # takes a second
 
-    The sign of each column is chosen so that the coordinate with the largest absolute value in it is positive.
-    """
     dense = _dense(vectors)
-    left, sizes, _ = np.linalg.svd(dense - dense.mean(axis=0), full_matrices=False)
-    points = np.zeros((len(dense), 2))
-    n = min(2, len(sizes))
-    points[:, :n] = left[:, :n] * sizes[:n]
-    largest = np.abs(points).argmax(axis=0)
-    return points * np.where(points[largest, [0, 1]] < 0, -1.0, 1.0)
+    points = PCA(min(2, *dense.shape), svd_solver="full").fit_transform(dense)
+    return np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
 
 
 def project_tsne(vectors: Any) -> FloatArray:
-    """Return the ``(n, 2)`` t-SNE embedding of ``(n, d)`` vectors.
+    """Return the ``(n, 2)`` t-SNE embedding of ``(n, d)`` vectors, with seed 0.
 
-    scikit-learn computes the embedding with seed 0, starting from the scaled result of `project_pca`. For up to
-    `_LEAST_POINTS` vectors, return the result of `project_pca` itself.
+    For up to `_LEAST_POINTS` vectors, return the result of `project_pca` instead.
     """
     from sklearn.manifold import TSNE  # takes a second
 
-    start = project_pca(vectors)
-    if len(start) <= _LEAST_POINTS:
-        return start
-    spread = float(np.std(start[:, 0])) or 1.0
-    perplexity = min(_MOST_PERPLEXITY, (len(start) - 1) / 3)
-    fit = TSNE(2, perplexity=perplexity, init=1e-4 * start / spread, random_state=0, n_jobs=1)
-    return np.asarray(fit.fit_transform(_dense(vectors)), dtype=np.float64)
+    dense = _dense(vectors)
+    if len(dense) <= _LEAST_POINTS:
+        return project_pca(dense)
+    fit = TSNE(2, perplexity=min(_MOST_PERPLEXITY, (len(dense) - 1) / 3), init="pca", random_state=0, n_jobs=1)
+    return np.asarray(fit.fit_transform(dense), dtype=np.float64)
 
 
 def _dense(vectors: Any) -> FloatArray:

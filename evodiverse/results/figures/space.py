@@ -14,8 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from evodiverse.errors import DataError, reason
-from evodiverse.kit.files import write_file
+from evodiverse.kit.files import write_cached
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group
 
@@ -106,13 +105,7 @@ def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
     plane = project_umap(vectors)
     content_npy = io.BytesIO()
     np.save(content_npy, plane, allow_pickle=False)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_file(file, content_npy.getvalue())
-    except OSError as error:
-        raise DataError(
-            f"{file} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
-        ) from error
+    write_cached(file, content_npy.getvalue())
     return plane
 
 

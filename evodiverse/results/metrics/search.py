@@ -5,10 +5,10 @@ to the hottest and back, how many of the best candidates stem from the hottest p
 search reached given scores.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 
-from evodiverse.runlog.log import Log
+from evodiverse.results.summary import swaps_by_rungs
+from evodiverse.runlog.log import Log, rows
 from evodiverse.runlog.values import Measurement, Value
 
 N_TOP = 10
@@ -41,12 +41,8 @@ def swap_acceptance(log: Log) -> Value:
     """
     if not log.swaps["iteration"]:
         return None
-    rows = zip(*(log.swaps[name] for name in ("cold_pool", "accepted", "blocked")), strict=True)
-    tried: dict[int, list[bool]] = defaultdict(list)
-    for cold_pool, accepted, blocked in rows:
-        tried[cold_pool] += [] if blocked else [accepted]
-    n_neighbors = len(log.run.settings["method.ladder"]) - 1
-    return [sum(tried[pool]) / len(tried[pool]) if tried[pool] else None for pool in range(n_neighbors)]
+    rates = {rungs.cold_pool: rungs.accepted / rungs.tried for rungs in swaps_by_rungs(rows(log.swaps)) if rungs.tried}
+    return [rates.get(pool) for pool in range(len(log.run.settings["method.ladder"]) - 1)]
 
 
 def count_round_trips(log: Log) -> int | None:

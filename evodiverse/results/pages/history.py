@@ -13,6 +13,7 @@ from evodiverse.results.pages.charts import Point
 from evodiverse.results.summary import best_candidates, find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
 from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import find_rises
 
 _MOST_MEASURED: Final = 20
 
@@ -63,11 +64,8 @@ class History:
     @cached_property
     def rises(self) -> list[Point]:
         """The points (call, score) where the best score rose."""
-        rises: list[Point] = []
-        for call, row in sorted(self.by_call.items()):
-            if row["score"] is not None and (not rises or row["score"] > rises[-1][1]):
-                rises.append((float(call), row["score"]))
-        return rises
+        pairs = zip(*find_rises(sorted(self.log.scores.items())), strict=True)
+        return [(call, score) for call, score in pairs if call is not None and score is not None]
 
     @cached_property
     def requests(self) -> dict[int, tuple[str | None, str | None, str | None]]:

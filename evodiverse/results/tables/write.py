@@ -15,11 +15,11 @@ from tabulate import tabulate
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.listed_files import write_listed
 from evodiverse.results.grouping import group_by
+from evodiverse.results.pages.rendering import render
 from evodiverse.results.tables.cells import DASH, RUNS, Cell, Table
-from evodiverse.text import count_of, printable
+from evodiverse.text import printable
 
 INDEX: Final = "index.html"
-_PAGE: Final = Path(__file__).parent / "page.html"
 _LONGEST: Final = 200  # file systems allow 255, including suffixes
 _MISSING: Final = "To fill the cells with a dash, run:"
 _PAPER: Final = "paper"
@@ -69,18 +69,6 @@ def to_latex(table: Table) -> str:
     lines += [_lay_lines(rows, header, "latex_booktabs"), r"\end{table}", ""]
     text = "\n".join(lines).translate(_LATEX)
     return text.encode("latin-1", "replace").decode("latin-1")  # other characters that pdfLaTeX cannot typeset become ?
-
-
-def to_html(table: Table) -> str:
-    """Return a table as HTML, with its notes and the commands that fill it, but without a title."""
-    header, rows = _lay_out(table)
-    parts = [_lay_lines(rows, header, "html")]
-    if table.notes:
-        parts.append(f"<ul>{''.join(f'<li>{html.escape(note)}</li>' for note in table.notes)}</ul>")
-    if table.commands:
-        commands = html.escape("\n".join(table.commands))
-        parts.append(f"<p>{_MISSING}</p><pre>{commands}</pre>")
-    return "\n".join(parts)
 
 
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
@@ -194,32 +182,13 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
     """
     empty = [table for table in tables if not table.n_filled]
     filled = group_by((table for table in tables if table.n_filled), lambda table: table.is_of_paper)
-    groups = [("The paper's tables", filled.get(True, [])), ("All runs", filled.get(False, []))]
-    body = [f"<ul>{''.join(f'<li>{html.escape(fact)}</li>' for fact in facts)}</ul>"]
-    body += [_contents(title, some) for title, some in groups if some]
-    body += [_section(table) for _, some in groups for table in some]
-    if empty:
-        folded = "".join([_contents("Without numbers yet", empty), *map(_section, empty)])
-        summary = f"{count_of(len(empty), 'table')} without numbers yet, with the commands to fill in what is missing"
-        body.append(f'<details id="empty"><summary>{summary}</summary>{folded}</details>')
-    return _PAGE.read_text(encoding="utf-8").replace("$body", "\n".join(body))
-
-
-def _contents(title: str, tables: Sequence[Table]) -> str:
-    names = [html.escape(table.name) for table in tables]
-    rows = "".join(
-        f'<tr{"" if table.n_filled else " class=none"}><td><a href="#{name}">{name}</a></td>'
-        f"<td>{html.escape(table.title)}</td><td>{table.n_filled} of {count_of(table.n_cells, 'cell')}</td>"
-        f"<td>{_links(table)}</td></tr>"
-        for table, name in zip(tables, names, strict=True)
+    return render(
+        "tables.html",
+        title="Tables",
+        facts=facts,
+        groups=[("The paper's tables", filled.get(True, [])), ("All runs", filled.get(False, []))],
+        empty=empty,
+        endings=[*WRITERS],
+        lay_out=_lay_out,
+        missing=_MISSING,
     )
-    return f"<h2>{title}</h2><table><tbody>{rows}</tbody></table>"
-
-
-def _section(table: Table) -> str:
-    title = f'<h2 id="{html.escape(table.name)}">{html.escape(table.title)}</h2>'
-    return f'<section>{title}<p class="files">{html.escape(table.name)}: {_links(table)}</p>{to_html(table)}</section>'
-
-
-def _links(table: Table) -> str:
-    return " ".join(f'<a href="{html.escape(table.name)}.{ending}">{ending}</a>' for ending in WRITERS)

@@ -140,7 +140,7 @@ def test_an_invalid_packing_is_reported_in_one_line(
 def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
     run_toy(tmp_path / "runs", "budget.oracle_calls=40")
     assert write([tmp_path / "runs"], tmp_path / "figures", [], None) == 0
-    assert {name.partition("_")[0] for name in names(tmp_path / "figures")} <= {"lineage", "round"}
+    assert {name.partition("_")[0] for name in names(tmp_path / "figures")} <= {"best", "lineage", "round"}
 
 
 def test_a_copy_of_a_run_in_another_folder_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

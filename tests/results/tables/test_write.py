@@ -11,7 +11,7 @@ import pytest
 from evodiverse.errors import InputError
 from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table
 from evodiverse.results.tables.layout import Column
-from evodiverse.results.tables.write import to_csv, to_html, to_latex, to_markdown, to_page, write_tables
+from evodiverse.results.tables.write import to_csv, to_latex, to_markdown, to_page, write_tables
 
 TABLE = Table(
     name="mol_llm",
@@ -119,10 +119,8 @@ class Seen(HTMLParser):
 
 
 def test_html_is_escaped() -> None:
-    seen = Seen(to_html(TABLE))
-    assert "0.50 ± 0.10 (3)" in seen.text
-    assert "<more>" in Seen(to_page([TABLE], ["<a fact>"])).text
-    assert "<a fact>" in Seen(to_page([TABLE], ["<a fact>"])).text
+    seen = Seen(to_page([TABLE], ["<a fact>"])).text
+    assert all(text in seen for text in ("0.50 ± 0.10 (3)", "<more>", "<a fact>", "Only 95% of it_ is true."))
 
 
 def test_tables_without_numbers_come_last_in_one_folded_list() -> None:
@@ -137,7 +135,7 @@ def test_tables_without_numbers_come_last_in_one_folded_list() -> None:
 def test_every_file_is_linked_and_every_link_leads_somewhere(tmp_path: Path) -> None:
     page = write_tables(tmp_path / "tables", [TABLE, FOUND], [])
     seen = Seen(page.read_text(encoding="utf-8"))
-    files = {link for link in seen.links if not link.startswith("#")}
+    files = {link for link in seen.links if not link.startswith(("#", "data:"))}
     assert files == {file.name for file in page.parent.iterdir()} - {"index.html", ".written"}
     assert {link[1:] for link in seen.links if link.startswith("#")} == set(seen.ids) == {"mol_llm", "molecules"}
 
@@ -290,7 +288,7 @@ def test_the_begin_of_a_row_in_latex_is_no_option_of_the_end_of_the_one_before(h
 def test_html_has_no_tag_and_no_attribute_in_text_from_a_run(tmp_path: Path) -> None:
     hostile = '"><script>alert(1)</script>'
     page = to_page([replace(with_head(hostile), name='x" onclick="y')], [hostile])
-    assert "<script" not in page
+    assert page.count("<script") == 1
     assert Seen(page).ids == ['x" onclick="y']
 
 
