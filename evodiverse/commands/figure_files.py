@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -41,6 +42,8 @@ def write(
     formats: Sequence[str] = (),
     metric: str | None = None,
     threshold: float | None = None,
+    *,
+    with_empty: bool = False,
 ) -> int:
     """Draw the figures of some runs into a folder, and return the exit code.
 
@@ -58,6 +61,8 @@ def write(
         formats: The formats to write besides SVG and PNG, such as "pdf".
         metric: The metric that heat maps show; None for the first of each domain.
         threshold: The score from which on candidates count as hits; None for the usual one of each domain.
+        with_empty: Whether to list the runs that figures lack, too. They are listed anyway if ``only`` names figures,
+            or if there is no run.
 
     Raises:
         InputError: A folder or figure does not exist, or the folder cannot be written to.
@@ -79,12 +84,17 @@ def write(
         find_reference, name = partial(expanded, reference), reference.name
     context = Context(measurer, find_reference, name, threshold=threshold)
     entries, contents, names = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
+    empty: list[str] = []
+    if results and not (with_empty or only):
+        empty = [entry.kind.name for entry in entries if not entry.pictures and not entry.needs]
+        entries = [replace(entry, lacks=[]) for entry in entries if entry.kind.name not in empty]
     facts = [
         f"{count_of(len(results), 'complete run')}; left out: {_count_left_out(survey, len(errors))}.",
         (
             "Figures show runs in which no setting of the search but the budget is changed, and runs that were named "
             "directly; figures of sweeps show all runs."
         ),
+        *([f"No runs for {', '.join(empty)}; --all lists what would fill these and others."] if empty else []),
     ]
     page = to_page(entries, names, facts).encode()
     try:
@@ -94,6 +104,7 @@ def write(
     print("\n".join(to_lines(entries)))
     sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
     n_drawn = sum(len(entry.pictures) for entry in entries)
+    print("".join(f"{fact}\n" for fact in facts[2:]), end="")
     print(f"{count_of(n_drawn, 'figure')} of {facts[0]} {printable(str(folder / INDEX))}")
     return 2 if errors else 0
 

@@ -26,6 +26,7 @@ def main() -> int:
         "--format", action="append", default=[], choices=["pdf"], help="write this as well, besides svg and png"
     )
     parser.add_argument("--reference", type=Path, help="file of molecules to show as chemical space (ZINC-250K)")
+    parser.add_argument("--all", action="store_true", help="list the runs that figures lack, too, with commands")
     parser.add_argument("--metric", help="show this metric in heat maps, such as top10")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="count candidates from this score on as hits")
     parser.add_argument(
@@ -46,6 +47,7 @@ def main() -> int:
             arguments.format,
             arguments.metric,
             arguments.threshold,
+            with_empty=arguments.all,
         )
     except EvoDiverseError as error:
         sys.stderr.write(f"figures: {error}\n")

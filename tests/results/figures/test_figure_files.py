@@ -61,6 +61,15 @@ def test_what_runs_can_fill_is_drawn_as_svg_and_png_and_listed(
     assert told.splitlines()[-1].endswith(f"of 4 complete runs; left out: none. {tmp_path}/README.md")
 
 
+def test_by_default_one_line_names_the_figures_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_toy(tmp_path / "runs", "budget.oracle_calls=40")
+    write([tmp_path / "runs"], None, [], None)
+    assert "missing for" not in (told := capsys.readouterr().out)
+    assert re.search(r"No runs for mol, .*, sweep; --all lists", told)
+    write([tmp_path / "runs"], None, [], None, with_empty=True)
+    assert "mol: no runs for it yet\n    missing for" in capsys.readouterr().out
+
+
 def test_pdf_files_are_written_on_request_and_deleted_like_the_others(outputs: Path, tmp_path: Path) -> None:
     write([outputs], tmp_path, ["circle_trajectory"], None, formats=["pdf"])
     (file,) = tmp_path.glob("*.pdf")
