@@ -16,6 +16,7 @@ from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
 
 OURS: Final = "evodiverse.tasks."
+VIEW: Final = "view"
 TABLES: Final = "tables.yaml"
 MOST_RANKED: Final = 10_000
 """The largest number of candidates from which a domain names those to show first, since comparing them takes time."""
@@ -57,7 +58,7 @@ def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None
 
 
 @lru_cache
-def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | None:
+def find_module(name: str, own: frozenset[str] = frozenset(), part: str = "domain") -> ModuleType | None:
     """Import and return the module ``domain`` of a domain's package; None if it may not be imported.
 
     The result is also None if the module of one of EvoDiverse's domains, or a library that it needs, is not found.
@@ -69,6 +70,7 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
     Args:
         name: The package of the domain, such as ``evodiverse.tasks.molecules``.
         own: The packages of the user's own domains, which the user named with ``--domain``.
+        part: The name of the module. Instead of a missing ``view``, the result is the module ``domain``.
 
     Raises:
         InputError: The module of one of the user's own domains, or a library that it needs, is not found.
@@ -76,17 +78,27 @@ def find_module(name: str, own: frozenset[str] = frozenset()) -> ModuleType | No
     if not (name.startswith(OURS) or name in own):
         return None
     try:
-        return importlib.import_module(f"{name}.domain")
+        return importlib.import_module(f"{name}.{part}")
     except ModuleNotFoundError as error:
+        if part == VIEW and error.name == f"{name}.{VIEW}":
+            return find_module(name, own)
         if name not in own:
             return None  # a domain of another version of EvoDiverse
         raise InputError(f"the domain {name} cannot be imported ({describe(error)}); check --domain") from error
 
 
+def find_view(run: Run, own: frozenset[str] = frozenset()) -> ModuleType | None:
+    """Return the module with which the domain of a run shows candidates; None if it may not be imported.
+
+    It is the module ``view`` of the domain's package or, if there is none, the module ``domain``.
+    """
+    return find_module(run.domain, own, VIEW)
+
+
 def find_columns(run: Run, own: frozenset[str] = frozenset()) -> Mapping[str, type]:
     """Return the columns of ``evaluations`` that the domain of a run adds and shows in reports, with their types."""
-    domain = find_module(run.domain, own)
-    return domain.report_columns(run.settings, run.own_columns()) if isinstance(domain, Drawable) else {}
+    view = find_view(run, own)
+    return view.report_columns(run.settings, run.own_columns()) if isinstance(view, Drawable) else {}
 
 
 def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:
@@ -94,8 +106,8 @@ def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozen
 
     The domain gets the best `MOST_RANKED` of the rows ``ranked``.
     """
-    domain = find_module(run.domain, own)
-    return domain.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(domain, Selective) else None
+    view = find_view(run, own)
+    return view.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(view, Selective) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

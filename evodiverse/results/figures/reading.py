@@ -271,14 +271,14 @@ def draw_candidate(
         InputError: The log has nothing that can be drawn for the call.
     """
     from evodiverse.ports import Viewed  # here because it loads much of EvoDiverse
-    from evodiverse.results.domains import find_module
+    from evodiverse.results.domains import find_view
 
     run = result.run
-    domain = find_module(run.domain, frozenset(group.context.measurer.own))
+    view = find_view(run, frozenset(group.context.measurer.own))
     try:
-        if not isinstance(domain, Viewed):
+        if not isinstance(view, Viewed):
             raise ValueError("its domain draws none")  # noqa: TRY301, TRY004 (the text below says what to do)
-        domain.draw(axes, genotype, details)
+        view.draw(axes, genotype, details)
     except ValueError as error:
         message = f"{run.path}: call {call} cannot be drawn ({error}); run it again with overwrite=true"
         raise InputError(message) from error

@@ -8,7 +8,7 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from evodiverse.ports import Drawable, Highlight
-from evodiverse.results.domains import find_columns, find_highlight, find_module
+from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.pages.charts import Point
 from evodiverse.results.summary import best_candidates, find_failed
 from evodiverse.runlog.log import Log, Row, read_log_so_far, rows
@@ -25,8 +25,7 @@ class History:
     Attributes:
         run: The run that the report is about.
         log: The log so far.
-        domain: The module ``domain`` of the run's domain, if it was imported and can make drawings of candidates;
-            otherwise None.
+        view: The module with which the run's domain shows candidates, if it was imported and can draw; otherwise None.
         own: The packages of the user's own domains; see `find_module`.
         measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
         pools: The columns of ``populations``, by name.
@@ -35,7 +34,7 @@ class History:
 
     run: Run
     log: Log
-    domain: Drawable | None
+    view: Drawable | None
     own: frozenset[str]
     measured: Sequence[str]
     pools: Mapping[str, Sequence[Any]]
@@ -80,12 +79,12 @@ class History:
 
     def portray(self, row: Row) -> Markup | None:
         """Return the domain's drawing of a candidate, or None."""
-        return None if self.domain is None else self.domain.portray(row["genotype"] or "", row)
+        return None if self.view is None else self.view.portray(row["genotype"] or "", row)
 
     def tell_change(self, parents: Sequence[Row], row: Row) -> Markup | None:
         """Return what the domain tells about the change from the first parent to a candidate, or None."""
         genotypes = [parent["genotype"] or "" for parent in parents]
-        return None if self.domain is None else self.domain.tell_change(genotypes, row["genotype"] or "")
+        return None if self.view is None else self.view.tell_change(genotypes, row["genotype"] or "")
 
 
 def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
@@ -98,14 +97,13 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     Raises:
         InputError: The log is damaged; the message names the problem.
     """
-    module = find_module(run.domain, own)
-    domain = module if isinstance(module, Drawable) else None
+    view = find_view(run, own)
     columns = find_columns(run, own)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     said = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"])
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
     measured = [name for name, kind in columns.items() if kind is float][:_MOST_MEASURED]
-    return History(run, log, domain, own, measured, pools, said)
+    return History(run, log, view if isinstance(view, Drawable) else None, own, measured, pools, said)
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:

@@ -12,7 +12,6 @@ from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
-from evodiverse.tasks.equations.portrait import highlight, portray, tell_change
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
@@ -25,14 +24,10 @@ __all__ = [
     "choose_problems",
     "count_initial",
     "find_violations",
-    "highlight",
     "is_shared",
     "libraries",
-    "portray",
-    "report_columns",
     "settings",
     "sources",
-    "tell_change",
 ]
 
 settings = EquationSettings
@@ -104,11 +99,6 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
     return EquationOperator(dataset.names, dataset.positive, *fitted)
-
-
-def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
-    """Return the columns that a report shows: the constants of an equation, and its error on the held-back rows."""
-    return {"params": str, "nmse_held": float}
 
 
 def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:

@@ -13,14 +13,13 @@ from evodiverse.tasks.molecules.filters.filters import Filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.objective.components import Smarts
-from evodiverse.tasks.molecules.objective.objective import Objective, find_raw_columns
+from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.opening import OWN_PREFIX, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.patterns import find_smarts_violation
-from evodiverse.tasks.molecules.portrait import draw, highlight, portray, tell_change
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
@@ -34,16 +33,11 @@ __all__ = [
     "build_task",
     "choose_problems",
     "count_initial",
-    "draw",
     "find_violations",
-    "highlight",
     "is_shared",
     "libraries",
-    "portray",
-    "report_columns",
     "settings",
     "sources",
-    "tell_change",
 ]
 
 settings = MoleculeSettings
@@ -92,14 +86,6 @@ def is_shared(settings: MoleculeSettings) -> bool:
 def build_operator(settings: MoleculeSettings) -> GraphGA:
     """Return Graph GA, the operator that makes offspring without a language model."""
     return GraphGA(settings.mutation_rate)
-
-
-def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
-    """Return the columns that a report shows: the raw values of the components of the objective.
-
-    If the run has no objective, there are no such columns.
-    """
-    return dict.fromkeys(find_raw_columns(settings), float)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: ARG001 (all runs have the same metrics)

@@ -3,27 +3,22 @@
 import hashlib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Metrics, Sandbox
 from evodiverse.tasks.programs import prompts
 from evodiverse.tasks.programs.builtins import BUILTINS
-from evodiverse.tasks.programs.circle_packing import view
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import ProgramMetrics
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
-from evodiverse.tasks.programs.portrait import portray, tell_change
 from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.vocabulary import Limits
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 __all__ = [
     "build_metrics",
@@ -32,15 +27,11 @@ __all__ = [
     "build_task",
     "choose_problems",
     "count_initial",
-    "draw",
     "find_violations",
     "is_shared",
     "libraries",
-    "portray",
-    "report_columns",
     "settings",
     "sources",
-    "tell_change",
 ]
 
 settings = ProgramSettings
@@ -110,20 +101,6 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
     moves = None if builtin is None else builtin.build_moves()
     longest = min(MAX_CHARACTERS, settings.max_characters)
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
-
-
-def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
-    """Return the evaluator's own numbers in the log, and the packing that a report draws."""
-    return {name: kind for name, kind in logged.items() if kind is float or name == "packing"}
-
-
-def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the result is drawn)
-    """Draw the packing in the logged columns ``details`` on axes.
-
-    Raises:
-        ValueError: There is no packing that can be drawn.
-    """
-    view.draw(axes, view.read_packing(str(details.get("packing"))))
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:

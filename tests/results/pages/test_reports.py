@@ -104,7 +104,7 @@ def test_a_run_of_a_domain_that_draws_nothing_has_a_report(tmp_path: Path) -> No
     path = run_toy(tmp_path, "method=pt3", "budget.oracle_calls=60", "task.length=8", "method.swap.period=1")
     history = read_history(run_of(path))
     page = report_run(history)
-    assert history.domain is None
+    assert history.view is None
     assert f"{history.log.n_calls:,} of 60" in page
     assert "Swaps accepted" in page
 

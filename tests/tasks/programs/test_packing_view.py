@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from evodiverse.ports import Viewed
-from evodiverse.tasks.programs import domain
+from evodiverse.tasks.programs import view as programs
 from evodiverse.tasks.programs.circle_packing import view
 from evodiverse.tasks.programs.circle_packing.view import MOST_CIRCLES, Packing, draw, draw_picture, read_packing
 
@@ -95,13 +95,13 @@ def test_equal_circles_have_one_color_whatever_rounding_did_to_them() -> None:
 
 
 def test_the_domain_draws_the_packing_of_a_logged_row() -> None:
-    assert isinstance(domain, ModuleType)
-    assert isinstance(domain, Viewed)
+    assert isinstance(programs, ModuleType)
+    assert isinstance(programs, Viewed)
     axes = new_axes()
-    domain.draw(axes, "", {"packing": text_of([[0.5, 0.4]], [0.1])})
+    programs.draw(axes, "", {"packing": text_of([[0.5, 0.4]], [0.1])})
     assert circles_of(axes) == pytest.approx(np.array([[0.5, 0.4, 0.1]]), abs=1e-9)
     with pytest.raises(ValueError, match="not a packing"):
-        domain.draw(new_axes(), "", {"packing": None})
+        programs.draw(new_axes(), "", {"packing": None})
 
 
 def test_the_picture_numbers_circles_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,17 +28,6 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 """The columns of ``evaluations`` that each component of an objective adds; ``<component>`` stands for its name."""
 
 
-def find_raw_columns(settings: Mapping[str, Any]) -> list[str]:
-    """Return the names of the columns with the components' raw values.
-
-    Args:
-        settings: The flat settings of a run, with keys such as ``task.objective.components.logp.kind``.
-    """
-    start = f"{PREFIX}components."
-    names = dict.fromkeys(key.removeprefix(start).partition(".")[0] for key in settings if key.startswith(start))
-    return [f"{name}{RAW}" for name in names]
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """The measurements of an objective with ``k`` components for ``n`` molecules.

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import NDArray
 
 from evodiverse.kit.pictures import GROUND, INK, color_map, new_figure, styled, to_png
+from evodiverse.kit.svg import embed_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +23,14 @@ _LARGEST: Final = 2.0  # of all numbers, so that what is drawn stays near the un
 _EQUAL: Final = 1e-6  # the least range of radii that the color scale covers, so that rounding does not show
 _MIN_LABELED: Final = 0.015  # the smallest radius of a circle with a number
 _SIDE: Final = 880  # pixels
+_SVG_SIDE: Final = 240
+_MARGIN: Final = 4
+_MOST_DRAWN: Final = 2_000  # so that pages stay small
+_SVG: Final = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{size}" height="{size}" stroke="#162238">
+<rect x="{margin}" y="{margin}" width="{side}" height="{side}" fill="#f6f6f3" stroke-width="1.5"/>
+{circles}
+</svg>"""
 
 
 class Packing(NamedTuple):
@@ -99,3 +109,26 @@ def draw_picture(packing: Packing, lines: Sequence[str]) -> bytes:
     ends = [packing.radii.min(), packing.radii.max()]
     figure.colorbar(circles, cax=axes.inset_axes((1.02, 0, 0.02, 0.3)), ticks=ends, format="r = %.4f")
     return to_png(figure, lines)
+
+
+def write_svg(text: str) -> Markup | None:
+    """Return a picture of circles in the unit square, larger ones darker, or None if the text holds no packing.
+
+    Args:
+        text: A value of the column ``packing``: JSON with ``centers``, which are pairs, and ``radii``.
+    """
+    try:
+        centers, radii = read_packing(text)
+    except ValueError:
+        return None
+    if len(radii) > _MOST_DRAWN:
+        return None
+    largest = radii.max() or 1.0
+    drawn = [
+        f'<circle cx="{_MARGIN + x * _SVG_SIDE:.3f}" cy="{_MARGIN + (1 - y) * _SVG_SIDE:.3f}" '
+        f'r="{radius * _SVG_SIDE:.3f}" '
+        f'fill="hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)"/>'
+        for (x, y), radius in zip(centers, radii, strict=True)
+    ]
+    svg = _SVG.format(size=_SVG_SIDE + 2 * _MARGIN, margin=_MARGIN, side=_SVG_SIDE, circles="\n".join(drawn))
+    return embed_svg(svg, f"{len(radii)} circles in the unit square, sum of radii {radii.sum():.6f}")

@@ -1,4 +1,4 @@
-"""Molecules in a report: their structures, the changes from parent to child, and the best that differ."""
+"""The view of molecules: their structures, the changes from parent to child, and the best that differ."""
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -30,6 +30,11 @@ _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of
 _NEW: Final = (0.62, 0.86, 0.73)
 _N_DIFFERENT: Final = 10
 _CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
+
+
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
+    """Return the raw values of the components of an objective; there are none without an objective."""
+    return {name: kind for name, kind in logged.items() if name.endswith("_raw")}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)

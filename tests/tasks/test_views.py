@@ -11,9 +11,9 @@ import pytest
 from markupsafe import Markup
 
 from evodiverse.ports import Highlight
-from evodiverse.tasks.equations import portrait as equations
-from evodiverse.tasks.molecules import portrait as molecules
-from evodiverse.tasks.programs import portrait as programs
+from evodiverse.tasks.equations import view as equations
+from evodiverse.tasks.molecules import view as molecules
+from evodiverse.tasks.programs import view as programs
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 
 

@@ -1,23 +1,40 @@
-"""Programs in a report: pictures of their results, and their line-by-line differences from their parents."""
+"""The view of programs: pictures of their results, and their line-by-line differences from their parents."""
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
-from evodiverse.tasks.programs.circle_packing.portrait import draw_packing
+from evodiverse.tasks.programs.circle_packing import view
 from evodiverse.text import count_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
 
 
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
+    """Return the evaluator's own numbers in the log, and the packing that a report draws."""
+    return {name: kind for name, kind in logged.items() if kind is float or name == "packing"}
+
+
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
     """Return a picture of the packing in the logged columns ``details``; None if they hold none that can be drawn."""
     packing = details.get("packing")
-    return draw_packing(packing) if isinstance(packing, str) else None
+    return view.write_svg(packing) if isinstance(packing, str) else None
+
+
+def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the result is drawn)
+    """Draw the packing in the logged columns ``details`` on axes.
+
+    Raises:
+        ValueError: There is no packing that can be drawn.
+    """
+    view.draw(axes, view.read_packing(str(details.get("packing"))))
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:

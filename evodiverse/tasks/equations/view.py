@@ -1,4 +1,4 @@
-"""Equations in a report: in MathML with their constants, with their terms compared, and those chosen at the end."""
+"""The view of equations: in MathML with their constants, with their terms compared, and those chosen at the end."""
 
 import csv
 import io
@@ -51,6 +51,11 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
 _FUNCTIONS: Final = {"absolute": "abs", "arctan2": "atan2"}
 _BRACKETS: Final = Markup("<mrow><mo>(</mo>{}<mo>)</mo></mrow>")
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
+
+
+def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
+    """Return the columns that a report shows: the constants of an equation, and its error on the held-back rows."""
+    return {"params": str, "nmse_held": float}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
