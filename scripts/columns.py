@@ -11,9 +11,9 @@ from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
 from evodiverse.tasks.molecules import task as molecules
 from evodiverse.tasks.molecules.objective import objective
+from evodiverse.tasks.programs import points
 from evodiverse.tasks.programs.bin_packing import evaluator as bin_packing
 from evodiverse.tasks.programs.circle_packing import evaluator as circle_packing
-from evodiverse.tasks.programs.points import evaluator as points
 
 INTRODUCTION = """\
 # Columns of the log

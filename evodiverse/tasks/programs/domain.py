@@ -9,10 +9,11 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Metrics, Sandbox
 from evodiverse.tasks.programs import prompts
-from evodiverse.tasks.programs.builtins import BUILTINS
+from evodiverse.tasks.programs.builtins import BUILTINS, find_builtin, find_folder, load_start
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
-from evodiverse.tasks.programs.metrics import ProgramMetrics
+from evodiverse.tasks.programs.metrics import choose_metrics
+from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES, read_moves
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
 from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
@@ -47,7 +48,7 @@ def find_violations(settings: ProgramSettings) -> list[str]:
     violations = _find_setting_violations(settings)
     checks: list[Callable[[], object]] = []
     if not violations:
-        checks = [lambda: _read_initial(settings), lambda: build_prompts(settings)]
+        checks = [lambda: _read_initial(settings), lambda: build_prompts(settings), lambda: build_operator(settings)]
     elif settings.evaluator and settings.evaluator not in BUILTINS:
         checks = [lambda: _build_evaluator(settings)]
     for check in checks:
@@ -72,13 +73,18 @@ def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) ->
     """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
     The role ``initial`` has the SHA-256 of the initial programs. For a user's evaluator, the role ``evaluator`` has
-    the path of the file. For a built-in task, each user file that the task reads has a role of its own, such as
-    ``instances`` for bin packing. ``artifact_sha256`` is not used, because program tasks read no published files.
+    the path of the file, and ``moves`` and ``blocks`` have those of the files with its moves, if there are any. For a
+    built-in task, each user file that the task reads has a role of its own, such as ``instances`` for
+    bin packing. ``artifact_sha256`` is not used, because program tasks read no published files.
     """
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
-    builtin = BUILTINS.get(settings.evaluator)
-    own = {"evaluator": _evaluator_path(settings)} if builtin is None else builtin.find_sources(settings)
-    return {"initial": initial, **own}
+    builtin = find_builtin(settings.evaluator)
+    if builtin is not None:
+        return {"initial": initial, **(builtin.find_sources(settings) if hasattr(builtin, "find_sources") else {})}
+    folder = find_folder(settings.evaluator)
+    files = {"moves": folder / MOVES, "blocks": folder / BLOCKS} if (folder / MOVES).is_file() else {}
+    own = {role: file for role, file in files.items() if file.is_file()}
+    return {"initial": initial, "evaluator": _evaluator_path(settings), **own}
 
 
 def build_task(
@@ -93,20 +99,18 @@ def build_task(
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
     """Return the operator that ``task.operator`` selects, by default `ProgramOperator` with the task's own moves.
 
-    Moves are mutations that make sense only for this task. A user's evaluator has none.
+    Moves are mutations that make sense only for this task; see `read_moves`.
     """
     if settings.operator == RESEED:
         return Reseeder()
-    builtin = BUILTINS.get(settings.evaluator)
-    moves = None if builtin is None else builtin.build_moves()
+    moves = read_moves(find_folder(settings.evaluator))
     longest = min(MAX_CHARACTERS, settings.max_characters)
     return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:
-    """Return the object that measures runs: that of a built-in task, or `ProgramMetrics` for a user's evaluator."""
-    builtin = BUILTINS.get(str(settings.get("task.evaluator")))
-    return ProgramMetrics() if builtin is None else builtin.build_metrics()
+    """Return the object that measures runs; see `choose_metrics`."""
+    return choose_metrics(str(settings.get("task.evaluator")))
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001
@@ -133,10 +137,11 @@ def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
 
 def _build_evaluator(settings: ProgramSettings) -> Evaluator:
     limits = Limits(settings.timeout, settings.memory)
-    builtin = BUILTINS.get(settings.evaluator)
+    builtin = find_builtin(settings.evaluator)
     if builtin is None:
         return UserEvaluator(_evaluator_path(settings), limits, settings.score_timeout)
-    return builtin.build_evaluator(settings, limits)
+    evaluator: Evaluator = builtin.build_evaluator(settings, limits)
+    return evaluator
 
 
 def _evaluator_path(settings: ProgramSettings) -> Path:
@@ -146,13 +151,13 @@ def _evaluator_path(settings: ProgramSettings) -> Path:
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     if not paths:
-        return [BUILTINS[settings.evaluator].load_start(settings)]
+        return [load_start(settings)]
     return read_programs(paths, _build_evaluator(settings).entry_point, settings.max_characters)
 
 
 def _find_setting_violations(settings: ProgramSettings) -> list[str]:
-    builtin = BUILTINS.get(settings.evaluator)
-    violations = [] if builtin is None else builtin.find_violations(settings)
+    builtin = find_builtin(settings.evaluator)
+    violations = [] if builtin is None else list(builtin.find_violations(settings))
     if not settings.evaluator:
         violations.append("task.evaluator has no value; name your own evaluator.py")
     if not (builtin is not None and settings.initial.path is None) and not initial_paths(settings):

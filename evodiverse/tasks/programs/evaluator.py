@@ -82,8 +82,8 @@ class Verifiable(Protocol):
     Only a value that was verified in this way can be reported as better than the best known one.
     """
 
-    def verify(self, discovery: Discovery) -> Verified:
-        """Return the value of a program's result as an exact fraction, for ``best/verified.json``.
+    def verify(self, discovery: Discovery) -> Verified | None:
+        """Return the value of a program's result as an exact fraction, for ``best/verified.json``, or None.
 
         Args:
             discovery: The best program so far. Its score must be above 0: a program that failed scores 0 and has no

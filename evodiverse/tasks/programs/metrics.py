@@ -12,9 +12,10 @@ from typing import Any, Final
 from evodiverse.diversity.bags import cosine, select_apart
 from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
 from evodiverse.diversity.tfidf import find_tokens, tfidf
-from evodiverse.ports import BEST_SCORE, Headline, Subject, Tools
+from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
+from evodiverse.tasks.programs.builtins import BUILTINS
 from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
@@ -28,6 +29,13 @@ It is also the default radius of a niche (``method.niche.radius``).
 """
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
+
+
+def choose_metrics(evaluator: str) -> Metrics:
+    """Return the metrics of a task, given ``task.evaluator``."""
+    if evaluator == "circle_packing":
+        return PackingMetrics()
+    return TaskMetrics() if evaluator in BUILTINS else ProgramMetrics()
 
 
 class PackingMetrics:

@@ -18,7 +18,8 @@ def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | 
     if isinstance(evaluator, Illustrated) and best.candidate.score:
         files |= {**evaluator.report(best), **evaluator.illustrate(best)}
     if isinstance(evaluator, Verifiable) and best.candidate.score:
-        files[FILE] = lay_out(evaluator.verify(best))
+        verified = evaluator.verify(best)
+        files[FILE] = None if verified is None else lay_out(verified)
     return files
 
 

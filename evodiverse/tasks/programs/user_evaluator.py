@@ -9,6 +9,7 @@ import numbers
 import sys
 import traceback
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
@@ -22,6 +23,7 @@ from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.user_picture import NO_PICTURE, lay_out_picture
+from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
@@ -48,7 +50,8 @@ class UserEvaluator:
       calls that function, returns the result, and must itself import what it needs;
     * ``COLUMNS``: a dictionary of the names and types of the columns that the file adds to the log;
     * ``DESCRIPTION``: a description of the task for the prompt of a language model;
-    * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log.
+    * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log;
+    * ``verify(columns)``: returns a number measured on these values by other code than that of ``score``.
 
     Arguments and results are JSON values.
 
@@ -145,20 +148,46 @@ class UserEvaluator:
         return self._drawn[1]
 
     def _draw(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        columns = {name: discovery.details.get(name) for name in self.columns}
         try:
-            drawn = _load(self._path, self._content).draw(columns)
-        except Interrupted:
-            raise
-        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
-            fault = f"raised {self._place(error)}"
-        else:
+            drawn = self._ask("draw", discovery)
             try:
                 return lay_out_picture(drawn)
             except ValueError as error:
-                fault = f"{error} ({self._path})"
-        _LOG.warning("best/ has no picture of call %s: draw %s", discovery.candidate.call, fault)
-        return NO_PICTURE
+                raise ValueError(f"{error} ({self._path})") from None
+        except ValueError as error:
+            _LOG.warning("best/ has no picture of call %s: draw %s", discovery.candidate.call, error)
+            return NO_PICTURE
+
+    def verify(self, discovery: Discovery) -> Verified | None:
+        """Return what ``verify`` of the user's file finds, or None if the file has no ``verify``.
+
+        If it fails, or returns no finite number, the reason is logged as a warning, and the result is None.
+        """
+        if not hasattr(_load(self._path, self._content), "verify"):
+            return None
+        try:
+            value = self._ask("verify", discovery)
+            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+                raise ValueError(f"returned {value!r:.80}, expected a finite number ({self._path})")  # noqa: TRY301
+        except ValueError as error:
+            _LOG.warning("best/ has no verified value of call %s: verify %s", discovery.candidate.call, error)
+            return None
+        exact = Fraction(value) if isinstance(value, numbers.Rational) else Fraction(float(value))
+        return Verified("what verify measured", exact, f"verify in {self._path.name}", None)
+
+    def _ask(self, name: str, discovery: Discovery) -> Any:
+        """Return what a function of the user's file returns for the columns of a candidate.
+
+        Raises:
+            ValueError: The function raised an exception.
+        """
+        function = getattr(_load(self._path, self._content), name)
+        try:
+            return function({column: discovery.details.get(column) for column in self.columns})
+        except Interrupted:
+            raise
+        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
+            raise ValueError(f"raised {self._place(error)}") from None
 
     def _place(self, error: BaseException) -> str:
         lines = [
@@ -265,6 +294,7 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
             "must define drive with def, at the top level: only its source goes into the sandbox",
         ),
         (callable(getattr(module, "draw", len)), "must define draw(columns) as a function"),
+        (callable(getattr(module, "verify", len)), "must define verify(columns) as a function"),
     ]
     return [f"task.evaluator={path} {message}" for holds, message in rules if not holds]
 

@@ -5,13 +5,39 @@ from functools import cache
 
 import numpy as np
 
-from evodiverse.tasks.programs.circle_packing.evaluator import load_seed
-from evodiverse.tasks.programs.circle_packing.moves import packing_moves
+from evodiverse.kit.python import parse_file
+from evodiverse.tasks.programs.builtins import find_folder, load_start
+from evodiverse.tasks.programs.operators.moves import BLOCKS, Move, read_moves
+from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.operator import ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import read_program
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
-SEED = load_seed(26)
+
+def start_of(task: str, n: int | None = None) -> str:
+    """Return the program that a search starts from."""
+    return load_start(ProgramSettings(evaluator=task, n=n))
+
+
+def grammar_of(task: str) -> Grammar:
+    """Return the moves of a task as a grammar."""
+    grammar = read_moves(find_folder(task))
+    assert grammar is not None
+    return grammar
+
+
+def moves_of(task: str) -> dict[str, Move]:
+    """Return the moves of a task by name."""
+    return {name: edit.keywords["move"] for name, edit in grammar_of(task).edits.items()}  # type: ignore[attr-defined]
+
+
+def blocks_of(task: str) -> ast.Module:
+    """Return the functions that the moves of a task may call."""
+    return parse_file(find_folder(task) / BLOCKS)
+
+
+SEED = start_of("circle_packing")
 
 BINS = '''"""First fit."""
 import numpy as np
@@ -160,7 +186,7 @@ def request(*parents: str, slot: int = 0, scores: tuple[float, ...] = (), seed: 
 def packing_programs(count: int = 30) -> tuple[str, ...]:
     """Return the seed and its descendants by chance, each a child of up to three of those before."""
     programs = [SEED]
-    operator = ProgramOperator("construct_packing", packing_moves())
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
     rng = np.random.default_rng(1)
     for slot in range(count - 1):
         parents = [programs[index] for index in rng.permutation(len(programs))[:3]]

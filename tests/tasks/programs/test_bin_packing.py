@@ -16,7 +16,7 @@ from evodiverse.errors import ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.bin_packing.driver import drive
-from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking, load_seed
+from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking
 from evodiverse.tasks.programs.bin_packing.instances import SETS, Instance, draw_instances
 from evodiverse.tasks.programs.bin_packing.packing import bound_bins, compress, count_bins, pack_best_fit
 from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins
@@ -25,6 +25,7 @@ from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Limits, Reason, Rejection
 from tests.runs import rows, run_here
 from tests.tasks.programs.bins import best_fit, count_best_fit, pack
+from tests.tasks.programs.samples import start_of
 
 LIMITS = Limits(cpu_seconds=30)
 SMALL = Instance("small", 10, (6, 5, 3, 4, 2, 5))
@@ -179,7 +180,7 @@ def test_an_infinite_priority_goes_first_and_a_negative_one_last() -> None:
 def evaluate(source: str, *instances: Instance) -> Evaluation:
     """Return what a program scores in the real sandbox."""
     sandbox = ProcessSandbox()
-    task = ProgramTask(BinPacking("mine.txt", instances, LIMITS), sandbox, [load_seed()], 10_000)
+    task = ProgramTask(BinPacking("mine.txt", instances, LIMITS), sandbox, [start_of("bin_packing")], 10_000)
     (evaluation,) = task.evaluate([Hypothesis(dedent(source), "k")])
     sandbox.close()
     return evaluation
@@ -206,9 +207,9 @@ def test_a_program_that_crashes_says_so() -> None:
 
 
 def test_the_seed_is_worst_fit_and_leaves_much_to_be_found() -> None:
-    evaluation = evaluate(load_seed(), *draw_instances("weibull5k"))
+    evaluation = evaluate(start_of("bin_packing"), *draw_instances("weibull5k"))
     namespace: dict[str, Any] = {}
-    exec(load_seed(), namespace)  # noqa: S102 (our own)
+    exec(start_of("bin_packing"), namespace)  # noqa: S102 (our own)
     items = draw_instances("or3")[0].items
     worst_fit = pack(150, items, lambda item, space: space if space < 150 else 0)
     (choices,) = drive_all(namespace["priority"], Instance("", 150, items))["choices"]

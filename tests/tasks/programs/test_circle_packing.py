@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed, measure
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, measure
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored
 from evodiverse.vocabulary import Array, Candidate, Job, Limits, Reason, Rejection
+from tests.tasks.programs.samples import start_of
 
 LIMITS = Limits(cpu_seconds=30)
 TWO = CirclePacking(n=2, reference=0.5, limits=LIMITS)
@@ -108,7 +109,7 @@ def test_a_candidate_is_shown_as_a_picture(pool: int | None) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 13, 26, 27, 50, 100])
 def test_the_seed_program_packs_any_number_of_circles(n: int) -> None:
-    centers, radii, total = run(load_seed(n))
+    centers, radii, total = run(start_of("circle_packing", n))
     assert (centers.shape, radii.shape) == ((n, 2), (n,))
     assert find_violation(centers, radii) is None
     assert radii.min() > 0
@@ -116,9 +117,9 @@ def test_the_seed_program_packs_any_number_of_circles(n: int) -> None:
 
 
 def test_the_seed_program_leaves_much_to_be_found() -> None:
-    assert run(load_seed(26))[2] == pytest.approx(1, abs=0.05)
+    assert run(start_of("circle_packing", 26))[2] == pytest.approx(1, abs=0.05)
 
 
 def test_the_seed_program_shows_how_many_circles_it_packs() -> None:
-    assert load_seed(7).count("\nN = 7\n") == 1
-    assert "26" not in load_seed(7)
+    assert start_of("circle_packing", 7).count("\nN = 7\n") == 1
+    assert "26" not in start_of("circle_packing", 7)

@@ -17,16 +17,21 @@ from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.distances.builtin import BEST_KNOWN, DISTANCES, PROBLEM
-from evodiverse.tasks.programs.distances.picture import draw_distances, find_extremes
-from evodiverse.tasks.programs.distances.ratio import measure_ratio
+from evodiverse.tasks.programs.distances import evaluator as task
+from evodiverse.tasks.programs.distances.evaluator import (
+    BEST_KNOWN,
+    PROBLEM,
+    draw_distances,
+    find_extremes,
+    measure_ratio,
+)
 from evodiverse.tasks.programs.distances.verifier import find_squared_ratio
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
-from evodiverse.tasks.programs.points.evaluator import PointPlacing, load_seed
-from evodiverse.tasks.programs.points.picture import fit
+from evodiverse.tasks.programs.points import PointPlacing, fit
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Limits, Reason, Rejection
 from tests.runs import plan, rows, run_here
+from tests.tasks.programs.samples import start_of
 
 LIMITS = Limits(cpu_seconds=30)
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
@@ -137,7 +142,7 @@ def test_the_columns_are_what_is_logged_to_the_last_bit() -> None:
 @pytest.mark.parametrize("n", [2, 3, 16, 100])
 def test_the_seed_places_any_number_of_points_on_a_circle(n: int) -> None:
     names: dict[str, Any] = {}
-    exec(load_seed(PROBLEM, n), names)  # noqa: S102 (our own)
+    exec(start_of("distances", n), names)  # noqa: S102 (our own)
     points = names["place_points"]()
     assert points.shape == (n, 2)
     expected = (math.sin(math.pi * (n // 2) / n) / math.sin(math.pi / n)) ** 2
@@ -146,7 +151,7 @@ def test_the_seed_places_any_number_of_points_on_a_circle(n: int) -> None:
 
 def test_the_seed_leaves_much_to_be_found() -> None:
     names: dict[str, Any] = {}
-    exec(load_seed(PROBLEM, 16), names)  # noqa: S102 (our own)
+    exec(start_of("distances", 16), names)  # noqa: S102 (our own)
     assert 0.4 < scored(names["place_points"]().tolist(), PROBLEM.reference).score < 0.5
 
 
@@ -161,7 +166,7 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
         InputError, match=re.escape("task.reference=12.88923 is for 16 points; give the one for task.n=12")
     ):
         plan("task=distances", "task.n=12")
-    assert DISTANCES.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []
+    assert task.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []
 
 
 def test_a_log_that_contradicts_its_points_is_not_a_record() -> None:

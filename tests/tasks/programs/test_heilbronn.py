@@ -19,15 +19,22 @@ from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
-from evodiverse.tasks.programs.heilbronn.builtin import BEST_KNOWN, HEILBRONN, PROBLEM
-from evodiverse.tasks.programs.heilbronn.picture import draw_triangles, find_smallest, to_place
-from evodiverse.tasks.programs.heilbronn.triangles import measure_share
+from evodiverse.tasks.programs.heilbronn import evaluator as task
+from evodiverse.tasks.programs.heilbronn.evaluator import (
+    BEST_KNOWN,
+    PROBLEM,
+    draw_triangles,
+    find_smallest,
+    measure_share,
+    to_place,
+)
 from evodiverse.tasks.programs.heilbronn.verifier import find_smallest_share
-from evodiverse.tasks.programs.points.evaluator import PointPlacing, load_seed
+from evodiverse.tasks.programs.points import PointPlacing
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Limits, Reason, Rejection
 from tests.runs import plan, rows, run_here
+from tests.tasks.programs.samples import start_of
 
 LIMITS = Limits(cpu_seconds=30)
 CORNERS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
@@ -163,7 +170,7 @@ def test_the_columns_are_what_is_logged_to_the_last_bit() -> None:
 
 @pytest.mark.parametrize("n", [3, 4, 11, 40])
 def test_the_seed_places_any_number_of_points_and_leaves_much_to_be_found(n: int) -> None:
-    evaluation = evaluate(load_seed(PROBLEM, n), n)
+    evaluation = evaluate(start_of("heilbronn", n), n)
     assert evaluation.valid, evaluation.error
     assert 0 < evaluation.score < (0.2 if n == 11 else 30)
 
@@ -194,8 +201,8 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
         InputError, match=re.escape("task.reference=0.0365299 is for 11 points; give the one for task.n=12")
     ):
         plan("task=heilbronn", "task.n=12")
-    assert HEILBRONN.find_violations(ProgramSettings(evaluator="heilbronn", n=12, reference=0.03)) == []
-    assert HEILBRONN.find_violations(ProgramSettings(evaluator="heilbronn")) == [
+    assert task.find_violations(ProgramSettings(evaluator="heilbronn", n=12, reference=0.03)) == []
+    assert task.find_violations(ProgramSettings(evaluator="heilbronn")) == [
         "task.n has no value; task=heilbronn sets it",
         "task.reference has no value; give the smallest share of the triangle's area that scores 1",
     ]

@@ -7,18 +7,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from evodiverse.kit.python import parse_file
+from evodiverse.tasks.programs.builtins import find_folder
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
-from evodiverse.tasks.programs.circle_packing.moves import BLOCKS, BOTH, CENTERS, MOVES, RADII, packing_moves
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
 from evodiverse.tasks.programs.circle_packing.verifier import find_fault
+from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_statements, places_for
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
-from tests.runs import ROOT
-from tests.tasks.programs.samples import BINS, SEED, read, request
+from tests.tasks.programs.samples import BINS, SEED, blocks_of, grammar_of, moves_of, read, request
+
+MOVES = moves_of("circle_packing")
+BLOCKS = blocks_of("circle_packing")
+CENTERS, RADII, BOTH = (MOVES[name].place for name in ("rows", "grow", "polish"))
 
 NAMES = sorted(MOVES)
 POLISHING = {name for name in NAMES if "polish" in MOVES[name].template}
@@ -36,7 +39,7 @@ def construct_packing():
 
 
 def insert(source: str, name: str, seed: int) -> str:
-    child = insert_move(read(source), np.random.default_rng(seed), move=MOVES[name], blocks=parse_file(BLOCKS))
+    child = insert_move(read(source), np.random.default_rng(seed), move=MOVES[name], blocks=BLOCKS)
     assert child is not None
     return write_program(child)
 
@@ -113,7 +116,7 @@ def test_no_move_holds_a_layout(name: str) -> None:
 
 
 def test_no_building_block_holds_a_layout() -> None:
-    for function in functions_of(parse_file(BLOCKS)).values():
+    for function in functions_of(BLOCKS).values():
         numbers = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
         assert sum(type(value) is float for value in numbers) <= 10
 
@@ -160,11 +163,11 @@ def test_radii_are_changed_wherever_they_are_made() -> None:
 @pytest.mark.parametrize("source", [BINS, LAYOUT.replace("import numpy as np", "import numpy"), "x = 1\n"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_move_needs_its_arrays_and_numpy(name: str, source: str) -> None:
-    assert insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=parse_file(BLOCKS)) is None
+    assert insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=BLOCKS) is None
 
 
 def test_the_grammar_has_all_moves_and_leaves_the_number_of_circles_and_the_building_blocks_alone() -> None:
-    grammar = packing_moves()
+    grammar = grammar_of("circle_packing")
     assert grammar.edits.keys() == grammar.weights.keys() == MOVES.keys()
     assert grammar.fixed == {"N", "soften", "polish", "climb", "fit_radii", "lay_rows", "lay_rings"}
     child = grammar.edits["walk"](read(SEED), np.random.default_rng(4))
@@ -184,7 +187,7 @@ def test_a_move_brings_the_building_blocks_that_it_calls_once() -> None:
 
 
 def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
-    operator = ProgramOperator("construct_packing", packing_moves())
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
     parent = insert(SEED, "fit", 0)
     sources = [operator.propose([request(parent, slot=slot)])[0].genotype or "" for slot in range(250)]
     without = [source for source in sources if "= fit_radii" not in source]
@@ -193,14 +196,14 @@ def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
 
 
 def test_building_blocks_are_never_changed() -> None:
-    operator = ProgramOperator("construct_packing", packing_moves())
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
     source = insert(SEED, "layouts", 0)
-    blocks = [write_program(ast.Module([one], [])) for one in functions_of(parse_file(BLOCKS)).values()]
+    blocks = [write_program(ast.Module([one], [])) for one in functions_of(BLOCKS).values()]
     for slot in range(60):
         child = operator.propose([request(source, slot=slot)])[0].genotype
         assert child is not None
         for name, function in functions_of(read(child)).items():
-            if name in packing_moves().fixed:
+            if name in grammar_of("circle_packing").fixed:
                 assert write_program(ast.Module([function], [])) in blocks
 
 
@@ -210,7 +213,7 @@ def test_a_program_of_many_moves_is_trimmed_until_its_work_is_allowed() -> None:
         source = insert(source, "stir", seed)
     before = estimate_work(read(source), "construct_packing")
     assert before > MAX_WORK
-    operator = ProgramOperator("construct_packing", packing_moves())
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
     for slot in range(30):
         source = operator.propose([request(source, slot=slot)])[0].genotype or source
         assert estimate_work(read(source), "construct_packing") <= before
@@ -279,11 +282,11 @@ def test_softer_circles_overlap_more() -> None:
 
 
 def test_the_example_of_restarts_is_the_seed_with_one_move() -> None:
-    example = (ROOT / "evodiverse" / "tasks" / "programs" / "circle_packing" / "layouts.py").read_text()
+    (example,) = read_programs([find_folder("circle_packing") / "layouts.py"], "construct_packing", 10_000)
     values = {"SEED": "0", "TRIES": "8", "SIZE": "0.05", "STIFFNESS": "0.3"}
     draws = {name: SimpleNamespace(text=lambda _, value=value: value) for name, value in values.items()}
     move = MOVES["layouts"]._replace(draws=draws)
-    child = insert_move(read(SEED), np.random.default_rng(0), move=move, blocks=parse_file(BLOCKS))
+    child = insert_move(read(SEED), np.random.default_rng(0), move=move, blocks=BLOCKS)
     assert child is not None
     assert write_program(read(example)) == write_program(child)
 

@@ -1,64 +1,43 @@
 """The moves of the tasks that place points: each keeps a program running and helps now and then."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.distances import blocks as distances_blocks
-from evodiverse.tasks.programs.distances import moves as distances_moves
-from evodiverse.tasks.programs.distances.builtin import DISTANCES
-from evodiverse.tasks.programs.distances.builtin import PROBLEM as DISTANCES_PROBLEM
+from evodiverse.tasks.programs.distances.evaluator import PROBLEM as DISTANCES_PROBLEM
 from evodiverse.tasks.programs.heilbronn import blocks as heilbronn_blocks
-from evodiverse.tasks.programs.heilbronn import moves as heilbronn_moves
-from evodiverse.tasks.programs.heilbronn.builtin import HEILBRONN
-from evodiverse.tasks.programs.heilbronn.builtin import PROBLEM as HEILBRONN_PROBLEM
+from evodiverse.tasks.programs.heilbronn.evaluator import PROBLEM as HEILBRONN_PROBLEM
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Move, insert_move, make_statements, places_for
-from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
-from evodiverse.tasks.programs.points.evaluator import load_seed
-from evodiverse.tasks.programs.points.moves import POINTS
-from evodiverse.tasks.programs.points.problem import Problem
-from tests.tasks.programs.samples import read, request
+from evodiverse.tasks.programs.points import Problem
+from tests.tasks.programs.samples import blocks_of, grammar_of, moves_of, read, request, start_of
 
 
 class Task(NamedTuple):
     problem: Problem
     moves: Mapping[str, Move]
-    blocks: ModuleType
-    blocks_file: Path
-    build: Callable[[], Grammar | None]
-
-    @property
-    def seed(self) -> str:
-        return load_seed(self.problem, self.problem.n)
+    functions: ModuleType
+    blocks: ast.Module
+    seed: str
 
 
 TASKS = {
-    "heilbronn": Task(
-        HEILBRONN_PROBLEM,
-        heilbronn_moves.MOVES,
-        heilbronn_blocks,
-        heilbronn_moves.BLOCKS,
-        HEILBRONN.build_moves,
-    ),
-    "distances": Task(
-        DISTANCES_PROBLEM,
-        distances_moves.MOVES,
-        distances_blocks,
-        distances_moves.BLOCKS,
-        DISTANCES.build_moves,
-    ),
+    task: Task(problem, moves_of(task), functions, blocks_of(task), start_of(task))
+    for task, problem, functions in (
+        ("heilbronn", HEILBRONN_PROBLEM, heilbronn_blocks),
+        ("distances", DISTANCES_PROBLEM, distances_blocks),
+    )
 }
+POINTS = TASKS["heilbronn"].moves["polish"].place
 ALL = [(task, name) for task in TASKS for name in sorted(TASKS[task].moves)]
 POLISHING = [(task, name) for task, name in ALL if "polish(" in TASKS[task].moves[name].template]
 LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[name].template]
@@ -67,7 +46,7 @@ LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[n
 def insert(task: str, source: str, name: str, seed: int) -> str:
     tree = read(source)
     one = TASKS[task]
-    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=parse_file(one.blocks_file))
+    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=one.blocks)
     assert child is not None
     return write_program(child)
 
@@ -105,14 +84,14 @@ def test_moves_that_keep_what_is_better_never_make_it_worse(task: str, name: str
 @pytest.mark.parametrize(("task", "name"), POLISHING)
 def test_a_polishing_move_ends_where_polishing_changes_little(task: str, name: str) -> None:
     points = run(insert(task, TASKS[task].seed, name, 0))
-    again = measure(task, TASKS[task].blocks.polish(points))
+    again = measure(task, TASKS[task].functions.polish(points))
     assert again == pytest.approx(measure(task, points), rel=1e-5)
 
 
 @pytest.mark.parametrize("n", [3, 4, 7, 12])
 @pytest.mark.parametrize(("task", "name"), ALL)
 def test_the_number_of_points_is_the_programs_own(task: str, name: str, n: int) -> None:
-    points = run(insert(task, load_seed(TASKS[task].problem, n), name, 3))
+    points = run(insert(task, start_of(task, n), name, 3))
     assert points.shape == (n, 2)
     assert np.isfinite(points).all()
 
@@ -128,7 +107,7 @@ def test_no_move_holds_places(task: str, name: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_no_building_block_holds_places(task: str) -> None:
-    for function in functions_of(parse_file(TASKS[task].blocks_file)).values():
+    for function in functions_of(TASKS[task].blocks).values():
         numbers = [node.value for node in ast.walk(function) if isinstance(node, ast.Constant)]
         assert sum(type(value) is float for value in numbers) <= 3
         assert len(ast.unparse(function)) < 1800
@@ -150,7 +129,7 @@ def test_moves_come_after_the_points_are_made(task: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_operator_makes_every_move(task: str) -> None:
-    operator = ProgramOperator("place_points", TASKS[task].build())
+    operator = ProgramOperator("place_points", grammar_of(task))
     made = {
         part
         for slot in range(300)
@@ -162,16 +141,16 @@ def test_the_operator_makes_every_move(task: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_number_of_points_and_the_building_blocks_are_left_alone(task: str) -> None:
-    grammar = TASKS[task].build()
+    grammar = grammar_of(task)
     assert grammar is not None
-    assert grammar.fixed == {"N", *functions_of(parse_file(TASKS[task].blocks_file))}
+    assert grammar.fixed == {"N", *functions_of(TASKS[task].blocks)}
 
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("start", range(3))
 def test_polished_points_are_where_no_small_step_improves_them(task: str, start: int) -> None:
     rng = np.random.default_rng(start)
-    blocks = TASKS[task].blocks
+    blocks = TASKS[task].functions
     points = blocks.polish(rng.dirichlet([1, 1, 1], 8)[:, :2])
     best = measure(task, points)
     assert best == pytest.approx(blocks.quality(points))

@@ -16,6 +16,7 @@ from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptS
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 from tests.runs import plan, run_here
 from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write
+from tests.tasks.programs.samples import request
 
 PACKING = ProgramSettings(evaluator="circle_packing", n=26, reference=2.635)
 BINS = ProgramSettings(evaluator=str(EXAMPLE / "evaluator.py"), initial=Initial(str(EXAMPLE / "worst_fit.py")))
@@ -150,3 +151,54 @@ def test_a_kernel_that_has_all_of_it_passes_strict(tmp_path: Path, caplog: pytes
 def test_another_requirement_is_the_same_run() -> None:
     paths = {plan("task=circle_packing", f"sandbox.require={require}").path for require in ("available", "strict")}
     assert len(paths) == 1
+
+
+MOVES_OF_ONES_OWN = """
+places:
+  later: {after: [total]}
+moves:
+  nudge:
+    place: later
+    weight: 1
+    draw: SIZE=1..3
+    code: total = twice(total) + $SIZE
+"""
+
+
+def own_task(folder: Path, moves: str) -> ProgramSettings:
+    folder.mkdir(exist_ok=True)
+    (folder / "evaluator.py").write_text("ENTRY_POINT = 'solve'\n\n\ndef score(result):\n    return result\n")
+    (folder / "start.py").write_text("import numpy as np\n\n\ndef solve():\n    total = 1\n    return total\n")
+    (folder / "moves.yaml").write_text(moves)
+    (folder / "blocks.py").write_text("def twice(value):\n    return 2 * value\n")
+    return ProgramSettings(evaluator=str(folder / "evaluator.py"), initial=Initial(str(folder / "start.py")))
+
+
+def test_a_users_task_has_the_moves_next_to_its_evaluator(tmp_path: Path) -> None:
+    settings = own_task(tmp_path, MOVES_OF_ONES_OWN)
+    assert domain.find_violations(settings) == []
+    source = (tmp_path / "start.py").read_text()
+    made = domain.build_operator(settings).propose([request(source, slot=slot) for slot in range(30)])
+    children = [child.genotype or "" for child in made]
+    assert any("total = twice(total) + " in child and "def twice(value):" in child for child in children)
+    roles = domain.sources(settings, str)
+    assert [roles[name] for name in ("moves", "blocks")] == [tmp_path / "moves.yaml", tmp_path / "blocks.py"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (("later: {after", "later: {befor"), "the place later has befor; expected the keys after"),
+        (("place: later", "place: sooner"), "the move nudge is at the unknown place sooner; expected one of later"),
+        (("weight: 1", "weight: -1"), "the move nudge has the weight -1; expected a number above 0"),
+        (("SIZE=1..3", "SIZE=1-3"), "draw of the move nudge is SIZE=1-3; expected"),
+        (("$SIZE", "$SIDE"), "the code of the move nudge is no Python, or a $NAME has no draw"),
+        (("total = twice", "total = = twice"), "the code of the move nudge is no Python"),
+        (("moves:", "move:"), "the file has places, move; expected the keys places moves"),
+        (("places:", "]places:"), "moves.yaml has no moves"),
+    ],
+)
+def test_what_is_wrong_with_moves_is_told_with_the_file(tmp_path: Path, wrong: tuple[str, str], told: str) -> None:
+    (violation,) = domain.find_violations(own_task(tmp_path, MOVES_OF_ONES_OWN.replace(*wrong)))
+    assert violation.startswith(str(tmp_path / "moves.yaml"))
+    assert told in violation

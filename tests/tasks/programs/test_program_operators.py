@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.circle_packing.moves import MOVES, packing_moves
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
 from evodiverse.tasks.programs.operators.growth import growth
@@ -28,9 +27,9 @@ from evodiverse.tasks.programs.operators.operator import (
 from evodiverse.tasks.programs.operators.syntax import write_program
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Hypothesis, Proposal, Request
-from tests.tasks.programs.samples import BINS, GENERIC, SEED, packing_programs, read, request
+from tests.tasks.programs.samples import BINS, GENERIC, SEED, grammar_of, moves_of, packing_programs, read, request
 
-PACKING = ProgramOperator("construct_packing", packing_moves())
+PACKING = ProgramOperator("construct_packing", grammar_of("circle_packing"))
 SOLVE = ProgramOperator("solve", None)
 
 
@@ -70,7 +69,7 @@ def test_children_of_any_program_are_allowed(seed: int, name: str, n_parents: in
 
 
 def test_a_long_line_of_descent_stays_within_the_limits() -> None:
-    operator = ProgramOperator("construct_packing", packing_moves(), max_characters=6_000)
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"), max_characters=6_000)
     source, works, lengths = SEED, [], []
     for slot in range(40):
         (proposal,) = operator.propose([request(source, slot=slot)])
@@ -95,7 +94,7 @@ def test_a_program_beyond_the_limits_has_children_that_are_no_worse() -> None:
 
 
 def test_a_smaller_limit_of_characters_is_kept() -> None:
-    operator = ProgramOperator("construct_packing", packing_moves(), max_characters=len(SEED) + 200)
+    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"), max_characters=len(SEED) + 200)
     proposals = operator.propose([request(SEED, slot=slot) for slot in range(20)])
     assert max(len(proposal.genotype or "") for proposal in proposals) <= len(SEED) + 200
 
@@ -110,7 +109,7 @@ def test_equal_requests_have_equal_children() -> None:
 
 def test_the_order_of_a_batch_does_not_change_the_children() -> None:
     requests = packing_requests(20)
-    alone = [ProgramOperator("construct_packing", packing_moves()).propose([one])[0] for one in requests]
+    alone = [ProgramOperator("construct_packing", grammar_of("circle_packing")).propose([one])[0] for one in requests]
     assert PACKING.propose(requests[::-1])[::-1] == alone
 
 
@@ -157,7 +156,7 @@ def test_a_child_without_the_entry_point_is_not_allowed() -> None:
 
 def test_the_operator_names_what_was_done() -> None:
     names = Counter(name for child in PACKING.propose(packing_requests(600)) for name in child.operator.split("+"))
-    kinds = {f"mutation_{kind}" for kind in MUTATIONS} | {f"move_{kind}" for kind in MOVES}
+    kinds = {f"mutation_{kind}" for kind in MUTATIONS} | {f"move_{kind}" for kind in moves_of("circle_packing")}
     assert names.keys() == kinds | {f"crossover_{kind}" for kind in CROSSOVERS}
     assert MUTATIONS.keys() == mutations(frozenset()).keys() | growth(frozenset()).keys()
     assert CROSSOVERS.keys() == crossovers().keys()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts, build, describe_packing, read_templates
+from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts, build, describe, read_templates
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.tasks.clock import is_read_in_time
 
@@ -30,7 +30,7 @@ def request(*parents: Candidate, best: Candidate | None = None, prompt: Prompt =
 
 
 def prompts(folder: Path | None = None, *, mode: str = "diff", hot: str = "same") -> ProgramPrompts:
-    description = describe_packing(26, 2.635, 30)
+    description = describe("circle_packing", 26, 2.635, 30)
     own = None if folder is None else str(folder)
     return build(own, description, "construct_packing", 10_000, SEED, mode=mode, hot=hot)
 
@@ -132,7 +132,7 @@ def test_the_fence_is_longer_than_any_in_the_program(ticks: str, fence: str) -> 
 
 
 def test_circle_packing_is_described_with_its_numbers() -> None:
-    description = describe_packing(7, 1.23456789, 2.5)
+    description = describe("circle_packing", 7, 1.23456789, 2.5)
     assert all(part in description for part in ("Place 7 circles", "(7, 2)", "(7,)", "by 1.23456789.", "2.5 seconds"))
     assert "$" not in description
 
@@ -213,7 +213,7 @@ def test_a_users_own_templates_are_used(tmp_path: Path) -> None:
     write_templates(tmp_path, system="$description", diff="$$5: $goal|$current|$others", improve="$entry_point!\n")
     candidate = program(1)
     system, user = prompts(tmp_path).messages(request(candidate))
-    assert system.content == describe_packing(26, 2.635, 30)
+    assert system.content == describe("circle_packing", 26, 2.635, 30)
     assert user.content == (
         f"$5: construct_packing!|# The program to edit\n\nScore: 0.250000\n\n```python\n{candidate.genotype}```|"
     )

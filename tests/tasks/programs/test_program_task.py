@@ -10,7 +10,7 @@ import pytest
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, load_seed
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import (
     Candidate,
@@ -22,9 +22,10 @@ from evodiverse.vocabulary import (
     Rejection,
     Stream,
 )
+from tests.tasks.programs.samples import start_of
 
 LIMITS = Limits(cpu_seconds=5.0)
-SEED = load_seed(2)
+SEED = start_of("circle_packing", 2)
 
 
 class Scripted:

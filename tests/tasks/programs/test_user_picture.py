@@ -1,6 +1,7 @@
-"""The picture that a user's evaluator draws of the best program."""
+"""The picture that a user's evaluator draws of the best program, and the value that it verifies."""
 
 import logging
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,33 @@ def test_a_picture_that_fails_does_not_end_a_run(tmp_path: Path, caplog: pytest.
     assert (run / "best" / "best_program.py").exists()
     assert not list((run / "best").glob("picture.*"))
     assert "draw raised FileNotFoundError" in caplog.text
+
+
+VERIFYING = (
+    DRAWING
+    + """
+    def verify(columns):
+        from fractions import Fraction
+
+        return Fraction(columns["height"]) / 3
+"""
+)
+
+
+def test_a_value_that_the_file_verifies_is_exact(tmp_path: Path) -> None:
+    verified = load(tmp_path, VERIFYING).verify(found(height=0.5))
+    assert verified is not None
+    assert verified.value == Fraction(1, 6)
+    assert not verified.is_record
+    assert load(tmp_path).verify(found(height=0.5)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "told"), [("1 / 0", "raised ZeroDivisionError"), ("'much'", "returned 'much', expected a finite number")]
+)
+def test_a_verifier_that_fails_costs_only_the_value(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, code: str, told: str
+) -> None:
+    failing = load(tmp_path, VERIFYING.replace('Fraction(columns["height"]) / 3', code))
+    assert failing.verify(found(call=7, height=0.5)) is None
+    assert f"no verified value of call 7: verify {told}" in caplog.text

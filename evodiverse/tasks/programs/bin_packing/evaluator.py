@@ -7,10 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.errors import PLEASE_REPORT, ServiceError
+from evodiverse.errors import PLEASE_REPORT, InputError, ServiceError
+from evodiverse.kit.inputs import expanded
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance
+from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance, find_instances
 from evodiverse.tasks.programs.bin_packing.packing import (
     bound_bins,
     compress,
@@ -22,7 +23,8 @@ from evodiverse.tasks.programs.bin_packing.packing import (
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
 from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins, read_choices
 from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.prompts import describe_bin_packing
+from evodiverse.tasks.programs.prompts import fill_description
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
@@ -40,7 +42,6 @@ FUNSEARCH: Final = MappingProxyType(
 instances."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
-_SEED: Final = Path(__file__).with_name("seed.py")
 _FAULTS: Final[Mapping[object, str]] = MappingProxyType(
     {
         "shape": "did not return one value for each space",
@@ -88,12 +89,14 @@ class BinPacking:
         self._instances = tuple(instances)
         self._limits = limits
         self._bound = bound_bins(self._instances)
-        self.description = describe_bin_packing(
-            sorted({instance.capacity for instance in self._instances}),
-            len(self._instances),
-            sum(len(instance.items) for instance in self._instances),
-            SHARPNESS,
-            limits.cpu_seconds,
+        capacities = sorted({instance.capacity for instance in self._instances})
+        self.description = fill_description(
+            "bin_packing",
+            capacities=str(capacities[0]) if len(capacities) == 1 else f"between {capacities[0]} and {capacities[-1]}",
+            n_instances=len(self._instances),
+            n_items=f"{sum(len(instance.items) for instance in self._instances):,}",
+            sharpness=SHARPNESS,
+            timeout=f"{limits.cpu_seconds:.12g}",
         )
 
     def job(self, source: str) -> Job:
@@ -193,11 +196,6 @@ class BinPacking:
         ]
 
 
-def load_seed() -> str:
-    """Return the source of the program that a search starts from."""
-    return _SEED.read_text(encoding="utf-8")
-
-
 def _read_fault(value: Any) -> str | None:
     """Return a message about the first invalid answer of a program's function; None if ``value`` reports none.
 
@@ -220,3 +218,26 @@ def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
         f"the bins of call {discovery.candidate.call} differ from the logged ones ({why}); {PLEASE_REPORT}"
     )
+
+
+def find_violations(settings: ProgramSettings) -> list[str]:
+    """Return everything that is wrong with ``task.instances``."""
+    if not settings.instances:
+        return [f"task.instances has no value; expected {', '.join(SETS)}, or a file in OR-Library's format"]
+    try:
+        find_instances(settings.instances)
+    except InputError as error:
+        return list(error.violations)
+    return []
+
+
+def build_evaluator(settings: ProgramSettings, limits: Limits) -> BinPacking:
+    """Return the evaluator for settings that passed `find_violations`."""
+    named = settings.instances or SETS[0]
+    return BinPacking(named, find_instances(named), limits)
+
+
+def find_sources(settings: ProgramSettings) -> Mapping[str, Path]:
+    """Return the path of the user's file of instances under the key ``instances``; empty for a built-in set."""
+    named = settings.instances or SETS[0]
+    return {} if named in SETS else {"instances": expanded(named).absolute()}

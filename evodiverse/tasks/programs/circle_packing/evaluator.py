@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -15,12 +14,13 @@ from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_vi
 from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
 from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.prompts import describe_packing
+from evodiverse.tasks.programs.prompts import describe
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
 
-SEED = Path(__file__).with_name("seed.py")
-_SEED_N = "\nN = 26\n"
+PAPER_N: Final = 26
+PAPER_REFERENCE: Final = 2.635
 
 BEST_KNOWN: Final = MappingProxyType(
     {
@@ -69,7 +69,7 @@ class CirclePacking:
         self._n = n
         self._reference = reference
         self._limits = limits
-        self.description = describe_packing(n, reference, limits.cpu_seconds)
+        self.description = describe("circle_packing", n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""
@@ -147,6 +147,18 @@ def _read_packing(discovery: Discovery) -> Packing:
     return read_packing(str(discovery.details["packing"]))
 
 
-def load_seed(n: int) -> str:
-    """Return the source of the program that a search for ``n`` circles starts from."""
-    return SEED.read_text(encoding="utf-8").replace(_SEED_N, f"\nN = {n}\n")
+def find_violations(settings: ProgramSettings) -> list[str]:
+    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the sum of radii that scores 1."""
+    violations = []
+    if settings.n is None:
+        violations.append("task.n has no value; task=circle_packing sets it")
+    if settings.reference is None:
+        violations.append("task.reference has no value; give the sum of radii that scores 1")
+    if settings.n not in {None, PAPER_N} and settings.reference == PAPER_REFERENCE:
+        violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
+    return violations
+
+
+def build_evaluator(settings: ProgramSettings, limits: Limits) -> CirclePacking:
+    """Return the evaluator for settings that passed `find_violations`."""
+    return CirclePacking(settings.n or PAPER_N, settings.reference or PAPER_REFERENCE, limits)

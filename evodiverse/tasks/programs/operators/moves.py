@@ -9,11 +9,16 @@ import ast
 import re
 from collections.abc import Mapping
 from functools import lru_cache, partial
+from math import inf
+from pathlib import Path as File
 from string import Template
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import yaml
 
+from evodiverse.errors import InputError, describe, reason
+from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
@@ -29,6 +34,12 @@ from evodiverse.tasks.programs.operators.syntax import (
 
 LIBRARY: Final = "np"
 """The name under which all moves use numpy."""
+
+MOVES: Final = "moves.yaml"
+"""The file in the folder of a task that defines its moves."""
+
+BLOCKS: Final = "blocks.py"
+"""The file in the folder of a task with the functions that its moves call."""
 
 
 class Draw(NamedTuple):
@@ -90,21 +101,70 @@ class Move(NamedTuple):
     draws: Mapping[str, Draw]
 
 
-def move(place: Place, weight: float, draws: str, template: str) -> Move:
-    """Return a move, with the distributions of its parameters read from a short text.
+def read_moves(folder: File) -> Grammar | None:
+    """Return the moves of the task in a folder: those in ``moves.yaml``, which may call the functions in ``blocks.py``.
 
-    Args:
-        place: The places where the move makes sense.
-        weight: The frequency of the move relative to the other moves.
-        draws: The distributions of the parameters, separated by spaces: ``NAME=low..high`` is uniform, over integers
-            unless ``low`` has a decimal point; ``NAME=low~high`` is log-uniform.
-        template: The source of the statements, with the parameters written as ``$NAME``.
+    Returns:
+        The moves; None if the folder has no ``moves.yaml``.
+
+    Raises:
+        InputError: A file cannot be used; the message names it and the fault.
     """
-    named = dict(draw.split("=") for draw in draws.split())
-    return Move(place, weight, template.strip("\n"), {name: _read_draw(bounds) for name, bounds in named.items()})
+    file = folder / MOVES
+    if not file.is_file():
+        return None
+    try:
+        content = _check_keys("the file", yaml.safe_load(read_input(file, TEXT_BYTES)), "places moves", "fixed")
+        places = {name: _read_place(name, keys) for name, keys in content["places"].items()}
+        moves = {name: _read_move(name, keys, places) for name, keys in content["moves"].items()}
+        blocks = parse(read_input(folder / BLOCKS, TEXT_BYTES)) if (folder / BLOCKS).is_file() else ast.Module([], [])
+    except OSError as error:
+        raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
+    except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise InputError(f"{file} has no moves ({describe(error)}); fix it as in the tasks of EvoDiverse") from error
+    return grammar(moves, blocks, frozenset(content.get("fixed", ())))
+
+
+def _check_keys(what: str, content: Any, needed: str, optional: str) -> Mapping[str, Any]:
+    """Return a mapping that has all needed keys, and besides these only optional ones."""
+    least, most = set(needed.split()), {*needed.split(), *optional.split()}
+    if not isinstance(content, dict) or not least <= content.keys() <= most:
+        found = ", ".join(map(str, content)) if isinstance(content, dict) else type(content).__name__
+        raise ValueError(f"{what} has {found}; expected the keys {needed}, and if wanted {optional}")
+    return content
+
+
+def _read_place(name: str, keys: Any) -> Place:
+    content = _check_keys(f"the place {name}", keys, "after", "before not_parameters not_added_to")
+    return Place(*(frozenset(content.get(key, ())) for key in ("after", "before", "not_parameters", "not_added_to")))
+
+
+def _read_move(name: str, keys: Any, places: Mapping[str, Place]) -> Move:
+    """Return a move, after checking that its code is Python."""
+    content = _check_keys(f"the move {name}", keys, "place weight code", "draw")
+    place, weight = content["place"], content["weight"]
+    if place not in places:
+        raise ValueError(f"the move {name} is at the unknown place {place}; expected one of {', '.join(places)}")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < inf:
+        raise ValueError(f"the move {name} has the weight {weight}; expected a number above 0")
+    try:
+        drawn = dict(each.split("=") for each in str(content.get("draw", "")).split())
+        draws = {each: _read_draw(bounds) for each, bounds in drawn.items()}
+    except ValueError:
+        raise ValueError(f"draw of the move {name} is {content['draw']}; expected, say, SIZE=0.1..0.9") from None
+    move = Move(places[place], weight, str(content["code"]), draws)
+    try:
+        make_statements(move, np.random.default_rng(0))
+    except (SyntaxError, LookupError, ValueError) as error:
+        raise ValueError(f"the code of the move {name} is no Python, or a $NAME has no draw: {error}") from None
+    return move
 
 
 def _read_draw(bounds: str) -> Draw:
+    """Return a distribution.
+
+    ``low..high`` is uniform, over integers unless ``low`` has a decimal point; ``low~high`` is log-uniform.
+    """
     low, sign, high = re.split(r"(~|\.\.)", bounds)
     kind = "log" if sign == "~" else "real" if "." in low else "whole"
     return Draw(kind, float(low), float(high))

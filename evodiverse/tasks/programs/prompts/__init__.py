@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
@@ -152,69 +152,22 @@ def build(
     return ProgramPrompts(templates, description, entry_point, max_characters, example, mode=mode, hot=hot)
 
 
-def describe_packing(n: int, reference: float, timeout: float) -> str:
-    """Return the description of the circle packing task for a language model's prompt.
+def describe(task: str, n: int, reference: float, timeout: float) -> str:
+    """Return the description of a task that places points or circles, for a language model's prompt.
 
     Args:
-        n: The number of circles.
-        reference: The sum of radii that scores 1.
+        task: The name of the task's folder, whose ``description.txt`` is filled in.
+        n: The number of points or circles.
+        reference: The value that scores 1.
         timeout: The limit of a run, in CPU seconds.
     """
-    return _describe_placing("circle_packing", n, reference, timeout)
+    return fill_description(task, n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}")
 
 
-def describe_heilbronn(n: int, reference: float, timeout: float) -> str:
-    """Return the description of Heilbronn's problem for a language model's prompt.
-
-    Args:
-        n: The number of points.
-        reference: The value that scores 1: the area of the smallest triangle as a share of the whole triangle's area.
-        timeout: The limit of a run, in CPU seconds.
-    """
-    return _describe_placing("heilbronn", n, reference, timeout)
-
-
-def describe_distances(n: int, reference: float, timeout: float) -> str:
-    """Return the description of the task ``distances`` for a language model's prompt.
-
-    The task is to place points so that the ratio of the largest to the smallest distance between two of them is as
-    small as possible.
-
-    Args:
-        n: The number of points.
-        reference: The value that scores 1: the squared ratio of the largest to the smallest distance.
-        timeout: The limit of a run, in CPU seconds.
-    """
-    return _describe_placing("distances", n, reference, timeout)
-
-
-def describe_bin_packing(
-    capacities: Sequence[int], n_instances: int, n_items: int, sharpness: int, timeout: float
-) -> str:
-    """Return the description of the online bin packing task for a language model's prompt.
-
-    Args:
-        capacities: The distinct bin capacities of the instances, ascending.
-        n_instances: The number of instances.
-        n_items: The number of items in all instances together.
-        sharpness: The power to which bound / bins is raised to give the score, where bins is the number of bins used
-            and bound is a lower bound on this number.
-        timeout: The limit of a run, in CPU seconds.
-    """
-    template = Template((SHIPPED / "descriptions" / "bin_packing.txt").read_text(encoding="utf-8"))
-    between = f"{capacities[0]}" if len(capacities) == 1 else f"between {capacities[0]} and {capacities[-1]}"
-    return template.substitute(
-        capacities=between,
-        n_instances=n_instances,
-        n_items=f"{n_items:,}",
-        sharpness=sharpness,
-        timeout=f"{timeout:.12g}",
-    ).strip()
-
-
-def _describe_placing(name: str, n: int, reference: float, timeout: float) -> str:
-    template = Template((SHIPPED / "descriptions" / f"{name}.txt").read_text(encoding="utf-8"))
-    return template.substitute(n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}").strip()
+def fill_description(task: str, **fields: object) -> str:
+    """Return the text ``description.txt`` of a task that comes with EvoDiverse, with its fields filled in."""
+    template = Template((SHIPPED.parent / task / "description.txt").read_text(encoding="utf-8"))
+    return template.substitute(fields).strip()
 
 
 def _current(request: Request) -> str:

@@ -1,19 +1,119 @@
-"""The evaluator of programs that place points, which scores one quantity of the points in exact arithmetic."""
+"""The common parts of the tasks that place points: the problem, exact arithmetic, the evaluator and the picture."""
 
 import json
-from collections.abc import Mapping
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
+from evodiverse.kit.pictures import INK, new_figure, styled, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.points.exact import LARGEST, Points, round_down, round_up
-from evodiverse.tasks.programs.points.picture import draw_points
-from evodiverse.tasks.programs.points.problem import Problem
-from evodiverse.tasks.programs.verified import Verified
+from evodiverse.tasks.programs.prompts import describe
+from evodiverse.tasks.programs.settings import ProgramSettings
+from evodiverse.tasks.programs.verified import BestKnown, Verified
 from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points: TypeAlias = Sequence[Sequence[float]]
+"""The finite coordinates x and y of each point."""
+
+LARGEST: Final = Fraction(sys.float_info.max)
+
+
+def to_integers(points: Points) -> tuple[list[tuple[int, int]], int]:
+    """Return the coordinates multiplied by a power of two that makes them integers, and this factor."""
+    ratios = [(x.as_integer_ratio(), y.as_integer_ratio()) for x, y in points]
+    scale = max(denominator for ratio in ratios for _, denominator in ratio)
+    return [(x * (scale // per_x), y * (scale // per_y)) for (x, per_x), (y, per_y) in ratios], scale
+
+
+def round_down(value: Fraction) -> float:
+    """Return the largest float that is at most a value, which must be in the range of floats."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def round_up(value: Fraction) -> float:
+    """Return the smallest float that is at least a value, which must be in the range of floats."""
+    return -round_down(-value)
+
+
+class Problem(NamedTuple):
+    """A quantity to maximize or minimize, measured on a set of points in the plane.
+
+    Attributes:
+        task: The value of ``task`` on the command line, and the name of the task's folder.
+        title: The title of pictures, with the field ``{n}`` for the number of points.
+        quantity: The name of the quantity.
+        n: The default number of points.
+        reference: The value that scores 1 for the default number of points.
+        fewest, most: The smallest and largest number of points; more points would take too long to measure.
+        is_larger_better: Whether larger values are better.
+        best_known: The best published values by the number of points.
+        measure: A function that returns the exact value of the quantity for given points, at least 0. It raises
+            ``ValueError`` with the reason if the points are invalid.
+        verify: A function that computes the same value by another method, and also raises ``ValueError``.
+        how: A description of the method of ``verify``.
+        draw: A function that draws what lies under valid points in a picture, and returns their places in the unit
+            square; see `draw_points`.
+    """
+
+    task: str
+    title: str
+    quantity: str
+    n: int
+    reference: float
+    fewest: int
+    most: int
+    is_larger_better: bool
+    best_known: Mapping[int, BestKnown]
+    measure: Callable[[Points], Fraction]
+    verify: Callable[[Points], Fraction]
+    how: str
+    draw: Callable[["Axes", Points], Sequence[tuple[float, float]]]
+
+
+_SIDE, _DOT = 880, 18  # pixels: the side of the square, and the diameter of a point
+
+Place = tuple[float, float]
+
+
+@styled()
+def draw_points(draw: Callable[["Axes", Points], Sequence[Place]], points: Points, lines: Sequence[str]) -> bytes:
+    """Return a PNG of numbered points.
+
+    Args:
+        draw: The function `Problem.draw`, which draws what lies under the points.
+        points: The points.
+        lines: The lines of text; see `to_png`.
+    """
+    figure, (axes,) = new_figure(_SIDE)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    axes.set_axis_off()
+    for number, (x, y) in enumerate(draw(axes, points)):
+        axes.plot(x, y, "o", color=INK, markeredgecolor="white", markersize=_DOT, clip_on=False, zorder=3)
+        axes.text(x, y, str(number), color="white", size=10, ha="center", va="center_baseline", zorder=4)
+    return to_png(figure, lines)
+
+
+def fit(points: Points) -> list[Place]:
+    """Return the positions of points in the unit square, moved and scaled to fill it.
+
+    Args:
+        points: The points, at least two, not all the same. They may be of any size.
+    """
+    whole, _ = to_integers(points)
+    columns = list(zip(*whole, strict=True))
+    extent = max(max(column) - min(column) for column in columns)
+    x, y = ([(2 * value - min(column) - max(column) + extent) / (2 * extent) for value in column] for column in columns)
+    return list(zip(x, y, strict=True))
+
 
 _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
 """The code that calls a program's function in the sandbox. It puts the returned array into a tuple, since the result of
@@ -55,7 +155,7 @@ class PointPlacing:
         self._n = n
         self._reference = reference
         self._limits = limits
-        self.description = problem.describe(n, reference, limits.cpu_seconds)
+        self.description = describe(problem.task, n, reference, limits.cpu_seconds)
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the points."""
@@ -122,11 +222,6 @@ class PointPlacing:
         return [*lines, f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"]
 
 
-def load_seed(problem: Problem, n: int) -> str:
-    """Return the source of the program that a search for ``n`` points starts from."""
-    return problem.seed.read_text(encoding="utf-8").replace(f"\nN = {problem.n}\n", f"\nN = {n}\n")
-
-
 def _read_points(discovery: Discovery) -> Points:
     """Return a candidate's points from the log."""
     points: list[list[float]] = json.loads(str(discovery.details["points"]))
@@ -137,3 +232,23 @@ def _broken(discovery: Discovery, why: str) -> ServiceError:
     return ServiceError(
         f"the value of call {discovery.candidate.call} differs from the logged one ({why}); {PLEASE_REPORT}"
     )
+
+
+def build_evaluator(problem: Problem, settings: ProgramSettings, limits: Limits) -> PointPlacing:
+    """Return the evaluator for settings that passed `find_violations`."""
+    return PointPlacing(problem, settings.n or problem.n, settings.reference or problem.reference, limits)
+
+
+def find_violations(problem: Problem, settings: ProgramSettings) -> list[str]:
+    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the value that scores 1."""
+    n, reference = settings.n, settings.reference
+    violations = []
+    if n is None:
+        violations.append(f"task.n has no value; task={problem.task} sets it")
+    elif not problem.fewest <= n <= problem.most:
+        violations.append(f"task.n must be from {problem.fewest} to {problem.most} for task={problem.task}, got {n}")
+    if reference is None:
+        violations.append(f"task.reference has no value; give the {problem.quantity} that scores 1")
+    if n not in {None, problem.n} and reference == problem.reference:
+        violations.append(f"task.reference={problem.reference} is for {problem.n} points; give the one for task.n={n}")
+    return violations

@@ -1,16 +1,42 @@
-"""The picture of points in a triangle, with the smallest triangles that they form."""
+"""Heilbronn's problem in a triangle: programs place points so that their smallest triangle is as large as possible."""
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from evodiverse.kit.pictures import GROUND, INK
-from evodiverse.tasks.programs.points.exact import Points, to_integers
-from evodiverse.tasks.programs.points.picture import Place
+from evodiverse.tasks.programs import points
+from evodiverse.tasks.programs.heilbronn.verifier import find_smallest_share
+from evodiverse.tasks.programs.points import Place, Points, Problem, to_integers
+from evodiverse.tasks.programs.verified import BestKnown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+def measure_share(points: Points) -> Fraction:
+    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
+
+    The result is 0 if three points lie on a line or two points are the same.
+
+    Args:
+        points: The points, at least three.
+
+    Raises:
+        ValueError: A point lies outside the whole triangle.
+    """
+    whole, scale = to_integers(points)
+    for number, (x, y) in enumerate(whole):
+        if x < 0 or y < 0 or x + y > scale:
+            raise ValueError(f"point {number} lies outside the triangle")
+    smallest = min(
+        abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in combinations(whole, 3)
+    )
+    return Fraction(smallest, scale**2)
+
 
 EQUAL: Final = Fraction(1, 10**6)
 """The relative difference in area up to which a triangle counts as one of the smallest."""
@@ -54,3 +80,28 @@ def find_smallest(points: Points) -> list[tuple[int, ...]]:
 def to_place(x: float, y: float) -> Place:
     """Return the position of a point in the unit square, in which the triangle is equilateral and (0,1) is its top."""
     return x + y / 2, (1 - _HEIGHT) / 2 + y * _HEIGHT
+
+
+BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
+    11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")
+}
+"""The largest known values by the number of points: the smallest triangle's share of the whole triangle's area."""
+
+PROBLEM: Final = Problem(
+    task="heilbronn",
+    title="{n} points in a triangle, and the smallest triangles that they form",
+    quantity="smallest share of the triangle's area",
+    n=11,
+    reference=0.0365299,
+    fewest=3,
+    most=40,
+    is_larger_better=True,
+    best_known=BEST_KNOWN,
+    measure=measure_share,
+    verify=find_smallest_share,
+    how="all triangles, as determinants of barycentric coordinates, in rational arithmetic",
+    draw=draw_triangles,
+)
+
+find_violations = partial(points.find_violations, PROBLEM)
+build_evaluator = partial(points.build_evaluator, PROBLEM)

@@ -1,0 +1,100 @@
+"""A program places points so that their largest distance is as small as possible, compared with the smallest."""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from evodiverse.tasks.programs import points
+from evodiverse.tasks.programs.distances.verifier import find_squared_ratio
+from evodiverse.tasks.programs.points import Place, Points, Problem, fit, to_integers
+from evodiverse.tasks.programs.verified import BestKnown
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def measure_ratio(points: Points) -> Fraction:
+    """Return the squared ratio of the largest to the smallest distance, at least 1.
+
+    Args:
+        points: The points, at least two.
+
+    Raises:
+        ValueError: Two points are the same.
+    """
+    whole, _ = to_integers(points)
+    first: dict[tuple[int, int], int] = {}
+    for number, point in enumerate(whole):
+        if first.setdefault(point, number) != number:
+            raise ValueError(f"points {first[point]} and {number} are the same")
+    squares = [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
+    return Fraction(max(squares), min(squares))
+
+
+SHARE: Final = 1_000_000
+"""Squared distances that differ by at most one part in this many count as equal."""
+
+_SHORTEST: Final = "#24629c"
+_LONGEST: Final = "#dea876"
+
+
+def draw_distances(axes: "Axes", points: Points) -> list[Place]:
+    """Draw the shortest distances (dark and thick) and the longest (light and thin), and return the points' places.
+
+    Args:
+        axes: The axes to draw on, whose limits are those of the unit square.
+        points: The points, at least two, no two of them the same.
+    """
+    places = fit(points)
+    shortest, longest = find_extremes(points)
+    for name, pairs, color, width in [("longest", longest, _LONGEST, 1.5), ("shortest", shortest, _SHORTEST, 4)]:
+        for pair in pairs:
+            ends = zip(*(places[index] for index in pair), strict=True)
+            (line,) = axes.plot(*ends, color=color, linewidth=width, clip_on=False)
+        line.set_label(f"{name}: {len(pairs)}")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1.01), ncols=2, frameon=False)
+    return places
+
+
+def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Return the pairs of points at the shortest distance and the pairs at the longest, each as two indices.
+
+    Distances that are almost equal count as equal (see `SHARE`).
+    """
+    whole, _ = to_integers(points)
+    squares = {
+        (one, other): sum((a - b) ** 2 for a, b in zip(whole[one], whole[other], strict=True))
+        for one, other in combinations(range(len(points)), 2)
+    }
+    least, most = min(squares.values()), max(squares.values())
+    return (
+        [pair for pair, square in squares.items() if square * SHARE <= least * (SHARE + 1)],
+        [pair for pair, square in squares.items() if square * SHARE >= most * (SHARE - 1)],
+    )
+
+
+BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
+    16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
+}
+"""The smallest known squared ratios of the largest to the smallest distance, by the number of points."""
+
+PROBLEM: Final = Problem(
+    task="distances",
+    title="{n} points in the plane, their shortest and their longest distances",
+    quantity="squared ratio of the largest to the smallest distance",
+    n=16,
+    reference=12.88923,
+    fewest=2,
+    most=100,
+    is_larger_better=False,
+    best_known=BEST_KNOWN,
+    measure=measure_ratio,
+    verify=find_squared_ratio,
+    how="all pairs of points, one after the other, in rational arithmetic",
+    draw=draw_distances,
+)
+
+find_violations = partial(points.find_violations, PROBLEM)
+build_evaluator = partial(points.build_evaluator, PROBLEM)

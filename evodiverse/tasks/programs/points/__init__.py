@@ -1,1 +1,0 @@
-"""The common parts of tasks that place points in the plane: the evaluator, exact arithmetic, and the picture."""
