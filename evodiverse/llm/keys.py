@@ -1,10 +1,9 @@
 """API keys: read from the environment or a ``.env`` file, and redacted from every message and reply."""
 
-import base64
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote, quote_plus
@@ -88,20 +87,7 @@ def _all_forms(secrets: Iterable[str]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _forms(secret: str) -> frozenset[str]:
-    """Return a secret as it is, and as it is written in JSON, URLs, hexadecimal digits and base64."""
-    content = secret.encode("utf-8", "surrogateescape")
+    """Return a secret as it is, and as it is written in JSON and in URLs."""
     in_json = (json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
-    in_address = (quote(content, safe=""), quote(content), quote_plus(content))
-    return frozenset({secret, *in_json, *in_address, content.hex(), *_base64_forms(content)})
-
-
-def _base64_forms(content: bytes) -> Iterator[str]:
-    """Yield the base64 digits of ``content`` as they appear when a longer text that contains it is encoded.
-
-    The digits depend on the position of ``content`` in the text modulo 3, and on the alphabet (standard or URL-safe).
-    Digits that also depend on the neighboring bytes are left out.
-    """
-    for n_before in range(3):
-        first, end = (8 * n_before + 5) // 6, 8 * (n_before + len(content)) // 6
-        for encode in (base64.b64encode, base64.urlsafe_b64encode):
-            yield encode(bytes(n_before) + content).decode()[first:end]
+    content = secret.encode("utf-8", "surrogateescape")
+    return frozenset({secret, *in_json, quote(content, safe=""), quote(content), quote_plus(content)})

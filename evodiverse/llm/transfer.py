@@ -31,9 +31,9 @@ MAX_ERROR_BYTES = 20_000
 # empty lists.
 MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
+# The longest text that is kept in a field that the model does not write, such as the name of the model.
+_LONGEST = 1_000
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
-# The names of fields that a model writes: its answer, its reasoning, and the arguments of a call.
-_WRITTEN = re.compile(r"content|text|parts|arguments|refusal|data|signature|.*(reasoning|thinking|thought).*")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -123,9 +123,7 @@ class Transfer:
 
         Raises:
             TransientError: The answer is not UTF-8. Or it has more JSON syntax than a reply can have, which would keep
-                litellm busy for a minute: more than `MAX_STRUCTURE_BYTES` bytes outside of its strings. Or it contains
-                a string of more than `MAX_STRUCTURE_BYTES` characters that the model did not write, for example in the
-                field with the name of the model.
+                litellm busy for a minute: more than `MAX_STRUCTURE_BYTES` bytes outside of its strings.
         """
         try:
             text = body.decode("utf-8-sig")
@@ -140,17 +138,9 @@ class Transfer:
             )
         try:
             content = json.loads(text, object_hook=drop_impossible_counts, parse_int=parse_int)
-            long = [name for name, inner in _find_texts("", content) if len(inner) > MAX_STRUCTURE_BYTES]
-            reduced = json.dumps(_reduce_reply(content))
+            return json.dumps(_reduce_reply(content)).encode()
         except (ValueError, RecursionError):  # not JSON, which litellm reports itself
             return text.encode()
-        odd = [name for name in long if not _WRITTEN.fullmatch(name)]
-        if odd:
-            raise self._failed(
-                f"the answer has more than {MAX_STRUCTURE_BYTES:,} characters in {self._shown(odd[0]) or 'one text'}, "
-                "expected a reply"
-            )
-        return reduced.encode()
 
     def _failed(self, message: str) -> TransientError:
         self.failure = TransientError(message)
@@ -158,19 +148,6 @@ class Transfer:
 
     def _shown(self, text: str) -> str:
         return printable(redact(text, *self.secrets)[:_SHOWN_CHARACTERS])
-
-
-def _find_texts(name: str, content: Any) -> Iterator[tuple[str, str]]:
-    """Yield each string in a JSON value as a pair: the name of the field that holds the string, and the string."""
-    match content:
-        case str():
-            yield name, content
-        case dict():
-            for inner_name, inner in content.items():
-                yield from _find_texts(inner_name, inner)
-        case list():
-            for inner in content:
-                yield from _find_texts(name, inner)
 
 
 def _reduce_reply(content: Any) -> Any:
@@ -190,7 +167,7 @@ def _reduce_reply(content: Any) -> Any:
 
 
 def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
-    reduced = _select(message, "content", "tool_calls", "function_call")
+    reduced = _select(message, "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call")
     if isinstance(parts := message.get("content"), list):
         reduced["content"] = "".join(map(_text_of, parts))
         if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts):
@@ -201,8 +178,12 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _select(entries: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return the entries of an object that are no lists or objects, and those with these names."""
-    return {name: value for name, value in entries.items() if name in names or not isinstance(value, list | dict)}
+    """Return the entries of an object with these names, and the others that are no lists, objects or long texts."""
+    return {
+        name: value
+        for name, value in entries.items()
+        if name in names or not (isinstance(value, list | dict) or (isinstance(value, str) and len(value) > _LONGEST))
+    }
 
 
 def _text_of(part: Any) -> str:

@@ -1,7 +1,6 @@
 """One query over real HTTP, through real litellm."""
 
 import asyncio
-import base64
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -187,20 +186,8 @@ def test_a_key_that_the_end_of_an_error_cuts_is_hidden(server: ModelServer) -> N
         assert KEY[:8] not in str(refused.value)
 
 
-WRITTEN = {
-    "plain": KEY,
-    "base64": base64.b64encode(KEY.encode()).decode(),
-    "base64 of a header": base64.b64encode(f"Authorization: Bearer {KEY}".encode()).decode(),
-    "hexadecimal": KEY.encode().hex(),
-}
-
-
-@pytest.mark.parametrize("form", WRITTEN)
-def test_a_reply_that_repeats_the_key_is_without_it(server: ModelServer, form: str) -> None:
-    reply = ask(server, Answer(f"it is {WRITTEN[form]}."))
-    assert reply.text.startswith("it is ")
-    assert "***" in reply.text
-    assert WRITTEN[form][-20:] not in reply.text
+def test_a_reply_that_repeats_the_key_is_without_it(server: ModelServer) -> None:
+    assert ask(server, Answer(f"it is {KEY}.")).text == "it is ***."
 
 
 @pytest.mark.parametrize("form", [json.dumps, quote])

@@ -111,20 +111,13 @@ def test_an_error_keeps_its_status_however_long_it_is(server: ModelServer) -> No
     assert refused.value.status == 401
 
 
-@pytest.mark.parametrize(
-    "filling",
-    [
-        reply_body().replace(b'"model": "scripted"', b'"model": "' + b"m" * 3_000_000 + b'"'),
-        reply_body().replace(b'"assistant"', b'"' + b"r" * 3_000_000 + b'"'),
-        b'"' + b"x" * 3_000_000 + b'"',
-    ],
-    ids=["model", "role", "whole"],
-)
-def test_an_answer_with_a_long_name_is_not_parsed(server: ModelServer, filling: bytes) -> None:
-    with pytest.raises(
-        TransientError, match=r"more than 100,000 characters in (model|role|one text), expected a reply"
-    ):
-        ask(server, Answer(body=filling))
+@pytest.mark.parametrize("name", ["model", "role"])
+def test_a_long_name_is_dropped_since_litellm_takes_a_minute_to_read_it(server: ModelServer, name: str) -> None:
+    body = json.loads(reply_body())
+    (body if name == "model" else body["choices"][0]["message"])[name] = "m" * 3_000_000
+    content = json.dumps(body).encode()
+    assert len(Transfer().reduce(content)) < 10_000
+    assert ask(server, Answer(body=content)).text
 
 
 @pytest.mark.parametrize(
