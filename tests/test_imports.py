@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings": BOTTOM | {"runlog", "settings/choices"},
     "settings/choices": BOTTOM | {"search", "llm", "runner"},
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
-    "settings/plan": BOTTOM | {"search", "settings", "llm", "store", "runlog"},
+    "settings/plan": BOTTOM | {"search", "settings", "llm", "store", "runlog", "runner"},
     "settings/going_further": BOTTOM | {"runlog", "runner", "search", "settings", "store"},
     "settings/known_runs": BOTTOM | {"settings", "runlog", "store"},
     "settings/reopen": BOTTOM | {"settings"},

@@ -34,10 +34,8 @@ from evodiverse.runner.tracking import Committed, followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.settings import schema
-from evodiverse.settings.freeze import freeze_caps, freeze_method, freeze_search
 from evodiverse.settings.going_further import begin_from_shorter
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
@@ -57,7 +55,6 @@ class Ready(NamedTuple):
     Attributes:
         this: The identity of the run.
         task: The task.
-        method: The settings of the method.
         columns: The columns that the run adds to ``evaluations``.
         model: The complete settings of the language model, or None for a run without one.
         draw_start: A function that returns the initial candidates; they are drawn only once.
@@ -65,7 +62,6 @@ class Ready(NamedTuple):
 
     this: Identity
     task: Task
-    method: Method
     columns: Mapping[str, type]
     model: ModelSettings | None
     draw_start: Callable[[], Start]
@@ -148,13 +144,12 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
         return complete
     is_new = check_openable(this, overwrite=overwrite)
     task = plan.domain.build_task(plan.task, artifact, lambda *preload: open_sandbox(plan.config.sandbox, preload))
-    method = freeze_method(plan.config.method, has_model=plan.model is not None)
-    _check_able(plan, task, method)
+    _check_able(plan, task)
     if plan.config.evaluator.command:
         check_command(plan.config.evaluator.command)
     elif plan.config.evaluator.name == "ray":
         check_cluster(plan.config.evaluator.address or AUTO)
-    columns = add_columns(task.columns, screens=method.screen is not None)
+    columns = add_columns(task.columns, screens=plan.method.screen is not None)
     model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
     streams, at_most = Streams(plan.config.seed), plan.domain.count_initial(plan.task)
     draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most))
@@ -163,7 +158,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
             check_initial(task, streams.at(Purpose.INITIAL, 0, pool=pool))
     elif is_new:
         draw()
-    return Ready(this, task, method, columns, model, draw)
+    return Ready(this, task, columns, model, draw)
 
 
 def _run(
@@ -174,20 +169,19 @@ def _run(
     Raises:
         Asked: The run needs scores from a person before it can continue.
     """
-    this, task, method = ready.this, ready.task, ready.method
+    this, task = ready.this, ready.task
     with ExitStack() as stack:
         workers = stack.enter_context(_workers(plan, task))  # they load while the model opens
         # Before a folder is created, and before overwrite deletes another run.
         by_model = _open_model(plan, ready.model, stack)
         check = stack.enter_context(deferred_signals())
-        search = freeze_search(plan.config.search)
         standing = stack.enter_context(
             open_run(
                 this,
                 ready.columns,
                 plan.libraries,
                 save_hydra,
-                lambda new: begin_from_shorter(this, plan.shelf, new, plan.libraries, task, method, search),
+                lambda new: begin_from_shorter(this, plan.shelf, new, plan.libraries, task, plan.method, plan.search),
                 overwrite=plan.config.overwrite,
             )
         )
@@ -204,13 +198,13 @@ def _run(
     return result
 
 
-def _check_able(plan: Plan, task: Task, method: Method) -> None:
+def _check_able(plan: Plan, task: Task) -> None:
     """Refuse a method or an evaluator if the task lacks a function that they call.
 
     Raises:
         InputError: The task lacks a function; the message names it.
     """
-    domain, name = plan.config.task.get("domain"), plan.config.method.name
+    domain, name, method = plan.config.task.get("domain"), plan.config.method.name, plan.method
     violations = []
     evaluator = plan.config.evaluator.name
     if evaluator in ("command", ASK) and not isinstance(task, Measurable):
@@ -259,9 +253,10 @@ def _open_model(plan: Plan, settings: ModelSettings | None, stack: ExitStack) ->
     if plan.adapted:
         _LOG.warning("%s", plan.adapted)
     model = stack.enter_context(opened(settings))
-    per_pool = plan.config.method.offspring if plan.screen is None else -(-plan.screen.proposals // plan.n_pools)
+    method = plan.method
+    per_pool = method.offspring if method.screen is None else -(-method.screen.proposals // method.n_pools)
     round_bounds = model.bound_costs(plan.example_queries(settings)) * per_pool
-    cap = Ledger(freeze_caps(plan.config.budget), plan.n_pools).find_cap(round_bounds, 0.0)
+    cap = Ledger(plan.caps, plan.method.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[settings.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     prompts, llm = plan.build_prompts(), plan.config.llm
@@ -307,7 +302,7 @@ def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
     """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts."""
-    attempts = plan.config.search.attempts
+    attempts = plan.search.attempts
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
     proposers: list[Proposer] = [by_model(task, ledger)] * attempts
@@ -332,11 +327,11 @@ def _search(
     The loop often calls ``check``, which raises `Interrupted` if a signal has arrived. After each iteration, the loop
     calls ``committed``, which reports to the tracker.
     """
-    ledger = Ledger(freeze_caps(plan.config.budget), plan.n_pools)
+    ledger = Ledger(plan.caps, plan.method.n_pools)
     with display:
         setup = Setup(
-            method=ready.method,
-            search=freeze_search(plan.config.search),
+            method=plan.method,
+            search=plan.search,
             streams=Streams(plan.config.seed),
             oracle_calls=plan.config.budget.oracle_calls,
             n_initial=plan.n_initial,

@@ -24,11 +24,12 @@ from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
-from evodiverse.search.settings import Screen
+from evodiverse.runner.ledger import Caps
+from evodiverse.search.settings import Method, Search
 from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import count_proposals, freeze_model, freeze_screen
+from evodiverse.settings.freeze import count_proposals, freeze_caps, freeze_method, freeze_model, freeze_search
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
@@ -57,6 +58,9 @@ class Plan:
             without the seed.
         path: The run directory.
         shelf: The folder of the runs with this task, method and llm that have no ``name``.
+        method: The settings of the method, for the search.
+        search: The limits of the search.
+        caps: The limits on requests, tokens, cost and time.
         model: The settings of the language model, or None for a run without one.
         adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
             empty if nothing was.
@@ -69,6 +73,9 @@ class Plan:
     overrides: Mapping[str, Any]
     path: Path
     shelf: Path
+    method: Method
+    search: Search
+    caps: Caps
     model: ModelSettings | None
     adapted: str = ""
 
@@ -76,12 +83,7 @@ class Plan:
     def libraries(self) -> Sequence[str]:
         """The packages whose versions may change the results."""
         own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
-        return ["numpy", *own, *(["scipy"] if self.screen is not None else [])]
-
-    @property
-    def screen(self) -> Screen | None:
-        """How a surrogate chooses the proposals that are evaluated; None if all of them are."""
-        return freeze_screen(self.config.method, has_model=self.model is not None)
+        return ["numpy", *own, *(["scipy"] if self.method.screen is not None else [])]
 
     @property
     def n_initial(self) -> int:
@@ -95,11 +97,6 @@ class Plan:
         return _count_draws(self.domain, self.task, self.config)
 
     @property
-    def n_pools(self) -> int:
-        """The number of pools."""
-        return len(self.config.method.ladder)
-
-    @property
     def summary(self) -> str:
         """The output of a dry run."""
         n_calls = self.config.budget.oracle_calls
@@ -107,16 +104,16 @@ class Plan:
         lines = [f"would run in {self.path}", calls]
         if self.model is not None:
             fewest, most = self._count_requests(n_calls)
-            cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
+            cap = most if self.caps.llm_calls is None else self.caps.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
 
     def _count_requests(self, n_calls: int) -> tuple[int, int]:
         """Return the least and the largest number of requests to a language model that fill all slots of a run."""
-        screen, n = self.screen, self.n_initial
+        screen, n = self.method.screen, self.n_initial
         if screen is None:
-            return n_calls - n, (n_calls - n) * self.config.search.attempts
+            return n_calls - n, (n_calls - n) * self.search.attempts
         n_requests = 0
         while n < n_calls:
             n_requests += screen.proposals
@@ -136,14 +133,12 @@ class Plan:
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
         names = self.config.method.samplers
-        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.n_pools)]
+        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.method.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of typical length for each pool, from which the cost of the run is estimated."""
         prompts, stream = self.build_prompts(), Stream(0, 0)
-        *parents, best = (
-            Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
-        )
+        *parents, best = (Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.method.parents + 1))
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
@@ -203,7 +198,9 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, None, adapted)
+    method = freeze_method(config.method, has_model=config.llm.client != "none")
+    search, caps = freeze_search(config.search), freeze_caps(config.budget)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, None, adapted)
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
