@@ -11,8 +11,17 @@ from tests.starts import end_unfinished
 
 keep_what_hydra_reads()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what it starts in the background
-# How long an example takes is the machine's business; the first one also waits for the constants of all modules.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The suite tries the same examples in every run, however long one takes; the first also waits for the constants of all
+# modules. pytest --hypothesis-profile thorough tries more, and others each time.
+settings.register_profile(
+    "suite",
+    max_examples=25,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("thorough", settings.get_profile("suite"), max_examples=200, derandomize=False)
 settings.load_profile("suite")
 
 

@@ -98,7 +98,7 @@ def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys:
 
 
 @pytest.mark.usefixtures("cached")
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
     data: st.DataObject,
@@ -139,7 +139,7 @@ COLUMNS = [
 
 
 @pytest.mark.usefixtures("cached")
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_column_in_the_place_of_another_costs_a_line_at_most(
     data: st.DataObject,

@@ -40,7 +40,7 @@ def test_no_requests_give_no_proposals() -> None:
     rate=st.sampled_from([0.0, 0.067, 1.0]),
     seed=st.integers(0, 2**32),
 )
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_an_answer_is_a_canonical_molecule_or_an_error(first: str, second: str, rate: float, seed: int) -> None:
     (proposal,) = GraphGA(mutation_rate=rate).propose([request(first, second, seed=seed)])
     assert proposal.operator == "graph_ga"

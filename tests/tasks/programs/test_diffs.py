@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.prompts.diffs import (
@@ -151,7 +151,6 @@ def test_too_many_blocks_are_rejected() -> None:
 LINES = st.lists(st.sampled_from(["", "a", "b", "  a", "a ", "b\t", "\N{GREEK SMALL LETTER BETA}"]), min_size=1)
 
 
-@settings(max_examples=50)
 @given(LINES, LINES, st.data(), st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["", "```\n"]))
 def test_any_lines_that_stand_in_a_program_once_can_be_replaced(
     lines: list[str], new: list[str], data: st.DataObject, newline: str, fence: str
@@ -167,7 +166,6 @@ def test_any_lines_that_stand_in_a_program_once_can_be_replaced(
     assert edit(reply, "\n".join([*lines, ""])) == "\n".join([*expected, ""])
 
 
-@settings(max_examples=50)
 @given(LINES, st.lists(st.sampled_from(["a", "b", "  a"]), min_size=1))
 def test_lines_that_a_program_has_twice_are_never_replaced(lines: list[str], run: list[str]) -> None:
     text = "\n".join([*lines, *run, *run, ""])

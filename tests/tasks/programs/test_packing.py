@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from evodiverse.tasks.programs.circle_packing.packing import find_violation, shrink
 
 Circles = tuple[np.ndarray, np.ndarray]  # centers, radii
-LAW = settings(max_examples=100, deadline=None, derandomize=True)
+LAW = settings(deadline=None, derandomize=True)
 
 
 def circles(*rows: tuple[float, float, float]) -> Circles:

@@ -43,7 +43,7 @@ def run(source: str, name: str = "main") -> object:
 
 
 @given(pair=st.sampled_from(list(combinations(range(20), 2))), seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_children_compile_and_the_parents_stay(pair: tuple[int, int], seed: int, kind: str) -> None:
     one, other = (read(packing_programs()[index]) for index in pair)
     before = ast.dump(one), ast.dump(other)

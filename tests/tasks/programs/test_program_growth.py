@@ -57,7 +57,7 @@ def test_children_compile_and_read_nothing_undefined(kind: str, name: str) -> No
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.sampled_from(sorted(EDITS)), min_size=4, max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 def test_chains_read_nothing_undefined(seed: int, kinds: list[str]) -> None:
     rng, tree = np.random.default_rng(seed), read(GENERIC["bins"])
     before = undefined_names(tree)

@@ -82,7 +82,7 @@ def test_children_compile_and_differ_and_the_parent_stays(name: str, kind: str) 
 
 
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), name=st.sampled_from(sorted(PROGRAMS)))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_chains_of_mutations_compile(seed: int, kind: str, name: str) -> None:
     rng = np.random.default_rng(seed)
     tree = read(PROGRAMS[name])
@@ -146,7 +146,7 @@ def test_floats_are_perturbed_on_several_scales() -> None:
 
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False), seed=st.integers(0, 99))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_perturbed_floats_are_finite(value: float, seed: int) -> None:
     assert math.isfinite(perturb_float(value, np.random.default_rng(seed)))
 

@@ -61,7 +61,7 @@ def test_children_of_packing_programs_are_allowed() -> None:
 
 
 @given(seed=st.integers(0, 2**32), name=st.sampled_from(sorted(GENERIC)), n_parents=st.integers(1, 2))
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(deadline=None, derandomize=True)
 def test_children_of_any_program_are_allowed(seed: int, name: str, n_parents: int) -> None:
     parents = [GENERIC[name], *(other for one, other in GENERIC.items() if one != name)][:n_parents]
     (proposal,) = SOLVE.propose([request(*parents, seed=seed)])

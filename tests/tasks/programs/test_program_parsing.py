@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.parsing import MAX_DEPTH, parse_program
@@ -119,7 +119,6 @@ STATEMENTS = st.lists(
 ).map(lambda parts: "\n".join([*parts, "def area(r): return r", ""]))
 
 
-@settings(max_examples=40)
 @given(STATEMENTS)
 def test_parsing_a_genotype_again_gives_the_same_program(text: str) -> None:
     parsed = parse(text)
@@ -127,13 +126,11 @@ def test_parsing_a_genotype_again_gives_the_same_program(text: str) -> None:
     assert parse(parsed.genotype) == parsed
 
 
-@settings(max_examples=40)
 @given(STATEMENTS)
 def test_writing_a_program_from_its_tree_keeps_the_key(text: str) -> None:
     assert key(ast.unparse(ast.parse(text))) == key(text)
 
 
-@settings(max_examples=40)
 @given(STATEMENTS, st.data())
 def test_comments_and_blank_lines_anywhere_keep_the_key(text: str, data: st.DataObject) -> None:
     lines = [line + data.draw(st.sampled_from(["", "  # so", " ", "\n\n#\n"])) for line in text.split("\n")]
