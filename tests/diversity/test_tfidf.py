@@ -15,7 +15,7 @@ from scipy import sparse
 import evodiverse
 from evodiverse.diversity.distances import Diversity, mean_cosine_distance, measure_diversity
 from evodiverse.diversity.tfidf import find_tokens, program_diversity, tfidf
-from evodiverse.tasks.programs.origins import pool_shares
+from evodiverse.tasks.programs.metrics import pool_shares
 
 PACK = '''
 import numpy as np

@@ -7,7 +7,7 @@ Metrics").
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evodiverse.diversity.bags import cosine, select_apart
 from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
@@ -16,7 +16,6 @@ from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
 from evodiverse.tasks.programs.builtins import BUILTINS
-from evodiverse.tasks.programs.origins import pool_shares
 
 N_TOP: Final = 100
 NEAR_BEST: Final = 0.99
@@ -29,6 +28,9 @@ It is also the default radius of a niche (``method.niche.radius``).
 """
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
+
+Origin: TypeAlias = int | None
+"""The pool that proposed a candidate; None for a candidate that all pools start from."""
 
 
 def choose_metrics(evaluator: str) -> Metrics:
@@ -181,3 +183,26 @@ def _measure_diversity(
         measured[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
         measured[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
     return measured
+
+
+def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 100) -> dict[Origin, float]:
+    """Return each pool's share of the best candidates (paper, "Pool Origin (Top-100)").
+
+    Args:
+        scores: ``(n,)`` scores, finite, higher is better, oldest candidate first. Of candidates with equal scores, the
+            older ranks higher.
+        origins: ``(n,)`` origins of the candidates; None, for candidates of no single pool, counts as one more origin.
+        top: The number of best candidates that count, at least 1; all count if there are fewer.
+
+    Returns:
+        The share of every origin in ``origins``, from 0 to 1, pools in ascending order and None last. The shares sum to
+        1. The result is empty if ``origins`` is empty.
+
+    Raises:
+        ValueError: ``scores`` and ``origins`` differ in length.
+    """
+    ranked = sorted(zip(scores, origins, strict=True), key=lambda pair: -pair[0])[:top]
+    counts = Counter(origin for _, origin in ranked)
+    pools = sorted({origin for origin in origins if origin is not None})
+    others: list[Origin] = [None] if None in origins else []
+    return {origin: counts[origin] / len(ranked) for origin in [*pools, *others]}

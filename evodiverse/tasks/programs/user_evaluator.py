@@ -14,7 +14,8 @@ from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.apart import Apart, TooLongError
@@ -22,7 +23,6 @@ from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.user_picture import NO_PICTURE, lay_out_picture
 from evodiverse.tasks.programs.verified import Verified
 from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
 
@@ -31,6 +31,14 @@ _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: 
 _REMEDY = "fix it and start the run again, with overwrite=true if earlier scores are wrong too"
 # What a function raises on a malformed result that it did not check first.
 _MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
+
+MAX_BYTES: Final = 5_000_000
+PNG_NAME, SVG_NAME = "picture.png", "picture.svg"
+_PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
+_SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
+
+NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
+"""The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
 
 
 class UserEvaluator:
@@ -316,3 +324,38 @@ def _as_float(value: Any) -> float:
 
 def _names(columns: Mapping[str, type]) -> str:
     return ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items()) or "none"
+
+
+def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
+    """Return a picture under the file name of its format, and None under the file name of the other format.
+
+    None tells the caller to delete an older picture of that format.
+
+    Args:
+        drawn: The return value of a user's ``draw``, which may be of any type.
+
+    Raises:
+        ValueError: The value is neither a PNG nor an SVG, or it is too large.
+    """
+    if not isinstance(drawn, bytes | str):
+        expected = "the bytes of a PNG or the text of an SVG"
+        raise ValueError(f"returned a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch only ValueError)
+    try:
+        content = drawn.encode() if isinstance(drawn, str) else drawn
+    except UnicodeEncodeError as error:
+        raise ValueError(f"returned text that cannot be encoded as UTF-8 ({error})") from None
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"returned {len(content):,} bytes, expected at most {MAX_BYTES:,}")
+    if content.startswith(_PNG_SIGNATURE):
+        return {**NO_PICTURE, PNG_NAME: content}
+    _check_svg(content)
+    return {**NO_PICTURE, SVG_NAME: content}
+
+
+def _check_svg(content: bytes) -> None:
+    try:
+        root = ET.fromstring(content).tag  # noqa: S314 (expat limits the expansion of entities)
+    except (ET.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
+        raise ValueError(f"returned neither a PNG nor an SVG ({error})") from None
+    if root != _SVG_ROOT:
+        raise ValueError('returned XML that is not an SVG; its root must be <svg xmlns="http://www.w3.org/2000/svg">')

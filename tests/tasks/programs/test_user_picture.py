@@ -8,8 +8,7 @@ import pytest
 
 from evodiverse.kit.pictures import new_figure, to_png
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.user_evaluator import UserEvaluator
-from evodiverse.tasks.programs.user_picture import MAX_BYTES, lay_out_picture
+from evodiverse.tasks.programs.user_evaluator import MAX_BYTES, UserEvaluator, lay_out_picture
 from evodiverse.vocabulary import Candidate, Detail, Limits
 from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write

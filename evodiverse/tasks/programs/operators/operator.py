@@ -10,11 +10,20 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import crossovers
-from evodiverse.tasks.programs.operators.generators import without_unread_generators
 from evodiverse.tasks.programs.operators.growth import growth
 from evodiverse.tasks.programs.operators.mutation import Grammar, mutations, trim
-from evodiverse.tasks.programs.operators.names import dead_names, undefined_names, without_names
-from evodiverse.tasks.programs.operators.syntax import functions_of, read_program, write_program
+from evodiverse.tasks.programs.operators.names import binds, dead_names, names_of, undefined_names, without_names
+from evodiverse.tasks.programs.operators.syntax import (
+    FUNCTIONS,
+    SCOPES,
+    called_name,
+    declares_scope,
+    functions_of,
+    nodes_of,
+    read_program,
+    rebuilt,
+    write_program,
+)
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -47,6 +56,7 @@ MUTATIONS: Final = {
     "operator": 0.2,
 } | GROWTH
 """The relative frequency of each kind of mutation."""
+CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
 class Parent(NamedTuple):
@@ -196,3 +206,55 @@ def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:
     chosen = sound[0] if sound else parents[0]
     donors = [parent for parent in sound if parent is not chosen]
     return chosen, max(donors, key=lambda parent: parent.score or 0.0, default=None)
+
+
+def without_unread_generators(tree: ast.Module) -> ast.Module:
+    """Return a module without the random generators that its functions assign but never read.
+
+    Edits leave many of these behind. If a child differed from its parent only in the seed of such a generator, it would
+    behave like its parent.
+    """
+    body = [_tidied(statement) if isinstance(statement, FUNCTIONS) else statement for statement in tree.body]
+    is_same = all(one is other for one, other in zip(body, tree.body, strict=True))
+    return tree if is_same else rebuilt(tree, body=body)
+
+
+def _tidied(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+    if declares_scope(function) or any(_has_scopes(statement) for statement in function.body):
+        return function
+    kept = [
+        statement
+        for position, statement in enumerate(function.body)
+        if not ((name := generator_name(statement)) and _is_unread(name, function.body[position + 1 :]))
+    ]
+    return rebuilt(function, body=kept) if 0 < len(kept) < len(function.body) else function
+
+
+@lru_cache(maxsize=4096)
+def _has_scopes(statement: ast.stmt) -> bool:
+    """Return whether a statement defines functions or classes, which may read a name whenever they are called."""
+    return any(isinstance(node, (*SCOPES, ast.Lambda)) for node in nodes_of(statement))
+
+
+@lru_cache(maxsize=4096)
+def generator_name(statement: ast.stmt) -> str:
+    """Return the name to which a statement assigns a new random generator; empty for any other statement."""
+    if (
+        not isinstance(statement, ast.Assign)
+        or len(statement.targets) != 1
+        or not isinstance(statement.value, ast.Call)
+    ):
+        return ""
+    (target,) = statement.targets
+    return target.id if isinstance(target, ast.Name) and called_name(statement.value) in CONSTRUCTORS else ""
+
+
+def _is_unread(name: str, following: list[ast.stmt]) -> bool:
+    for statement in following:
+        if name in names_of(statement).reads:
+            return False
+        if isinstance(statement, ast.Assign) and name in binds(statement):
+            return True
+        if name in binds(statement):
+            return False
+    return True
