@@ -13,3 +13,15 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def sort_values(values: Iterable[str]) -> list[str]:
+    """Return the distinct values of a setting, as `write_setting` writes them: numbers by size, then others by text."""
+
+    def order(text: str) -> tuple[int, float, str]:
+        try:
+            return 0, float(text), text
+        except ValueError:
+            return 1, 0.0, text
+
+    return sorted({*values}, key=order)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Context, Group, Result
-from evodiverse.results.grouping import group_by
+from evodiverse.results.grouping import group_by, sort_values
 
 if TYPE_CHECKING:
     from evodiverse.ports import Headline  # loads much of EvoDiverse
@@ -111,25 +111,16 @@ def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: 
     from evodiverse.runlog.runs import write_setting  # here because it loads much of EvoDiverse
 
     cells: dict[tuple[str, str], list[float]] = defaultdict(list)
-    values: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for result in results:
         number = result.number(measure.metric)
         is_other = any(key not in keys and not reading.is_budget(key) for key in result.overrides)
         if is_other or number is None or not isfinite(number):
             continue
-        own = [None if key is None else result.run.settings.get(key) for key in keys]
-        column, row = ("" if key is None else write_setting(value) for key, value in zip(keys, own, strict=True))
-        values[0][column], values[1][row] = own
+        column, row = ("" if key is None else write_setting(result.run.settings.get(key)) for key in keys)
         cells[column, row].append(log10(max(number, reading.LEAST)) if measure.is_error else number)
-    columns, rows = (sorted(seen, key=lambda text: _order(seen[text], text))[:_MOST_VALUES] for seen in values)
+    columns, rows = (sort_values(values)[:_MOST_VALUES] for values in (zip(*cells, strict=True) if cells else ((), ())))
     shown = {place: some for place, some in cells.items() if place[0] in columns and place[1] in rows}
     return Grid(keys, columns, rows, shown)
-
-
-def _order(value: Any, text: str) -> tuple[int, Any]:
-    """Return the sort key of a value: numbers by size, then lists and words by their text."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (0, float(value)) if is_number else (1, text)
 
 
 def pool_deviations(grid: Grid) -> float:

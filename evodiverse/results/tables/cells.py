@@ -1,6 +1,6 @@
 """Filled tables, and their cells, which are computed from the metrics of runs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from math import exp, inf, isinf, log
@@ -190,14 +190,14 @@ def _read_pairs(column: Column, pairs: Iterable[tuple[Result, Result]]) -> list[
     return [(one, other) for one, other in values if one is not None and other is not None]
 
 
-def pair_up(ours: Iterable[Result], theirs: Iterable[Result]) -> list[tuple[Result, Result]]:
-    """Pair each of our results with the one of theirs for the same task, seed, problem and model.
-
-    A result without such a partner is left out.
-    """
-    by_key = {(other.task, other.run.seed, other.problem, other.model): other for other in theirs}
-    pairs = [(one, by_key.get((one.task, one.run.seed, one.problem, one.model))) for one in ours]
-    return [(one, other) for one, other in pairs if other is not None]
+def pair_up(
+    ours: Iterable[Result],
+    theirs: Iterable[Result],
+    key: Callable[[Result], Hashable] = lambda one: (one.task, one.run.seed, one.problem, one.model),
+) -> list[tuple[Result, Result]]:
+    """Pair each of our results with the one of theirs with the same ``key``; a result without a partner is left out."""
+    by_key = {key(other): other for other in theirs}
+    return [(one, by_key[key(one)]) for one in ours if key(one) in by_key]
 
 
 def _summarize(column: Column, values: Iterable[tuple[int, float | None]]) -> tuple[float | None, float | None]:

@@ -8,8 +8,8 @@ from typing import Final
 from evodiverse.errors import InputError
 from evodiverse.kit.hints import nearest_key
 from evodiverse.ports import Headline
-from evodiverse.results.grouping import group_by
-from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell
+from evodiverse.results.grouping import group_by, sort_values
+from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell, pair_up
 from evodiverse.results.tables.layout import Column
 from evodiverse.results.tables.notes import BUDGET, note_budgets, note_ends, note_sources
 from evodiverse.results.tables.results import CALLS_TO, Result, show_overrides
@@ -128,11 +128,11 @@ def _compare(
     results: Sequence[Result], key: str, value: str | None, against: str, columns: Sequence[Column]
 ) -> list[Cell]:
     """Return a cell for each column's difference between two values of a setting; empty cells for all values (None)."""
-    reference = _by_pair(_choose(results, key, against), key)
-    some = {} if value in (None, against) else _by_pair(_choose(results, key, value), key)
-    common = {id(some[pair]): reference[pair] for pair in some if pair in reference}
-    pairs = [(one, common[id(one)]) for one in _longest([one for one in some.values() if id(one) in common])]
-    return [make_difference_cell(column, pairs) for column in columns]
+    if value in (None, against):
+        return [EMPTY] * len(columns)
+    pairs = pair_up(_choose(results, key, value), _choose(results, key, against), lambda one: _agreed(one, key))
+    longest = {id(one) for one in _longest([one for one, _ in pairs])}
+    return [make_difference_cell(column, [pair for pair in pairs if id(pair[0]) in longest]) for column in columns]
 
 
 def _note_differences(cells: Sequence[Cell], against: str) -> Iterator[str]:
@@ -142,14 +142,11 @@ def _note_differences(cells: Sequence[Cell], against: str) -> Iterator[str]:
         yield _FEW_PAIRS.format(count_of(few, "pair"), min(1, 2 / 2**few))
 
 
-def _by_pair(results: Sequence[Result], key: str) -> dict[tuple[object, ...], Result]:
-    """Return runs by all in which the two runs of a pair agree."""
-    by_pair: dict[tuple[object, ...], Result] = {}
-    for result in results:
-        overrides = show_overrides({name: value for name, value in result.overrides.items() if name != key})
-        agreed = {"task": result.task, "task.problem": result.problem, "llm": result.model, "seed": result.run.seed}
-        by_pair[*(value for name, value in agreed.items() if name != key), overrides] = result
-    return by_pair
+def _agreed(result: Result, key: str) -> tuple[object, ...]:
+    """Return all in which the two runs of a pair agree."""
+    overrides = show_overrides({name: value for name, value in result.overrides.items() if name != key})
+    agreed = {"task": result.task, "task.problem": result.problem, "llm": result.model, "seed": result.run.seed}
+    return (*(value for name, value in agreed.items() if name != key), overrides)
 
 
 def _choose(results: Sequence[Result], key: str, value: str | None) -> list[Result]:
@@ -159,15 +156,8 @@ def _choose(results: Sequence[Result], key: str, value: str | None) -> list[Resu
 
 def _find_values(results: Sequence[Result], key: str) -> list[str]:
     """Return the values of a setting, sorted, with numbers before all others."""
-    return sorted({_value(result, key) for result in results}, key=_order)
+    return sort_values(_value(result, key) for result in results)
 
 
 def _value(result: Result, key: str) -> str:
     return write_setting(result.run.settings.get(_ALIASES.get(key, key)))
-
-
-def _order(text: str) -> tuple[int, float, str]:
-    try:
-        return 0, float(text), text
-    except ValueError:
-        return 1, 0.0, text
