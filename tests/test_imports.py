@@ -39,7 +39,6 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings/freeze": BOTTOM | {"search", "llm", "runner", "settings"},
     "settings/plan": BOTTOM | {"search", "settings", "llm", "store", "runlog", "runner"},
     "settings/going_further": BOTTOM | {"runlog", "runner", "search", "settings", "store"},
-    "settings/known_runs": BOTTOM | {"settings", "runlog", "store"},
     "settings/reopen": BOTTOM | {"settings"},
     "settings/sweep": BOTTOM | {"settings", "data", "store"},
     "settings/assembly": None,

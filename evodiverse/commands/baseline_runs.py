@@ -12,7 +12,6 @@ from typing import Any, Final, NamedTuple
 from hydra.conf import HydraConf
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.data.artifacts import find_artifact
 from evodiverse.errors import InputError
 from evodiverse.kit.files import write_file
 from evodiverse.ports import Discovery
@@ -28,10 +27,11 @@ from evodiverse.settings.assembly import open_sandbox
 from evodiverse.settings.command_line import explain, plan_each
 from evodiverse.settings.compose import COMPOSITION_ERRORS
 from evodiverse.settings.freeze import freeze_method
-from evodiverse.settings.identity import digest, override_label
+from evodiverse.settings.identity import override_label
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
-from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
+from evodiverse.settings.sweep import identify_run
+from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.tasks.equations.baselines import ENGINES
 from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
@@ -158,8 +158,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         InputError: The run directory holds another run, or the data cannot be used.
         ServiceError: The engine failed.
     """
-    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    this = identify_run(plan)
     complete = None if plan.config.overwrite else find_complete(this)
     if complete is not None:
         say(complete)

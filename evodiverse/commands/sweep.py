@@ -6,7 +6,6 @@ A sweeper that chooses its runs, such as Optuna's, launches them itself. For suc
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 from hydra._internal.callbacks import Callbacks
@@ -28,7 +27,6 @@ from evodiverse.runner.process import complain, say
 from evodiverse.settings.compose import CONFIG_NAME
 from evodiverse.settings.flags import parse_arguments
 from evodiverse.settings.hydra_session import hydra_session
-from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
 from evodiverse.text import count_of
 
@@ -64,12 +62,11 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
         own = [override for override in overrides if not override.is_hydra_override()]
         varied = [override.get_key_element() for override in own if override.is_sweep_override()]
         runs = name_runs(expand(own), varied)
-        known = KnownRuns(Path(master.hydra.sweep.dir), master.hydra)
         composer = Composer(hydra.config_loader, master)
-        planned = plan_sweep(runs, varied, composer, known)
+        planned = plan_sweep(runs, varied, composer)
         todo = [run for run in planned if run.complete is None]
         failed = _launch_missing(composer, master, job, planned, todo)
-    if any(run.plan is not None and run.plan.config.dry_run for run in todo):
+    if any(run.plan.config.dry_run for run in todo):
         return _complain_of(planned, failed, "would fail")
     return _sum_up(planned, failed)
 
@@ -205,8 +202,8 @@ def _launch_missing(
         say(f"{n_complete:,} of {runs} {are} complete")
     if not todo:
         return {}
-    listed = [Listed(run.number, _label(run.varied), run.path) for run in todo]
-    config = next(run.plan.config for run in todo if run.plan is not None)
+    listed = [Listed(run.number, _label(run.varied), run.plan.path) for run in todo]
+    config = todo[0].plan.config
     display = "none" if config.dry_run else config.display
     with _plans_shared(todo), Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
         return _launch(composer, master, job, todo, overview)
@@ -218,7 +215,7 @@ def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
 
     The plans are put into `followed.plans`. A run that finds its plan there does not check its configuration again.
     """
-    plans.update({_own(run.overrides): run.plan for run in todo if run.plan is not None})
+    plans.update({_own(run.overrides): run.plan for run in todo})
     try:
         yield
     finally:
@@ -287,7 +284,7 @@ def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
     from rich.text import Text
 
     shown = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
-    standings = {run.number: read_standing(run.path) for run in shown}
+    standings = {run.number: read_standing(run.plan.path) for run in shown}
     # Another process may have completed a run that failed here, unless the run could not be continued from the start.
     failed = {
         run.number: failed[run.number]

@@ -4,7 +4,6 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
 from hydra._internal.config_loader_impl import get_overrides_dirname
@@ -19,7 +18,6 @@ from evodiverse.data.artifacts import find_artifact
 from evodiverse.errors import InputError
 from evodiverse.settings.compose import split_hydra
 from evodiverse.settings.identity import digest, override_label
-from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.store.opening import Identity, find_complete
 
@@ -34,9 +32,8 @@ class SweptRun:
         number: The position of the run in the sweep, from 1.
         overrides: The overrides that would start only this run.
         varied: The keys that the sweep varies, with their values as written on the command line.
-        path: The run directory.
+        plan: The checked plan, which names the run directory.
         complete: A line that says that the run is complete; None if it is not, or with ``overwrite`` or ``dry_run``.
-        plan: The checked plan; None if a note of an earlier sweep shows that the run is complete.
         is_refused: Whether starting the run will raise an `InputError`, for example because its directory holds a run
             with other data.
     """
@@ -44,9 +41,8 @@ class SweptRun:
     number: int
     overrides: tuple[str, ...]
     varied: Mapping[str, str]
-    path: Path
+    plan: Plan
     complete: str | None
-    plan: Plan | None
     is_refused: bool = False
 
 
@@ -134,16 +130,13 @@ def expand(overrides: Sequence[Override]) -> list[list[str]]:
     return runs
 
 
-def plan_sweep(
-    runs: Sequence[Sequence[str]], varied: Sequence[str], composer: Composer, known: KnownRuns
-) -> list[SweptRun]:
-    """Check the runs of a sweep, except those that ``known`` finds complete, and return all runs in order.
+def plan_sweep(runs: Sequence[Sequence[str]], varied: Sequence[str], composer: Composer) -> list[SweptRun]:
+    """Check the runs of a sweep, find those that are complete, and return all runs in order.
 
     Args:
         runs: The overrides of each run.
         varied: The keys that the sweep varies.
         composer: The composer of the runs' configurations.
-        known: The runs that earlier sweeps planned.
 
     Raises:
         InputError: Some runs are invalid; the message lists all problems of all runs.
@@ -153,40 +146,31 @@ def plan_sweep(
     violations: list[str] = []
     for number, overrides in enumerate(runs, start=1):
         values = dict(one.split("=", maxsplit=1) for one in overrides if one.partition("=")[0] in varied)
-        remembered = known.find_complete(overrides)
-        if remembered is not None:
-            planned.append(SweptRun(number, tuple(overrides), values, *remembered, None))
-            continue
         try:
-            composed, hydra_part = composer.compose(overrides)
-            plan = plan_run(composed, hydra_part)
+            plan = plan_run(*composer.compose(overrides))
         except InputError as error:
             violations += error.violations
             continue
         complete, is_refused = None, False
         if not (plan.config.overwrite or plan.config.dry_run or violations):
             try:
-                complete = _look_for_complete(plan, overrides, composed, known)
+                complete = find_complete(identify_run(plan))
             except InputError:  # raised again when the run starts, so that it does not stop the other runs
                 is_refused = True
-        planned.append(SweptRun(number, tuple(overrides), values, plan.path, complete, plan, is_refused))
+        planned.append(SweptRun(number, tuple(overrides), values, plan, complete, is_refused))
     if violations:
         raise InputError(*dict.fromkeys(violations))
-    known.save()
     return planned
 
 
-def _look_for_complete(plan: Plan, overrides: Sequence[str], composed: DictConfig, known: KnownRuns) -> str | None:
-    """Return a line that says that the run is complete, or None if it is not.
+def identify_run(plan: Plan) -> Identity:
+    """Return what identifies a planned run: its settings, and the data and code that it reads.
 
     Raises:
-        InputError: The run directory or the run's data cannot be used.
+        InputError: A file that the run reads cannot be used.
     """
     sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
-    complete = find_complete(this)
-    known.note(overrides, this, composed)
-    return complete
+    return Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
 
 
 def name_runs(runs: Sequence[Sequence[str]], varied: Sequence[str]) -> list[list[str]]:

@@ -1,6 +1,5 @@
 """The runs of a sweep are composed as Hydra would, and complete ones are recognized."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,6 @@ from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, split_hydra
 from evodiverse.settings.hydra_session import hydra_session
-from evodiverse.settings.known_runs import KnownRuns
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer, SweptRun, name_runs, plan_sweep
 from tests.runs import TOY_CONF
@@ -65,86 +63,58 @@ def test_a_run_that_does_not_compose_is_refused_as_hydra_refuses_it(hydra: Hydra
     assert str(told.value) == str(expected.value)
 
 
-def plan(hydra: Hydra, *runs: list[str]) -> list[SweptRun]:
-    """Plan a sweep over seeds as another process would, with what is kept in its folder."""
-    master = compose_master(hydra)
-    known = KnownRuns(Path("known"), master.hydra)
-    return plan_sweep(runs, ["seed"], Composer(hydra.config_loader, master), known)
+RUN = ["task=bits", "budget.oracle_calls=30", "seed=1"]
 
 
-RUN = ["task=bits", "budget.oracle_calls=30"]
-
-
-def make(planned: SweptRun) -> None:
-    assert planned.plan is not None
-    run(planned.plan, NoDisplay(), lambda line: None, lambda folder: folder.mkdir(exist_ok=True))
-
-
-def test_a_complete_run_is_known_again_without_being_composed(hydra: Hydra, monkeypatch: pytest.MonkeyPatch) -> None:
-    (fresh,) = plan(hydra, [*RUN, "seed=1"])
-    assert (fresh.complete, fresh.varied) == (None, {"seed": "1"})
-    make(fresh)
-    monkeypatch.setattr(Composer, "compose", None)
-    (again,) = plan(hydra, [*RUN, "seed=1"])
-    assert again.path == fresh.path
-    assert again.complete is not None
-    assert again.complete.startswith(f"{fresh.path} is complete")
+def plan(hydra: Hydra, run: list[str] = RUN) -> SweptRun:
+    """Plan a sweep of one run as another process would."""
+    (planned,) = plan_sweep([run], ["seed"], Composer(hydra.config_loader, compose_master(hydra)))
+    return planned
 
 
 @pytest.fixture
-def composed(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """The runs that were composed so far."""
-    runs: list[object] = []
-    compose = Composer.compose
-    monkeypatch.setattr(Composer, "compose", lambda self, run: runs.append(run) or compose(self, run))
-    return runs
+def made(hydra: Hydra) -> SweptRun:
+    """A run that is complete."""
+    planned = plan(hydra)
+    assert (planned.complete, planned.varied) == (None, {"seed": "1"})
+    run(planned.plan, NoDisplay(), lambda line: None, lambda folder: folder.mkdir(exist_ok=True))
+    return planned
 
 
-@pytest.mark.parametrize("change", ["option", "folder"])
-def test_a_run_is_composed_again_where_its_surroundings_changed(
-    hydra: Hydra, change: str, composed: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_a_complete_run_is_recognized_by_its_record(hydra: Hydra, made: SweptRun) -> None:
+    again = plan(hydra)
+    assert again.plan.path == made.plan.path
+    assert again.complete is not None
+    assert again.complete.startswith(f"{made.plan.path} is complete")
+
+
+def test_a_run_with_other_settings_or_elsewhere_is_not_complete(
+    hydra: Hydra, made: SweptRun, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (fresh,) = plan(hydra, [*RUN, "seed=1"])
-    make(fresh)
-    if change == "option":
-        os.utime("options/task/bits.yaml", ns=(1, 1))
-    if change == "folder":
-        (tmp_path / "other").mkdir()
-        known = Path("known").absolute()
-        monkeypatch.chdir(tmp_path / "other")
-        Path("known").symlink_to(known)
-    (again,) = plan(hydra, [*RUN, "seed=1"])
-    assert len(composed) == 2
-    assert (again.complete is None) == (change != "option")
-    assert not again.is_refused
+    option = Path("options/task/bits.yaml")
+    option.write_text(option.read_text().replace("rate: 0.5", "rate: 0.25"))
+    assert plan(hydra).complete is None
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    moved = plan(hydra)
+    assert (moved.complete, moved.is_refused) == (None, False)
 
 
-def test_a_run_is_composed_again_where_its_files_changed(hydra: Hydra, composed: list[object]) -> None:
-    (fresh,) = plan(hydra, [*RUN, "seed=1"])
-    make(fresh)
+def test_a_run_with_a_changed_record_or_damaged_log_is_not_complete(hydra: Hydra, made: SweptRun) -> None:
     for name, old, new, is_refused in [
         ("run.json", b'"status": "complete"', b'"status": "failed"', False),
         ("populations/part-000000.parquet", b"cpp", b"cqp", True),
         ("run.json", None, None, True),
     ]:
-        file = fresh.path / name
+        file = made.plan.path / name
         content = file.read_bytes()
         if old is None or new is None:
             file.unlink()
         else:
             file.write_bytes(content.replace(old, new))
-        composed.clear()
-        (again,) = plan(hydra, [*RUN, "seed=1"])
-        assert len(composed) == 1
-        assert (again.complete, again.is_refused) == (None, is_refused)
+        again = plan(hydra)
+        assert (again.complete, again.is_refused) == (None, is_refused), name
         file.write_bytes(content)
-
-
-def test_what_looks_at_the_environment_is_never_known(hydra: Hydra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOURCE", "a")
-    words = [*RUN, "task.source=${oc.env:SOURCE}"]
-    plan(hydra, words)
-    assert not Path("known").exists()
 
 
 def test_the_folders_of_a_named_sweep_say_what_is_varied() -> None:
