@@ -5,9 +5,11 @@ no account is needed.
 """
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evodiverse.errors import DataError
+from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +194,13 @@ def find_artifact(name: str) -> Artifact:
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise DataError(f"unknown artifact {name!r}; {hint}expected one of {', '.join(ARTIFACTS)}")
     return artifact
+
+
+def fetch_command(artifacts: Sequence[Artifact]) -> str:
+    """Return a shell command that fetches these artifacts even if ``EVODIVERSE_OFFLINE`` is set.
+
+    Raises:
+        DataError: The value of ``EVODIVERSE_OFFLINE`` is invalid.
+    """
+    online = f"{OFFLINE_VARIABLE}=0 " if is_offline() else ""
+    return f"{online}evodiverse-data fetch {' '.join(artifact.name for artifact in artifacts)}"

