@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def order(tmp_path: Path, run: Run) -> Order:
-    return Order([run.path], str(write_receptor(tmp_path)), BOX, None, n_jobs=1)
+    return Order([run.path], str(write_receptor(tmp_path)), BOX, None, jobs=1)
 
 
 def measured(run: Run, folder: Path) -> Mapping[str, Any]:
@@ -103,7 +103,7 @@ def test_the_dataset_is_the_same_with_any_number_of_jobs(
     contents = []
     for n_jobs in (1, 3):
         monkeypatch.setenv("EVODIVERSE_CACHE", str(run.path.parent / f"cache{n_jobs}"))
-        dock_all(order._replace(n_jobs=n_jobs, overwrite=True), Toy())
+        dock_all(order._replace(jobs=n_jobs, overwrite=True), Toy())
         contents.append({path.name: path.read_bytes() for path in (run.path / "docking").iterdir()})
     assert contents[0] == contents[1]
     assert sorted(contents[0]) == ["docking.json", "part-000000.parquet", "poses.sdf"]

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.commands import doctor_checks
-from evodiverse.commands.doctor_checks import EXTRAS, KEYS, Status, check_data, check_extras, check_keys, check_sandbox
+from evodiverse.commands.doctor import EXTRAS, KEYS, Status, check_data, check_extras, check_keys, check_sandbox
 from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.sandbox import confinement
 
@@ -90,7 +89,7 @@ def test_the_sandbox_is_tested_with_a_real_program(monkeypatch: pytest.MonkeyPat
     assert findings["kernel"].status is expected
     assert findings["trial"].status is expected
     open_probe = "def main(secret):\n    return ['read your files']\n"
-    monkeypatch.setattr(doctor_checks, "_PROBE", open_probe)
+    monkeypatch.setattr("evodiverse.commands.doctor._PROBE", open_probe)
     trial = {finding.name: finding for finding in check_sandbox()}["trial"]
     assert trial.status is not Status.OK
     assert trial.text == "a program could read your files"

@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "store": BOTTOM | {"runlog"},
     "data": BOTTOM,
     "docking": BOTTOM | {"runlog", "store"},
-    "data/cli": BOTTOM | {"data", "tasks"},
+    "data/cli": BOTTOM | {"data", "tasks", "commands/frame"},
     "runner": BOTTOM | {"search"},
     "runner/overview": BOTTOM | {"runlog", "runner"},
     "results": BOTTOM | {"runlog", "diversity"},
@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings/sweep": BOTTOM | {"settings", "data", "store"},
     "settings/assembly": None,
     "commands": None,
+    "commands/frame": BOTTOM | {"version", "runner"},
     "cli": None,
     "__main__": {"cli"},
 }

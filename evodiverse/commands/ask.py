@@ -1,11 +1,10 @@
 """Write out the candidates that a run wants evaluated next."""
 
-import argparse
 import shutil
 import sys
 from pathlib import Path
 
-from evodiverse.version import VERSION
+from evodiverse.commands.frame import finish, make_parser
 
 _DETAILS = """\
 RUN must have been started with evaluator=ask. Such a run writes its candidates to RUN/asked.csv and exits. The file
@@ -22,20 +21,13 @@ def main() -> int:
 
     The exit codes are 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
     """
-    parser = argparse.ArgumentParser(
-        "evodiverse-ask",
-        description=__doc__,
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("ask", __doc__, _DETAILS)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="file to copy the candidates to, besides RUN/asked.csv"
     )
     arguments = parser.parse_args()
     from evodiverse.commands.asked_runs import resume  # here so that --help stays fast
-    from evodiverse.commands.ending import ended
     from evodiverse.errors import InputError, reason
     from evodiverse.runlog.record import ASKED
 
@@ -49,7 +41,7 @@ def main() -> int:
             except OSError as error:
                 raise InputError(f"cannot write {output} ({reason(error)}); choose another file") from error
 
-    return ended(ask)
+    return finish(ask)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """Solve an equation task with another symbolic regression engine, and log the result as a run."""
 
-import argparse
 import sys
 
-from evodiverse.errors import EvoDiverseError, InputError, Interrupted
-from evodiverse.version import VERSION
+from evodiverse.commands.frame import finish, make_parser, whole_number
 
 ENGINES = ("operon", "pysr", "sparse")
 
@@ -25,43 +23,28 @@ that the engine found. operon and sparse need pip install 'evodiverse[baselines]
 
 def main() -> int:
     """Run the engine and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = argparse.ArgumentParser(
-        "evodiverse-baseline",
-        description=__doc__,
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("baseline", __doc__, _DETAILS)
     parser.add_argument("--engine", required=True, choices=ENGINES, help="engine that searches for equations")
-    budget = parser.add_mutually_exclusive_group(required=True)
-    budget.add_argument("--seconds", type=_count, metavar="N", help="limit on the engine's wall time, in seconds")
-    budget.add_argument(
-        "--evaluations", type=_count, metavar="N", help="limit on evaluations, as the engine counts them"
+    limits = parser.add_mutually_exclusive_group(required=True)
+    limits.add_argument(
+        "--seconds", type=whole_number(999_999_999), metavar="N", help="limit on the engine's wall time, in seconds"
+    )
+    limits.add_argument(
+        "--evaluations",
+        type=whole_number(999_999_999),
+        metavar="N",
+        help="limit on evaluations, as the engine counts them",
     )
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings, such as the problem and the seed")
     arguments = parser.parse_intermixed_args()
     from evodiverse.commands.baseline_runs import Budget, run_all  # here so that --help stays fast
-    from evodiverse.runner.process import complain, prepare
 
-    prepare()
-    try:
-        run_all(arguments.engine, arguments.overrides, Budget(arguments.seconds, arguments.evaluations))
-    except Interrupted as error:
-        complain(f"{error}; run the same command again to start over")
-        return error.exit_code
-    except EvoDiverseError as error:
-        complain(str(error))
-        return error.exit_code
-    except OSError as error:
-        complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
-        return InputError.exit_code
-    return 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text[:20]) < 10**9:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 999,999,999, got {text!r}")
-    return int(text)
+    budget = Budget(arguments.seconds, arguments.evaluations)
+    return finish(
+        lambda: run_all(arguments.engine, arguments.overrides, budget),
+        interrupted="; run the same command again to start over",
+        unwritable="; choose another folder with outputs=…",
+    )
 
 
 if __name__ == "__main__":

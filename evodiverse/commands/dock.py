@@ -1,12 +1,10 @@
 """Dock the best molecules of runs into a protein with AutoDock Vina."""
 
-import argparse
 import sys
 from pathlib import Path
 
+from evodiverse.commands.frame import add_runs, finish, make_parser, whole_number
 from evodiverse.docking import PUBLISHED
-from evodiverse.errors import EvoDiverseError, InputError, Interrupted
-from evodiverse.version import VERSION
 
 _DETAILS = f"""\
 Docks the diversity-aware top ten of each of the last five iterations, which the table docking_top10 reports. Results
@@ -28,14 +26,8 @@ with the settings. Docking needs pip install 'evodiverse[docking]'; docs/docking
 
 def main() -> int:
     """Dock and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = argparse.ArgumentParser(
-        "evodiverse-dock",
-        description=__doc__,
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
+    parser = make_parser("dock", __doc__, _DETAILS)
+    add_runs(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which comes with a box"
@@ -47,36 +39,20 @@ def main() -> int:
         help="center and sides of the box around the pocket, in Å, or a Vina configuration file",
     )
     parser.add_argument(
-        "--exhaustiveness", type=_count, default=8, metavar="N", help="number of searches for the best pose (8)"
+        "--exhaustiveness",
+        type=whole_number(9_999),
+        default=8,
+        metavar="N",
+        help="number of searches for the best pose (8)",
     )
-    parser.add_argument("--jobs", type=_count, metavar="N", help="molecules to dock at the same time (one per core)")
+    parser.add_argument(
+        "--jobs", type=whole_number(9_999), metavar="N", help="molecules to dock at the same time (one per core)"
+    )
     parser.add_argument("--overwrite", action="store_true", help="replace a docking that used other settings")
     arguments = parser.parse_args(_attach_box(sys.argv[1:]))
     from evodiverse.commands.dock_runs import Order, dock_all  # here so that --help stays fast
-    from evodiverse.runner.process import complain, prepare
 
-    prepare()
-    try:
-        return dock_all(
-            Order(
-                arguments.runs,
-                arguments.receptor,
-                arguments.box,
-                arguments.targets,
-                arguments.exhaustiveness,
-                arguments.jobs,
-                arguments.overwrite,
-            )
-        )
-    except Interrupted as error:
-        complain(f"{error}; run the same command again to resume")
-        return error.exit_code
-    except EvoDiverseError as error:
-        complain(str(error))
-        return error.exit_code
-    except OSError as error:
-        complain(f"{error.filename}: {error.strerror}")
-        return InputError.exit_code
+    return finish(lambda: dock_all(Order(**vars(arguments))), interrupted="; run the same command again to resume")
 
 
 def _attach_box(words: list[str]) -> list[str]:
@@ -88,12 +64,6 @@ def _attach_box(words: list[str]) -> list[str]:
         return words
     at = words.index("--box")
     return [*words[:at], f"--box={words[at + 1]}", *words[at + 2 :]]
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text[:20]) < 10_000:
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 to 9,999, got {text!r}")
-    return int(text)
 
 
 if __name__ == "__main__":

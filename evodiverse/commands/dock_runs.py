@@ -44,7 +44,7 @@ class Order(NamedTuple):
     box: str | None
     targets: Path | None
     exhaustiveness: int = 8
-    n_jobs: int | None = None
+    jobs: int | None = None
     overwrite: bool = False
 
 
@@ -103,7 +103,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
                 batches.append(batch)
     for refusal in refused:
         complain(str(refusal))
-    _dock_batches(batches, cache, program.dock, order.n_jobs or available_cores())
+    _dock_batches(batches, cache, program.dock, order.jobs or available_cores())
     return InputError.exit_code if refused else 0
 
 

@@ -1,18 +1,16 @@
 """Draw the figures of the paper, and others, from the logs of runs, as SVG, PNG and PDF, and list missing runs."""
 
-import argparse
 import os
 import sys
 from pathlib import Path
 
+from evodiverse.commands.frame import make_parser
 from evodiverse.errors import EvoDiverseError
-from evodiverse.version import VERSION
 
 
 def main() -> int:
     """Draw the figures and return the exit code."""
-    parser = argparse.ArgumentParser("evodiverse-figures", description=__doc__)
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("figures", __doc__)
     parser.add_argument(
         "runs",
         nargs="*",

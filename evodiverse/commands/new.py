@@ -1,14 +1,13 @@
 """Write the files of a small but complete task, to be turned into your own step by step."""
 
-import argparse
 import shlex
 import sys
 from pathlib import Path
 from typing import Final
 
+from evodiverse.commands.frame import make_parser
 from evodiverse.errors import InputError, reason
 from evodiverse.text import printable
-from evodiverse.version import VERSION
 
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _KINDS: Final = ("program",)
@@ -35,13 +34,7 @@ example:
 
 def main() -> int:
     """Write the files and return the exit code: 2 if they cannot be written."""
-    parser = argparse.ArgumentParser(
-        "evodiverse-new",
-        description=__doc__,
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("new", __doc__, _DETAILS)
     parser.add_argument(
         "kind", choices=_KINDS, help="kind of task; the candidates of a program task are Python programs"
     )

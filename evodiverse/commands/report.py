@@ -1,12 +1,10 @@
 """Write a page for the browser about each run, with its settings, its progress and its results."""
 
-import argparse
 import os
 import sys
-from pathlib import Path
 
+from evodiverse.commands.frame import add_runs, make_parser
 from evodiverse.errors import EvoDiverseError
-from evodiverse.version import VERSION
 
 
 def main() -> int:
@@ -14,9 +12,8 @@ def main() -> int:
 
     It is 2 if a path is not a run or a run is damaged.
     """
-    parser = argparse.ArgumentParser("evodiverse-report", description=__doc__)
-    parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
+    parser = make_parser("report", __doc__)
+    add_runs(parser)
     parser.add_argument(
         "--domain", action="append", default=[], help="package of your own domain, to draw its candidates"
     )

@@ -1,14 +1,12 @@
 """Print the settings and the progress of a run, or compare several runs in a table with one row per run."""
 
-import argparse
 import sys
 from io import TextIOWrapper
-from pathlib import Path
 from typing import Final
 
+from evodiverse.commands.frame import add_runs, make_parser
 from evodiverse.errors import InputError
 from evodiverse.text import printable
-from evodiverse.version import VERSION
 
 WIDE: Final = 2_000
 """The width in characters if the output is not a terminal, wide enough that no line is folded."""
@@ -16,9 +14,8 @@ WIDE: Final = 2_000
 
 def main() -> int:
     """Print the runs and return the exit code: 2 if a path is not a run or a run is damaged."""
-    parser = argparse.ArgumentParser("evodiverse-show", description=__doc__)
-    parser.add_argument("--version", action="version", version=VERSION)
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
+    parser = make_parser("show", __doc__)
+    add_runs(parser)
     arguments = parser.parse_args()
     from rich.console import Console  # here so that --help stays fast
 

@@ -1,18 +1,16 @@
 """Write the tables of the paper, and others, from the logs of all runs in a folder, and list them on one page."""
 
-import argparse
 import os
 import sys
 from pathlib import Path
 
+from evodiverse.commands.frame import make_parser
 from evodiverse.errors import EvoDiverseError
-from evodiverse.version import VERSION
 
 
 def main() -> int:
     """Write the tables and return the exit code."""
-    parser = argparse.ArgumentParser("evodiverse-tables", description=__doc__)
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("tables", __doc__)
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
     parser.add_argument("--task", help="only this task, such as jnk3")
     parser.add_argument(

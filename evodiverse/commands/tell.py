@@ -1,10 +1,9 @@
 """Pass measured scores on to a run, which continues until it asks for more scores or ends."""
 
-import argparse
 import sys
 from pathlib import Path
 
-from evodiverse.version import VERSION
+from evodiverse.commands.frame import finish, make_parser
 
 _DETAILS = """\
 SCORES is a CSV file with a column score and a column key, genotype or smiles, such as the run's own asked.csv with the
@@ -14,20 +13,13 @@ in any order and in several files. The run continues when it has all scores."""
 
 def main() -> int:
     """Pass the scores on to a run and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = argparse.ArgumentParser(
-        "evodiverse-tell",
-        description=__doc__,
-        epilog=_DETAILS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser = make_parser("tell", __doc__, _DETAILS)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument("scores", type=Path, metavar="SCORES", help="CSV file with the scores")
     arguments = parser.parse_args()
     from evodiverse.commands.asked_runs import resume  # here so that --help stays fast
-    from evodiverse.commands.ending import ended
 
-    return ended(lambda: resume(arguments.run.absolute(), arguments.scores.absolute()))
+    return finish(lambda: resume(arguments.run.absolute(), arguments.scores.absolute()))
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.cache_folder import cache_folder
+from evodiverse.commands.frame import make_parser
 from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError, EvoDiverseError
 from evodiverse.text import printable
-from evodiverse.version import VERSION
 
 _ENVIRONMENT = """\
 environment:
@@ -100,13 +100,8 @@ def _complain(message: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
-    parser = argparse.ArgumentParser(
-        prog="evodiverse-data",
-        description="Fetch data files for EvoDiverse without an account, or train a forest on your own data.",
-        epilog=_ENVIRONMENT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=VERSION)
+    summary = "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
+    parser = make_parser("data", summary, _ENVIRONMENT)
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(

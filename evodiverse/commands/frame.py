@@ -1,0 +1,60 @@
+"""What the commands have in common: their parsers, their exit codes and their error lines."""
+
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from pathlib import Path
+
+from evodiverse.errors import EvoDiverseError, InputError, Interrupted
+from evodiverse.version import VERSION
+
+
+def make_parser(name: str, description: str | None, details: str | None = None) -> ArgumentParser:
+    """Return the parser of the command ``evodiverse-<name>``, with the option ``--version``."""
+    parser = ArgumentParser(
+        f"evodiverse-{name}",
+        description=description,
+        epilog=details,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=VERSION)
+    return parser
+
+
+def add_runs(parser: ArgumentParser) -> None:
+    """Let a command take one run or more."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
+
+
+def whole_number(most: int) -> Callable[[str], int]:
+    """Return the type of an option that takes a whole number from 1 to ``most``."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or not 0 < int(text[:20]) <= most:
+            raise ArgumentTypeError(f"expected a whole number from 1 to {most:,}, got {text!r}")
+        return int(text)
+
+    return read
+
+
+def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: str = "") -> int:
+    """Do the work of a command, print its error if it fails, and return the exit code.
+
+    Args:
+        work: A function that does the work and may return the exit code, which is otherwise 0.
+        interrupted: How to go on after an interruption, printed after the name of the signal.
+        unwritable: What to do about a file or folder that cannot be written, printed after its name.
+
+    Returns:
+        0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
+    """
+    from evodiverse.runner.process import complain, prepare  # here so that --help stays fast
+
+    prepare()
+    try:
+        return work() or 0
+    except (EvoDiverseError, Interrupted) as error:
+        complain(f"{error}{interrupted}" if isinstance(error, Interrupted) else str(error))
+        return error.exit_code
+    except OSError as error:
+        complain(f"{error.filename}: {error.strerror}{unwritable}")
+        return InputError.exit_code
