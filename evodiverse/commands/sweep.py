@@ -83,7 +83,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
     chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
     trials = Trials(_find_failure_rate(config.hydra))
     try:
-        with _launchers_replaced(trials.follow):
+        with _launchers_replaced(trials):
             sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=job, config=config)
         sweeper.sweep(chosen)
     except ValueError:  # Optuna raises it if no run has a score
@@ -112,11 +112,11 @@ def _find_failure_rate(hydra: HydraConf) -> float:
 
 
 @contextmanager
-def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[None]:
-    """Within the context, replace each launcher that Hydra creates for a sweeper by ``follow(launcher)``."""
+def _launchers_replaced(trials: "Trials") -> Iterator[None]:
+    """Within the context, give ``trials`` to a sweeper in place of the launcher that Hydra creates for it."""
     plugins = Plugins.instance()
     instantiate = plugins.instantiate_launcher
-    plugins.instantiate_launcher = lambda *args, **more: follow(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
+    plugins.instantiate_launcher = lambda *args, **more: trials.use(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
     try:
         yield
     finally:
@@ -124,7 +124,7 @@ def _launchers_replaced(follow: Callable[[Launcher], "Followed"]) -> Iterator[No
 
 
 class Trials:
-    """Collects the results of a sweep whose sweeper, such as Optuna's, chooses the runs as it goes.
+    """Launches the runs of a sweep whose sweeper, such as Optuna's, chooses them as it goes, and collects the results.
 
     Args:
         failure_rate: The share of failed runs, among the runs launched together, above which the sweep ends.
@@ -132,29 +132,35 @@ class Trials:
 
     def __init__(self, failure_rate: float) -> None:
         self._failure_rate = failure_rate
+        self._launcher: Launcher
         self.n_launched = 0
         self.n_scored = 0
         self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
 
-    def follow(self, launcher: Launcher) -> "Followed":
-        """Return a launcher that starts runs with ``launcher`` and calls `note` with their results."""
-        return Followed(launcher, self.note)
+    def use(self, launcher: Launcher) -> "Trials":
+        """Start runs with this launcher from now on."""
+        self._launcher = launcher
+        return self
 
-    def note(self, first: int, results: Sequence[JobReturn]) -> None:
-        """Note how a batch of runs ended, and set the results of failed runs to None, so that the sweeper continues.
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        """Launch a batch of runs and return their results; the sweeper calls this like a launcher of Hydra.
+
+        The results of failed runs become None, so that the sweeper continues.
 
         Args:
-            first: The number of the first run of the batch, counted from 0.
-            results: The results of the runs, in order; those of failed runs are changed.
+            job_overrides: The overrides of each run.
+            initial_job_idx: The number of the first run, counted from 0.
 
         Raises:
-            EvoDiverseError: The share of failed runs in the batch is above the limit that this object was created with.
+            EvoDiverseError: The share of failed runs in the batch is above the limit that this object was created with,
+                or the launcher itself failed.
         """
-        failed = [number for number, one in enumerate(results, first) if one.status is not JobStatus.COMPLETED]
+        results = _launch_all(self._launcher, job_overrides, initial_job_idx)
+        failed = [number for number, one in enumerate(results) if one.status is not JobStatus.COMPLETED]
         self.n_launched += len(results)
         for number in failed:
-            result = results[number - first]
-            self.failed[number] = (list(result.overrides or ()), str(result._return_value))
+            result = results[number]
+            self.failed[initial_job_idx + number] = (list(result.overrides or ()), str(result._return_value))
             result.status, result.return_value = JobStatus.COMPLETED, None
         self.n_scored += sum(result._return_value is not None for result in results)
         if len(failed) > self._failure_rate * len(results):
@@ -162,33 +168,6 @@ class Trials:
                 f"{len(failed):,} of {count_of(len(results), 'run')} that were launched together failed, more than "
                 f"{_FAILURE_RATE}={self._failure_rate:g} allows; the sweep ends"
             )
-
-
-class Followed:
-    """A launcher that also passes on the results of its runs.
-
-    Args:
-        launcher: The launcher that starts the runs.
-        note: A function that is called after each batch of runs, with the number of its first run, counted from 0, and
-            with the results of the batch.
-    """
-
-    def __init__(self, launcher: Launcher, note: Callable[[int, Sequence[JobReturn]], None]) -> None:
-        self._launcher = launcher
-        self._note = note
-
-    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
-        """Launch a batch of runs and return their results; the sweeper calls this like a launcher of Hydra.
-
-        Args:
-            job_overrides: The overrides of each run.
-            initial_job_idx: The number of the first run, counted from 0.
-
-        Raises:
-            EvoDiverseError: Too many runs of the batch failed (see `Trials.note`), or the launcher itself failed.
-        """
-        results = _launch_all(self._launcher, job_overrides, initial_job_idx)
-        self._note(initial_job_idx, results)
         return results
 
 
@@ -205,21 +184,9 @@ def _launch_missing(
     listed = [Listed(run.number, _label(run.varied), run.plan.path) for run in todo]
     config = todo[0].plan.config
     display = "none" if config.dry_run else config.display
-    with _plans_shared(todo), Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
-        return _launch(composer, master, job, todo, overview)
-
-
-@contextmanager
-def _plans_shared(todo: Sequence[SweptRun]) -> Iterator[None]:
-    """Within the context, share the plans (checked configurations) with the runs that this process executes.
-
-    The plans are put into `followed.plans`. A run that finds its plan there does not check its configuration again.
-    """
     plans.update({_own(run.overrides): run.plan for run in todo})
-    try:
-        yield
-    finally:
-        plans.clear()
+    with Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
+        return _launch(composer, master, job, todo, overview)
 
 
 def _launch(
