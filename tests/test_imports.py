@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "store": BOTTOM | {"runlog"},
     "data": BOTTOM,
     "docking": BOTTOM | {"runlog", "store"},
-    "data/cli": BOTTOM | {"data", "tasks", "commands/frame"},
+    "data/cli": BOTTOM | {"data", "tasks", "runner", "commands/frame"},
     "runner": BOTTOM | {"search"},
     "runner/overview": BOTTOM | {"runlog", "runner"},
     "results": BOTTOM | {"runlog", "diversity"},

