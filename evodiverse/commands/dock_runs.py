@@ -18,9 +18,8 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import PUBLISHED, vina
 from evodiverse.docking.apart import Dock, dock_each
-from evodiverse.docking.cache import DockingCache
 from evodiverse.docking.dataset import describe_docking, find_done, write_docking
-from evodiverse.docking.docked import Docked, Job, Program, Settings
+from evodiverse.docking.docked import Docked, DockingCache, Job, Program, Settings
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded

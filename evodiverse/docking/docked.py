@@ -1,12 +1,16 @@
-"""The jobs and the results of docking."""
+"""The jobs and the results of docking, and a cache of results that any number of processes may share."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from evodiverse.docking.target import Target
+from evodiverse.kit.files import read_json, write_cached
+
+_MOST_BYTES: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +96,39 @@ def identify(target: Target, settings: Settings) -> dict[str, Any]:
     """Return everything that determines a score, apart from the molecule, as JSON values."""
     box = {name: list(values) for name, values in asdict(target.box).items()}
     return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}
+
+
+class DockingCache:
+    """Stores the pose and the score of each job, but not failures, so that failed jobs are tried again.
+
+    Args:
+        folder: The folder for the files. It is created when the first file is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, job: Job) -> Docked | None:
+        """Return the stored result of a job; None if there is no result or its file is damaged."""
+        try:
+            stored = read_json(self._file(job), _MOST_BYTES)
+        except (OSError, ValueError):
+            return None
+        score, pose = stored.get("score"), stored.get("pose")
+        if not (isinstance(score, float) and isinstance(pose, str) and pose and stored.get("key") == job.key):
+            return None
+        return Docked(score, pose)
+
+    def keep(self, job: Job, docked: Docked) -> None:
+        """Store the result of a job, unless it failed.
+
+        Raises:
+            DataError: The file cannot be written.
+        """
+        if docked.score is None:
+            return
+        content = {"key": job.key, "score": docked.score, "pose": docked.pose}
+        write_cached(self._file(job), json.dumps(content).encode())
+
+    def _file(self, job: Job) -> Path:
+        return self._folder / f"{job.digest}.json"

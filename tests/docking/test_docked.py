@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.docking.cache import DockingCache
-from evodiverse.docking.docked import Docked, Job
+from evodiverse.docking.docked import Docked, DockingCache, Job
 from evodiverse.docking.target import Box
 from evodiverse.errors import DataError
 from tests.docking.receptors import SETTINGS, make_job
