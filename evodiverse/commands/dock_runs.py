@@ -17,9 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import PUBLISHED, vina
-from evodiverse.docking.apart import Dock, dock_each
 from evodiverse.docking.dataset import describe_docking, find_done, write_docking
-from evodiverse.docking.docked import Docked, DockingCache, Job, Program, Settings
+from evodiverse.docking.docked import Docked, DockingCache, Job, Program, Settings, dock_each
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded
@@ -102,7 +101,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
                 batches.append(batch)
     for refusal in refused:
         complain(str(refusal))
-    _dock_batches(batches, cache, program.dock, order.jobs or available_cores())
+    _dock_batches(batches, cache, program, order.jobs or available_cores())
     return InputError.exit_code if refused else 0
 
 
@@ -194,7 +193,7 @@ def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) ->
     return Batch(run, describe_docking(target, settings), tops, {key: Job(key, target, settings) for key in keys})
 
 
-def _dock_batches(batches: Sequence[Batch], cache: DockingCache, dock: Dock, n_jobs: int) -> None:
+def _dock_batches(batches: Sequence[Batch], cache: DockingCache, program: Program, n_jobs: int) -> None:
     """Dock each molecule once, and write the dataset of each run as soon as its molecules are done."""
     jobs = {job.digest: job for batch in batches for job in batch.jobs.values()}
     results = {digest: kept for digest, job in jobs.items() if (kept := cache.find(job)) is not None}
@@ -207,7 +206,7 @@ def _dock_batches(batches: Sequence[Batch], cache: DockingCache, dock: Dock, n_j
     ) as bar:
         shown = bar.add_task("docking", total=len(jobs), completed=len(results))
         waiting = _write_ready(waiting, results)
-        with closing(dock_each(todo, dock, n_jobs)) as docking:
+        with closing(dock_each(todo, program.dock, n_jobs)) as docking:
             for job, docked in docking:
                 cache.keep(job, docked)
                 results[job.digest] = docked

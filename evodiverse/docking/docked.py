@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from evodiverse.docking.target import Target
 from evodiverse.kit.files import read_json, write_cached
+from evodiverse.kit.processes import Failure, call_each
 
 _MOST_BYTES: Final = 10_000_000
 
@@ -66,6 +68,22 @@ class Docked:
     score: float | None
     pose: str = ""
     error: str = ""
+
+
+def dock_each(jobs: Sequence[Job], dock: Callable[[Job], Docked], n_processes: int) -> Generator[tuple[Job, Docked]]:
+    """Yield each job with its result, in the order in which the jobs finish.
+
+    Each molecule is docked in its own process, so that a crash of Vina affects only that molecule: its result is a
+    `Docked` with an error. If the generator is closed early, the running processes are killed.
+
+    Args:
+        jobs: The molecules to dock.
+        dock: The function that docks a molecule.
+        n_processes: The number of processes that run at the same time, at least 1.
+    """
+    with closing(call_each(dock, jobs, n_processes, is_silent=True)) as calls:
+        for job, answer in calls:
+            yield job, Docked(None, error=answer.reason) if isinstance(answer, Failure) else answer
 
 
 class Program(Protocol):

@@ -13,8 +13,7 @@ from rdkit.Chem import rdMolTransforms
 
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import vina
-from evodiverse.docking.apart import dock_each
-from evodiverse.docking.docked import Docked, Job, Settings
+from evodiverse.docking.docked import Docked, Job, Settings, dock_each
 from evodiverse.docking.target import read_target, read_vina_box
 from evodiverse.docking.vina import LigandError, check_installed, embed, find_versions, read_pose, write_ligand
 from evodiverse.errors import InputError
