@@ -81,7 +81,7 @@ def test_nothing_is_written_if_one_of_the_files_exists(tmp_path: Path, name: str
     (tmp_path / name).write_text("mine")
     done = new("program", str(tmp_path), cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (f"evodiverse-new: {tmp_path} already has {name}; nothing was written, name another folder\n")
+    assert done.stderr == (f"evodiverse: {tmp_path} already has {name}; nothing was written, name another folder\n")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "mine"
 
@@ -97,7 +97,7 @@ def test_an_impossible_folder_is_reported_in_one_line(tmp_path: Path, folder: st
     (tmp_path / "file").write_text("")
     done = new("program", folder, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"evodiverse-new: cannot write to {folder} (")
+    assert done.stderr.startswith(f"evodiverse: cannot write to {folder} (")
     assert done.stderr.count("\n") == 1
 
 

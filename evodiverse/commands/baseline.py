@@ -27,11 +27,11 @@ def main() -> int:
     parser.add_argument("--engine", required=True, choices=ENGINES, help="engine that searches for equations")
     limits = parser.add_mutually_exclusive_group(required=True)
     limits.add_argument(
-        "--seconds", type=whole_number(999_999_999), metavar="N", help="limit on the engine's wall time, in seconds"
+        "--seconds", type=whole_number(1, 999_999_999), metavar="N", help="limit on the engine's wall time, in seconds"
     )
     limits.add_argument(
         "--evaluations",
-        type=whole_number(999_999_999),
+        type=whole_number(1, 999_999_999),
         metavar="N",
         help="limit on evaluations, as the engine counts them",
     )

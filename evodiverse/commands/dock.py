@@ -40,13 +40,13 @@ def main() -> int:
     )
     parser.add_argument(
         "--exhaustiveness",
-        type=whole_number(9_999),
+        type=whole_number(1, 9_999),
         default=8,
         metavar="N",
         help="number of searches for the best pose (8)",
     )
     parser.add_argument(
-        "--jobs", type=whole_number(9_999), metavar="N", help="molecules to dock at the same time (one per core)"
+        "--jobs", type=whole_number(1, 9_999), metavar="N", help="molecules to dock at the same time (one per core)"
     )
     parser.add_argument("--overwrite", action="store_true", help="replace a docking that used other settings")
     arguments = parser.parse_args(_attach_box(sys.argv[1:]))

