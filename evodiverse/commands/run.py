@@ -7,12 +7,12 @@ import traceback
 from collections.abc import Sequence
 
 import hydra
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.conf import HydraConf
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.commands.followed import RunFailed, is_followed, plans
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError, describe
 from evodiverse.kit.threads import cap_threads
 from evodiverse.runner.process import complain, prepare, say
@@ -26,6 +26,23 @@ from evodiverse.settings.schema import register
 _given: list[str] = []  # the arguments as the user wrote them
 _prepared: set[int] = set()  # the id of this process, once it is prepared
 _BUG = "a bug in EvoDiverse or in your own code"
+
+
+class RunFailed(Exception):  # noqa: N818 (the name states what happened)
+    """The failure of one run of a sweep, which can be passed between processes.
+
+    Args:
+        message: The error message of the run.
+        exit_code: The exit code that the run would have outside a sweep.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message, exit_code)
+        self.message = message
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class _Refused(BaseException):
@@ -61,6 +78,11 @@ def main() -> None:
             sys.exit(1)
         complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
         sys.exit(InputError.exit_code)
+
+
+def is_basic(hydra: HydraConf) -> bool:
+    """Return whether a sweep goes over lists of values, rather than letting a sweeper choose values as it goes."""
+    return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")
 
 
 def _start(arguments: Sequence[str]) -> int | None:
@@ -140,9 +162,8 @@ def _run(composed: DictConfig) -> float | None:
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
         raise InputError("this experiment is a sweep; start it with evodiverse -m …")
-    is_shown = is_followed(hydra_part)
-    plan = plans.get(tuple(hydra_part.overrides.task)) if is_shown else None
-    plan = plan_run(composed, hydra_part) if plan is None else plan
+    is_shown = hydra_part.mode is RunMode.MULTIRUN and is_basic(hydra_part)  # in the display of the sweep
+    plan = plan_run(composed, hydra_part)
     if plan.config.dry_run:
         from evodiverse.settings.assembly import rehearse  # here so that errors are reported fast
 

@@ -19,7 +19,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.commands.followed import is_basic, plans
+from evodiverse.commands.run import is_basic
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
@@ -184,7 +184,6 @@ def _launch_missing(
     listed = [Listed(run.number, _label(run.varied), run.plan.path) for run in todo]
     config = todo[0].plan.config
     display = "none" if config.dry_run else config.display
-    plans.update({_own(run.overrides): run.plan for run in todo})
     with Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
         return _launch(composer, master, job, todo, overview)
 
@@ -238,10 +237,6 @@ def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: i
     except Exception as error:  # a cluster's library may raise anything
         name = type(launcher).__name__
         raise ServiceError(f"{name} failed ({describe(error)}); run the same command again to resume") from error
-
-
-def _own(overrides: Sequence[str]) -> tuple[str, ...]:
-    return tuple(text for text in overrides if not parse_override(text).is_hydra_override())
 
 
 def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
