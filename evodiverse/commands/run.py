@@ -28,7 +28,7 @@ _prepared: set[int] = set()  # the id of this process, once it is prepared
 _BUG = "a bug in EvoDiverse or in your own code"
 
 
-class RunFailed(Exception):  # noqa: N818 (the name states what happened)
+class RunFailed(EvoDiverseError):  # noqa: N818 (the name states what happened)
     """The failure of one run of a sweep, which can be passed between processes.
 
     Args:
@@ -38,11 +38,10 @@ class RunFailed(Exception):  # noqa: N818 (the name states what happened)
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message, exit_code)
-        self.message = message
         self.exit_code = exit_code
 
     def __str__(self) -> str:
-        return self.message
+        return str(self.args[0])
 
 
 class _Refused(BaseException):
@@ -57,27 +56,26 @@ def main() -> None:
     _prepare()
     register()
     try:
-        sys.exit(_start(_given))
+        exit_code = _start(_given)
     except Interrupted as error:
         complain(f"{error}; to resume: {_command()}")
-        sys.exit(error.exit_code)
+        exit_code = error.exit_code
     except _Refused as carried:
-        sys.exit(carried.args[0])
-    except RunFailed as error:
-        complain(error.message)
-        sys.exit(error.exit_code)
+        exit_code = carried.args[0]
     except EvoDiverseError as error:
         complain(str(error))
-        sys.exit(error.exit_code)
+        exit_code = error.exit_code
     except COMPOSITION_ERRORS as error:
         complain(str(explain(error, sys.argv[1:], _check)))
-        sys.exit(InputError.exit_code)
+        exit_code = InputError.exit_code
     except OSError as error:  # Hydra could not write to the folder of a sweep, or to standard output
-        if error.filename is None:
+        is_output = error.filename is None
+        if is_output:
             complain(f"cannot write to standard output ({error.strerror})")
-            sys.exit(1)
-        complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
-        sys.exit(InputError.exit_code)
+        else:
+            complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
+        exit_code = EvoDiverseError.exit_code if is_output else InputError.exit_code
+    sys.exit(exit_code)
 
 
 def is_basic(hydra: HydraConf) -> bool:
