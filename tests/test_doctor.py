@@ -11,31 +11,32 @@ import pytest
 from evodiverse.commands.doctor import EXTRAS, KEYS, Status, check_data, check_extras, check_keys, check_sandbox
 from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.sandbox import confinement
+from tests.runs import FROM_ROOT
 
-DOCTOR = Path(sys.executable).with_name("evodiverse-doctor")
+DOCTOR = "from evodiverse.commands.doctor import main; import sys; sys.exit(main())"
 SHOWN_NOWHERE = "sk-of-a-test-and-never-shown"
 
 
 def doctor(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([DOCTOR], cwd=folder, env=os.environ | environment, capture_output=True, text=True)
+    words = [sys.executable, "-c", DOCTOR]
+    return subprocess.run(words, cwd=folder, env=os.environ | FROM_ROOT | environment, capture_output=True, text=True)
 
 
-def test_a_machine_that_runs_the_tests_can_run_searches_and_every_section_is_printed(tmp_path: Path) -> None:
-    printed = doctor(tmp_path)
-    assert (printed.returncode, printed.stderr) == (0, "")
-    for title in ("Machine", "Sandbox of programs", "Data", "Keys of language models", "Extras"):
-        assert f"\n{title}" in printed.stdout
-    assert printed.stdout.rstrip().endswith("This machine is ready to run searches.")
-
-
-def test_keys_are_reported_wherever_they_are_set_and_never_shown(tmp_path: Path) -> None:
+def test_a_machine_that_runs_the_tests_can_run_searches(tmp_path: Path) -> None:
+    """Every section is printed, keys are reported wherever they are set but never shown, and the terminal is safe."""
     (tmp_path / ".env").write_text(f"OPENROUTER_API_KEY={SHOWN_NOWHERE}-1\n")
     environment = {
         "DEEPSEEK_API_KEY": f"{SHOWN_NOWHERE}-2",
         "OTHER_API_KEY": f"{SHOWN_NOWHERE}-3",
         "OPENAI_API_KEY": " ",
+        "\x1b[31m_API_KEY": "x" * 20,
     }
     printed = doctor(tmp_path, **environment)
+    assert (printed.returncode, printed.stderr) == (0, "")
+    for title in ("Machine", "Sandbox of programs", "Data", "Keys of language models", "Extras"):
+        assert f"\n{title}" in printed.stdout
+    assert printed.stdout.rstrip().endswith("This machine is ready to run searches.")
+    assert all(line.isprintable() for line in printed.stdout.splitlines())
     lines = {line.split()[1]: line for line in printed.stdout.splitlines() if "_API_KEY  " in line}
     assert SHOWN_NOWHERE not in printed.stdout
     assert "set in .env, for llm=deepseek_v32" in lines["OPENROUTER_API_KEY"]
@@ -111,8 +112,3 @@ def test_an_extra_that_is_missing_or_too_old_is_reported_with_the_command_to_ins
     assert "nothing-of-this-name is not installed" in ray.text
     assert "expected >=9999" in ray.text
     assert ray.remedy == "pip install 'evodiverse[ray]'"
-
-
-def test_the_output_cannot_control_a_terminal(tmp_path: Path) -> None:
-    printed = doctor(tmp_path, **{"\x1b[31m_API_KEY": "x" * 20})
-    assert all(line.isprintable() for line in printed.stdout.splitlines())
