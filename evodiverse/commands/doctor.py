@@ -13,6 +13,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -332,18 +333,14 @@ def _memory() -> tuple[int | None, int | None]:
     except (OSError, ValueError):
         return None, None
     available = None
-    try:
+    with suppress(OSError, StopIteration):  # macOS has no such file
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         available = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration):
-        pass  # macOS has no such file
-    try:
-        limit = int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii"))
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
-    except (OSError, ValueError):  # no container, or one without a memory limit
-        return total, available
-    free = max(limit - used, 0)
-    return min(total, limit), free if available is None else min(available, free)
+    with suppress(OSError, ValueError):  # no container, or one without a memory limit
+        limit, used = (int(Path("/sys/fs/cgroup", f"memory.{name}").read_text("ascii")) for name in ("max", "current"))
+        free = max(limit - used, 0)
+        total, available = min(total, limit), free if available is None else min(available, free)
+    return total, available
 
 
 def _gib(n_bytes: int) -> str:
