@@ -64,7 +64,7 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
         runs = name_runs(expand(own), varied)
         composer = Composer(hydra.config_loader, master)
         planned = plan_sweep(runs, varied, composer)
-        todo = [run for run in planned if run.complete is None]
+        todo = [run for run in planned if not run.is_complete]
         failed = _launch_missing(composer, master, job, planned, todo)
     if any(run.plan.config.dry_run for run in todo):
         return _complain_of(planned, failed, "would fail")

@@ -33,7 +33,7 @@ class SweptRun:
         overrides: The overrides that would start only this run.
         varied: The keys that the sweep varies, with their values as written on the command line.
         plan: The checked plan, which names the run directory.
-        complete: A line that says that the run is complete; None if it is not, or with ``overwrite`` or ``dry_run``.
+        is_complete: Whether the run is complete; False with ``overwrite`` or ``dry_run``.
         is_refused: Whether starting the run will raise an `InputError`, for example because its directory holds a run
             with other data.
     """
@@ -42,7 +42,7 @@ class SweptRun:
     overrides: tuple[str, ...]
     varied: Mapping[str, str]
     plan: Plan
-    complete: str | None
+    is_complete: bool
     is_refused: bool = False
 
 
@@ -151,13 +151,13 @@ def plan_sweep(runs: Sequence[Sequence[str]], varied: Sequence[str], composer: C
         except InputError as error:
             violations += error.violations
             continue
-        complete, is_refused = None, False
+        is_complete = is_refused = False
         if not (plan.config.overwrite or plan.config.dry_run or violations):
             try:
-                complete = find_complete(identify_run(plan))
+                is_complete = find_complete(identify_run(plan)) is not None
             except InputError:  # raised again when the run starts, so that it does not stop the other runs
                 is_refused = True
-        planned.append(SweptRun(number, tuple(overrides), values, plan, complete, is_refused))
+        planned.append(SweptRun(number, tuple(overrides), values, plan, is_complete, is_refused))
     if violations:
         raise InputError(*dict.fromkeys(violations))
     return planned
