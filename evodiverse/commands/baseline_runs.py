@@ -40,7 +40,7 @@ from evodiverse.tasks.equations.data import Dataset, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting, matching
 from evodiverse.tasks.equations.metrics import OWN_FIT
 from evodiverse.tasks.equations.operators.trees import TreeSizeError
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream

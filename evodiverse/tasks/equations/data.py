@@ -2,13 +2,11 @@
 
 import ast
 import hashlib
-import inspect
 import logging
 import zipfile
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import numpy as np
@@ -19,24 +17,18 @@ from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.python import parse
-from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.problems import (
     PROBLEMS,
+    FloatArray,
     Problem,
     Rows,
     Splits,
     Variable,
-    biology,
-    chemistry,
-    materials,
-    physics,
-    problem,
-    sampling,
+    digest_code,
 )
-from evodiverse.tasks.equations.problems.problem import FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
 from evodiverse.tasks.equations.srbench_data import read_problem
 
@@ -47,8 +39,6 @@ FEW_ROWS: Final = 50
 """If there are fewer training rows than this, a warning says that the choice of an equation rests on few of them."""
 WILD: Final = 100.0
 """See `find_wild`."""
-
-_SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +212,7 @@ def _files(data: DataSettings) -> list[Path | None]:
 @lru_cache(maxsize=4)
 def builtin_splits(builtin: Problem) -> Splits:
     """Return the data of a built-in problem from the cache folder, generating and storing them there if needed."""
-    path = cache_folder() / "equations" / f"{builtin.name}-{_version()}.npz"
+    path = cache_folder() / "equations" / f"{builtin.name}-{digest_code()[:12]}.npz"
     try:
         if path.exists():
             return _read(path)
@@ -236,12 +226,6 @@ def builtin_splits(builtin: Problem) -> Splits:
             "cannot cache the data of %s (%s); the next run will generate them again", builtin.name, reason(error)
         )
     return splits
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    """Return a digest of the code that generates the data, so that data from another version of it are not reused."""
-    return hashlib.sha256("".join(map(inspect.getsource, _SOURCES)).encode()).hexdigest()[:12]
 
 
 def _read(path: Path) -> Splits:

@@ -8,8 +8,7 @@ import numpy as np
 
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
-from evodiverse.tasks.equations.problems import Rows
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton
 from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Array, Job, Limits, Rejection

@@ -32,7 +32,7 @@ from evodiverse.tasks.equations.operators.trees import (
     replace_parameters,
     write_tree,
 )
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Evaluation

@@ -19,8 +19,7 @@ from evodiverse.tasks.equations.fitter import ALL, define_all
 from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.in_sandbox import matching
 from evodiverse.tasks.equations.operators.trees import TreeSizeError, evaluate, places, read_tree, write_infix
-from evodiverse.tasks.equations.problems import Problem, Rows
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Problem, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import draw_points, read_law
 from evodiverse.vocabulary import Job, Limits

@@ -17,7 +17,7 @@ from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.documented import nearest
 from evodiverse.kit.inputs import DATA_BYTES, TEXT_BYTES, open_input
 from evodiverse.tasks.equations.columns import find_few_rows, find_not_finite, find_wrong_target, make_usable
-from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits, Variable
 from evodiverse.tasks.equations.srbench_files import GROUPS, find_files, load
 
 _SYMBOLS: Final = ("symbols", "symbol_descs", "symbol_properties")

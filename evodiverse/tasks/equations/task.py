@@ -22,8 +22,7 @@ from evodiverse.tasks.equations.metrics import (
     measure_split,
 )
 from evodiverse.tasks.equations.parsing import parse_equation
-from evodiverse.tasks.equations.problems import Rows, Splits
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.settings import EquationSettings

@@ -52,7 +52,7 @@ def test_data_are_generated_once_and_cached(own_cache: Path, monkeypatch: pytest
 def test_data_of_other_code_are_not_reused(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builtin_splits(PROBLEM)
     builtin_splits.cache_clear()
-    monkeypatch.setattr(module, "_version", lambda: "other")
+    monkeypatch.setattr(module, "digest_code", lambda: "other")
     builtin_splits(PROBLEM)
     assert len(list(own_cache.iterdir())) == 2
 

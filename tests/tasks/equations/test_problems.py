@@ -5,8 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.problems import PROBLEMS, Problem, Splits, Variable
-from evodiverse.tasks.equations.problems.sampling import N_TEST, N_TRAIN
+from evodiverse.tasks.equations.problems import N_TEST, N_TRAIN, PROBLEMS, Problem, Splits, Variable
 
 
 @cache

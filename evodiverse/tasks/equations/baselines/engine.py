@@ -15,7 +15,7 @@ from evodiverse.tasks.equations.operators.trees import (
     parameter,
     write_tree,
 )
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.vocabulary import Hypothesis
 

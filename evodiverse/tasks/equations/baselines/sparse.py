@@ -14,7 +14,7 @@ import numpy as np
 
 from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
 from evodiverse.tasks.equations.operators.trees import Node, call, evaluate, number, variable
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 
 libraries: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
 remedy: Final = "run pip install 'evodiverse[baselines]'"

@@ -1,0 +1,195 @@
+"""The built-in problems of ``problems.yaml``: eight each from physics, biology, chemistry and materials science.
+
+The data of a problem follow a known equation, the law. Inputs are sampled along a solution of the law if it is a
+differential equation, or at random from a box.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+FloatArray = NDArray[np.float64]
+
+N_TRAIN, N_TEST = 5_000, 500
+# Inputs are rounded, so that the data do not depend on the last bits of a machine's arithmetic.
+DECIMALS = 6
+# The share of a trajectory that is out of domain.
+LATER = 1 / 6
+_FILE: Final = Path(__file__).with_suffix(".yaml")
+
+
+class Variable(NamedTuple):
+    """A column of data."""
+
+    name: str
+    meaning: str
+
+
+class Rows(NamedTuple):
+    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``."""
+
+    inputs: FloatArray
+    target: FloatArray
+
+
+class Splits(NamedTuple):
+    """The training rows, and those held out: from the same domain, and from outside it."""
+
+    train: Rows
+    test_id: Rows
+    test_ood: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A law to find.
+
+    Attributes:
+        name: The unique name of the problem.
+        domain: The science: physics, biology, chemistry or materials.
+        target: The quantity that the law predicts.
+        variables: The quantities that the law depends on.
+        law: An expression of the variables and ``params``, written with numpy. The params are numbered in order of
+            appearance.
+        constants: The true values of ``params``.
+        sample: The function that generates the data; it is called with the problem itself.
+
+    Raises:
+        ValueError: The params of the law are not numbered in order of appearance, or their number differs from that of
+            the constants.
+    """
+
+    name: str
+    domain: str
+    target: Variable
+    variables: tuple[Variable, ...]
+    law: str
+    constants: tuple[float, ...]
+    sample: "Callable[[Problem], Splits]"
+
+    def __post_init__(self) -> None:
+        numbers = list(dict.fromkeys(re.findall(r"params\[(\d+)\]", self.law)))
+        if numbers != [str(number) for number in range(len(self.constants))]:
+            last = len(self.constants) - 1
+            raise ValueError(f"{self.name}: params 0 to {last} should come in this order: {self.law}")
+
+    @property
+    def skeleton(self) -> str:
+        """The source code of the law as a function ``equation``, in the form of a candidate."""
+        names = ", ".join(variable.name for variable in self.variables)
+        return f"def equation({names}, params):\n    return {self.law}\n"
+
+    def evaluate(self, inputs: FloatArray) -> FloatArray:
+        """Return the target at inputs ``(n, variables)``."""
+        scope: dict[str, Any] = {"np": np, "params": self.constants}
+        scope |= {variable.name: inputs[:, place] for place, variable in enumerate(self.variables)}
+        return np.asarray(eval(_compiled(self.law), scope), dtype=np.float64)  # noqa: S307 (our own text)
+
+
+@cache
+def _compiled(law: str) -> CodeType:
+    return compile(law, "law", "eval")
+
+
+def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
+    """Return a function for `Problem.sample` that samples the data along a solution of the law's differential equation.
+
+    The equation is solved from time 0 to ``end``. The target is the derivative of the last state. An equation of first
+    order has one state; one of second order has the position and then the velocity. The last sixth of the time ``t`` is
+    out of domain.
+
+    Args:
+        start: The states at time 0 by their names.
+        end: The time at which the solution ends, in the problem's unit.
+    """
+
+    def sample(problem: Problem) -> Splits:
+        names = [variable.name for variable in problem.variables]
+
+        def derivatives(time: float, state: FloatArray) -> list[float]:
+            now = {"t": time, **dict(zip(start, state, strict=True))}
+            (rate,) = problem.evaluate(np.array([[now[name] for name in names]]))
+            return [*state[1:], float(rate)]
+
+        n = round((N_TRAIN + N_TEST) / (1 - LATER))
+        times = np.linspace(0, end, n)
+        solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
+        columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
+        inputs = np.round(np.stack([columns[name] for name in names], axis=1), DECIMALS)
+        known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
+        order = _rng(problem).permutation(len(known))
+        beyond = np.linspace(0, len(later) - 1, N_TEST).astype(int)
+        return _split(problem, known[order], later[beyond])
+
+    return sample
+
+
+def box(
+    inside: Mapping[str, tuple[float, float]], beyond: Mapping[str, tuple[float, float]]
+) -> Callable[[Problem], Splits]:
+    """Return a function for `Problem.sample` that draws inputs uniformly.
+
+    Args:
+        inside: The bounds of each variable in the domain.
+        beyond: The bounds for the data from outside the domain, for those variables whose bounds differ there.
+    """
+
+    def sample(problem: Problem) -> Splits:
+        rng = _rng(problem)
+
+        def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
+            limits = np.array([bounds[variable.name] for variable in problem.variables])
+            return np.round(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))), DECIMALS)
+
+        return _split(problem, draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond}))
+
+    return sample
+
+
+def _split(problem: Problem, known: FloatArray, beyond: FloatArray) -> Splits:
+    parts = known[:N_TRAIN], known[N_TRAIN:], beyond
+    return Splits(*(Rows(inputs, problem.evaluate(inputs)) for inputs in parts))
+
+
+def _rng(problem: Problem) -> np.random.Generator:
+    digest = hashlib.sha256(problem.name.encode()).digest()
+    return np.random.Generator(np.random.Philox(int.from_bytes(digest[:8])))
+
+
+def _read_problems() -> Iterator[Problem]:
+    for domain, science in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items():
+        for name, own in science["problems"].items():
+            entry = science | own
+            ((target, meaning),) = entry["target"].items()
+            names = re.findall(r"\w+", entry["law"])
+            is_drawn = "inside" in entry
+            yield Problem(
+                name,
+                domain,
+                Variable(target, meaning.format(name=name)),
+                tuple(Variable(*column) for column in entry["variables"].items() if column[0] in names),
+                entry["law"],
+                tuple(map(float, entry["constants"])),
+                box(entry["inside"], entry["beyond"])
+                if "inside" in entry
+                else trajectory(entry["start"], entry["end"]),
+            )
+
+
+PROBLEMS: Final = {problem.name: problem for problem in _read_problems()}
+
+
+@cache
+def digest_code() -> str:
+    """Return a digest of the code that generates the data, so that data from another version of it are not reused."""
+    return hashlib.sha256(Path(__file__).read_bytes() + _FILE.read_bytes()).hexdigest()
