@@ -172,7 +172,7 @@ def _read_problems() -> Iterator[Problem]:
             entry = science | own
             ((target, meaning),) = entry["target"].items()
             names = re.findall(r"\w+", entry["law"])
-            is_drawn = "inside" in entry
+            is_box = "inside" in entry
             yield Problem(
                 name,
                 domain,
@@ -180,9 +180,7 @@ def _read_problems() -> Iterator[Problem]:
                 tuple(Variable(*column) for column in entry["variables"].items() if column[0] in names),
                 entry["law"],
                 tuple(map(float, entry["constants"])),
-                box(entry["inside"], entry["beyond"])
-                if "inside" in entry
-                else trajectory(entry["start"], entry["end"]),
+                box(entry["inside"], entry["beyond"]) if is_box else trajectory(entry["start"], entry["end"]),
             )
 
 
