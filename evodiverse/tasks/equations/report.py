@@ -6,10 +6,10 @@ The chosen equation is written in Python, LaTeX and JSON, and a picture shows it
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,16 @@ from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
-from evodiverse.tasks.equations.operators.trees import TreeSizeError, evaluate, places, read_tree, write_infix
+from evodiverse.tasks.equations.operators.trees import (
+    Node,
+    TreeSizeError,
+    evaluate,
+    number,
+    places,
+    read_tree,
+    replace_parameters,
+    write_infix,
+)
 from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law
@@ -155,13 +164,26 @@ def write_formulas(
             the canonical form that `read_skeleton` writes.
         sandbox: The sandbox in which sympy runs.
     """
-    job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULA)
-    (execution,) = sandbox.run([job])
-    if isinstance(execution.value, list):
-        return [None if forms is None else (forms[0], forms[1]) for forms in execution.value]
+    try:
+        trees = [_to_lists(replace_parameters(read_tree(source), _constants(params))) for source, params in equations]
+        job = Job(f"def {NAME}(): ...", NAME, (target, trees), None, _LIMITS, _FORMULA)
+        (execution,) = sandbox.run([job])
+        written = execution.value
+    except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+        written = None
+    if isinstance(written, list):
+        return [None if forms is None else (forms[0], forms[1]) for forms in written]
     if len(equations) == 1:
         return [None]
     return [forms for one in equations for forms in write_formulas(target, [one], sandbox)]
+
+
+def _constants(params: Sequence[float]) -> Callable[[Node], Node]:
+    return lambda leaf: number(params[int(leaf.value)])
+
+
+def _to_lists(node: Node) -> list[Any]:
+    return [node.operation, *(map(_to_lists, node.arguments) if node.arguments else [node.value])]
 
 
 def write_equation(target: str, discovery: Discovery) -> str:
