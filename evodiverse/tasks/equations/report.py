@@ -20,11 +20,8 @@ from evodiverse.tasks.equations.front import Member
 from evodiverse.tasks.equations.operators.trees import (
     Node,
     TreeSizeError,
-    evaluate,
     number,
-    places,
     read_tree,
-    replace_parameters,
     write_infix,
 )
 from evodiverse.tasks.equations.problems import FloatArray, Rows
@@ -165,7 +162,7 @@ def write_formulas(
         sandbox: The sandbox in which sympy runs.
     """
     try:
-        trees = [_to_lists(replace_parameters(read_tree(source), _constants(params))) for source, params in equations]
+        trees = [_to_lists(read_tree(source).replace_parameters(_constants(params))) for source, params in equations]
         job = Job(f"def {NAME}(): ...", NAME, (target, trees), None, _LIMITS, _FORMULA)
         (execution,) = sandbox.run([job])
         written = execution.value
@@ -204,17 +201,17 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
     """
     params = read_params(discovery)
     try:
-        nodes = [node for _, node, _ in places(read_tree(discovery.candidate.genotype))]
+        nodes = [node for _, node, _ in read_tree(discovery.candidate.genotype).places()]
     except (TreeSizeError, RecursionError):
         return False
     for node in nodes:
         if node.operation == "divide":
             divisor = node.arguments[1]
-        elif node.operation == "power" and (evaluate(node.arguments[1], columns, params) < 0).all():
+        elif node.operation == "power" and (node.arguments[1].evaluate(columns, params) < 0).all():
             divisor = node.arguments[0]
         else:
             continue
-        values = evaluate(divisor, columns, params)
+        values = divisor.evaluate(columns, params)
         if values.min() < 0 < values.max():
             return True
     return False

@@ -5,18 +5,24 @@ The estimates depend on the ranges of the variables. Half of a fit's starting po
 
 from collections.abc import Mapping, Sequence
 from math import exp, isfinite, log
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.tasks.equations.operators.sums import find_factors
-from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, VARIABLE, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import (
+    NUMBER,
+    PARAMETER,
+    PRODUCTS,
+    SUMS,
+    VARIABLE,
+    Node,
+    TreeSizeError,
+    read_tree,
+)
 
 FloatArray = NDArray[np.float64]
 
-_SUMS: Final = ("add", "subtract")
-_PRODUCTS: Final = ("multiply", "divide")
 _SMALLEST, _LARGEST = 1e-12, 1e12
 
 
@@ -88,9 +94,9 @@ class _Finder:
         if node.operation == PARAMETER:
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
             return
-        if node.operation in _SUMS:
+        if node.operation in SUMS:
             self._visit_sum(node, size)
-        elif node.operation in _PRODUCTS:
+        elif node.operation in PRODUCTS:
             self._visit_product(node, size)
         elif node.operation == "power":
             base, exponent = node.arguments
@@ -106,7 +112,7 @@ class _Finder:
                 self.visit(argument, 1.0)
 
     def _visit_sum(self, node: Node, size: float) -> None:
-        addends = list(_addends(node))
+        addends = [addend for _, addend in node.flatten(SUMS)]
         known = [self._size(addend) for addend in addends]
         sizes = [one for one in known if one]
         size = max(sizes) if sizes else size
@@ -121,21 +127,20 @@ class _Finder:
                 self.visit(addend, size)
 
     def _visit_product(self, node: Node, size: float) -> None:
-        factors = find_factors(node)
         rest = size
         unknown = []
-        for factor, is_above in factors:
+        for sign, factor in node.flatten(PRODUCTS):
             known = self._ranges[str(factor.value)].scale if factor.operation == VARIABLE else self._size(factor)
             if known is None:
-                unknown.append((factor, is_above))
+                unknown.append((sign, factor))
                 continue
             self.visit(factor, known)
             if known:
-                rest = rest / known if is_above else rest * known
-        parameters = [pair for pair in unknown if pair[0].operation == PARAMETER]
-        for factor, is_above in unknown:
-            if factor.operation == PARAMETER and len(parameters) == 1:
-                self.visit(factor, rest if is_above else 1 / max(rest, _SMALLEST))
+                rest = rest / known if sign > 0 else rest * known
+        is_only = sum(factor.operation == PARAMETER for _, factor in unknown) == 1
+        for sign, factor in unknown:
+            if factor.operation == PARAMETER and is_only:
+                self.visit(factor, rest if sign > 0 else 1 / max(rest, _SMALLEST))
             else:
                 self.visit(factor, 1.0)
 
@@ -152,11 +157,11 @@ class _Finder:
             return abs(float(node.value))
         if node.operation == PARAMETER:
             return None
-        if node.operation in _SUMS:
-            return self._measure_sum(_addends(node))
+        if node.operation in SUMS:
+            return self._measure_sum([addend for _, addend in node.flatten(SUMS)])
         sizes = [self._size(argument) for argument in node.arguments]
         known = [size for size in sizes if size is not None]
-        if node.operation in _PRODUCTS and len(known) < len(sizes):
+        if node.operation in PRODUCTS and len(known) < len(sizes):
             return None
         return _apply(node.operation, known)
 
@@ -196,9 +201,3 @@ def _apply(operation: str, sizes: Sequence[float]) -> float:
     except (ArithmeticError, ValueError):
         return 1.0
     return value if isfinite(value) else 1.0
-
-
-def _addends(node: Node) -> list[Node]:
-    if node.operation in _SUMS:
-        return [addend for argument in node.arguments for addend in _addends(argument)]
-    return [node]

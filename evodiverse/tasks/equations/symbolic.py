@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import norm
 from scipy.optimize import least_squares
 
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, evaluate, read_tree
+from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree
 from evodiverse.tasks.equations.problems import FloatArray, Problem, Splits
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
@@ -104,7 +104,7 @@ class Law:
         return residues
 
     def _values(self, tree: Node, params: Sequence[float]) -> FloatArray:
-        return np.broadcast_to(evaluate(tree, self._columns, params), N_POINTS)
+        return np.broadcast_to(tree.evaluate(self._columns, params), N_POINTS)
 
 
 def read_law(problem: Problem) -> str:

@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.operators.crossovers import CROSSOVERS
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.guided import GUIDED
-from evodiverse.tasks.equations.operators.mutations import MUTATIONS
+from evodiverse.tasks.equations.operators.mutations import CROSSOVERS, MUTATIONS
 from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
-from evodiverse.tasks.equations.operators.trees import Kind, leaves, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import Kind, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
@@ -49,7 +48,7 @@ def test_children_are_other_skeletons_of_the_same_variables(seed: int, parents: 
     child = read_skeleton(proposal.genotype, XV)
     assert child.n_params <= MAX_PARAMS
     assert child.source not in parents[:n_parents]
-    assert any(leaves(read_tree(child.source), "variable"))
+    assert any(read_tree(child.source).leaves("variable"))
 
 
 def test_every_crossover_and_mutation_is_used() -> None:

@@ -6,7 +6,7 @@ import sympy
 
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations.in_sandbox.formula import drive, shorten_numbers, translate
-from evodiverse.tasks.equations.operators.trees import read_tree, replace_parameters
+from evodiverse.tasks.equations.operators.trees import read_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.report import _constants, _to_lists, write_formulas
 from evodiverse.tasks.equations.skeleton import FUNCTIONS, read_skeleton
@@ -19,7 +19,7 @@ def one_form(expression: str) -> str:
 
 
 def parts(source: str, params: Sequence[float]) -> list[Any]:
-    return _to_lists(replace_parameters(read_tree(source), _constants(params)))
+    return _to_lists(read_tree(source).replace_parameters(_constants(params)))
 
 
 def show(target: str, source: str, params: list[float]) -> str:

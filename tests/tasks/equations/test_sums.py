@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
-from evodiverse.tasks.equations.operators.trees import Kind, Node, evaluate, n_parameters, read_tree
+from evodiverse.tasks.equations.operators.trees import Kind, Node, read_tree
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 GRAMMAR = Grammar(("x", "v"), frozenset())
@@ -16,7 +16,7 @@ trees = st.builds(lambda seed: GRAMMAR.draw(Kind.REAL, 5, 0, np.random.default_r
 
 
 def values(tree: Node) -> np.ndarray:
-    return np.broadcast_to(evaluate(tree, COLUMNS, np.linspace(0.5, 1.5, n_parameters(tree))), 20)
+    return np.broadcast_to(tree.evaluate(COLUMNS, np.linspace(0.5, 1.5, tree.n_parameters())), 20)
 
 
 @given(trees)

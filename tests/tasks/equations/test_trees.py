@@ -11,15 +11,9 @@ from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
     call,
-    evaluate,
-    n_parameters,
-    next_parameter,
     number,
     parameter,
-    places,
-    put,
     read_tree,
-    shift_parameters,
     variable,
     write_infix,
     write_tree,
@@ -38,7 +32,7 @@ def one_form(expression: str) -> str:
 def draw(seed: int) -> Node:
     """A random tree whose parameters are numbered as they come."""
     tree = GRAMMAR.draw(Kind.REAL, 6, 0, np.random.default_rng(seed))
-    return tree if n_parameters(tree) <= 10 else variable("x")
+    return tree if tree.n_parameters() <= 10 else variable("x")
 
 
 def values(tree: Node, params: Any, inputs: Any) -> Any:
@@ -80,18 +74,18 @@ def test_locals_are_put_in_where_they_are_used() -> None:
 
 def test_places_tell_conditions_and_exponents_from_numbers() -> None:
     tree = read_tree(one_form("np.where(x > 0, x ** 2, v)"))
-    assert [kind for _, _, kind in places(tree)] == [
+    assert [kind for _, _, kind in tree.places()] == [
         *(Kind.REAL, Kind.CONDITION, Kind.REAL, Kind.REAL),
         *(Kind.REAL, Kind.REAL, Kind.EXPONENT, Kind.REAL),
     ]
-    for path, node, _ in places(tree):
-        assert put(tree, path, node) == tree
+    for path, node, _ in tree.places():
+        assert tree.put(path, node) == tree
 
 
 def test_another_trees_parameters_are_made_different() -> None:
     tree = call("add", parameter(0), parameter(3))
-    assert next_parameter(tree) == 4
-    assert shift_parameters(tree, 4) == call("add", parameter(4), parameter(7))
+    assert tree.next_parameter() == 4
+    assert tree.shift_parameters(4) == call("add", parameter(4), parameter(7))
 
 
 @pytest.mark.parametrize(
@@ -142,16 +136,16 @@ def test_what_a_fit_can_tell_apart_stays(expression: str) -> None:
 def test_simplifying_once_is_enough(seed: int) -> None:
     tree = simplify(draw(seed))
     assert simplify(tree) == tree
-    assert n_parameters(tree) <= n_parameters(draw(seed))
+    assert tree.n_parameters() <= draw(seed).n_parameters()
 
 
 @example(12721)
 @given(st.integers(0, 2**32))
 def test_without_parameters_the_values_stay(seed: int) -> None:
     tree = draw(seed)
-    for path, node, _ in list(places(tree)):
+    for path, node, _ in list(tree.places()):
         if node.operation == "parameter":
-            tree = put(tree, path, number(1.25))
+            tree = tree.put(path, number(1.25))
     inputs = np.random.default_rng(seed).uniform(0.5, 2, (2, 8))
     try:
         before = values(tree, np.ones(0), inputs)
@@ -177,7 +171,7 @@ def test_whatever_a_tree_can_say_a_simpler_one_can(seed: int) -> None:
     if len(simpler.linear) < simpler.n_params:
         return
     rng = np.random.default_rng(seed)
-    inputs, params = rng.uniform(0.5, 2, (2, 40)), rng.uniform(0.5, 2, n_parameters(tree))
+    inputs, params = rng.uniform(0.5, 2, (2, 40)), rng.uniform(0.5, 2, tree.n_parameters())
     said = values(tree, params, inputs)
     if not np.isfinite(said).all() or np.abs(said).max() > 1e6:
         return
@@ -199,7 +193,7 @@ def test_an_expression_has_the_values_that_python_gives_it(seed: int) -> None:
     scope: dict[str, Any] = {"np": np}
     exec(write_tree(tree, XV), scope)  # noqa: S102
     numbers: dict[object, int] = {}
-    for _, node, _ in places(tree):
+    for _, node, _ in tree.places():
         if node.operation == "parameter":
             numbers.setdefault(node.value, len(numbers))
     with np.errstate(all="ignore"):
@@ -207,9 +201,9 @@ def test_an_expression_has_the_values_that_python_gives_it(seed: int) -> None:
     own = [0.0] * 20
     for value, at in numbers.items():
         own[int(str(value))] = params[at]
-    has_scalar_power = any(node.operation == "power" and node.is_constant for _, node, _ in places(tree))
+    has_scalar_power = any(node.operation == "power" and node.is_constant for _, node, _ in tree.places())
     rtol = 1e-9 if has_scalar_power else 0
-    np.testing.assert_allclose(np.broadcast_to(evaluate(tree, columns, own), 9), expected, rtol=rtol, atol=0)
+    np.testing.assert_allclose(np.broadcast_to(tree.evaluate(columns, own), 9), expected, rtol=rtol, atol=0)
 
 
 @given(st.integers(0, 2**32))
@@ -221,7 +215,7 @@ def test_what_a_person_reads_is_what_is_computed(seed: int) -> None:
     names |= {"less": np.less, "greater": np.greater}
     with np.errstate(all="ignore"):
         read = np.broadcast_to(eval(write_infix(tree, params), {**names, **columns}), 9)  # noqa: S307
-        np.testing.assert_allclose(read, np.broadcast_to(evaluate(tree, columns, params), 9), rtol=1e-9)
+        np.testing.assert_allclose(read, np.broadcast_to(tree.evaluate(columns, params), 9), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import numpy as np
 from evodiverse.tasks.equations.operators.trees import (
     PARAMETER,
     Node,
-    leaves,
     parameter,
     write_tree,
 )
@@ -119,7 +118,7 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     Raises:
         SkeletonError: The model is too large for a skeleton.
     """
-    places = list(dict.fromkeys(int(leaf.value) for leaf in leaves(model.tree, PARAMETER)))
+    places = list(dict.fromkeys(int(leaf.value) for leaf in model.tree.leaves(PARAMETER)))
     params = np.array([model.constants[place] for place in places], dtype=np.float64)
     source = read_skeleton(write_tree(model.tree, variables), variables, len(params)).source
     key = hashlib.sha256(f"{source}{json.dumps(params.tolist())}".encode()).hexdigest()

@@ -6,15 +6,15 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 1993).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.tasks.equations.operators.factors import FACTORS, build_factor
-from evodiverse.tasks.equations.operators.trees import Node, evaluate, variable
+from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
+from evodiverse.tasks.equations.operators.trees import Node, variable
 
 FloatArray = NDArray[np.float64]
 
@@ -47,12 +47,10 @@ class Guide:
         names: The names of the variables.
         inputs: ``(n, variables)`` inputs of the fitted rows.
         target: ``(n,)`` target of the fitted rows.
-        guard: `Grammar.guard`, which protects factors from numbers for which they are undefined.
+        grammar: The grammar that builds the factors.
     """
 
-    def __init__(
-        self, names: Sequence[str], inputs: FloatArray, target: FloatArray, guard: Callable[[Node], Node]
-    ) -> None:
+    def __init__(self, names: Sequence[str], inputs: FloatArray, target: FloatArray, grammar: Grammar) -> None:
         some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
         self._columns = dict(zip(names, inputs[some].T, strict=True))
         self._target = target[some]
@@ -60,7 +58,7 @@ class Guide:
         values = []
         for name, column in self._columns.items():
             for factor, (_, _, grid) in FACTORS.items():
-                node = build_factor(factor, variable(name), 0, guard)
+                node = grammar.build_factor(factor, variable(name), 0)
                 for params in grid(float(column.min()), float(column.max())):
                     self._suggestions.append(Suggestion(factor, name))
                     values.append(self.evaluate(node, params))
@@ -73,7 +71,7 @@ class Guide:
             node: The expression.
             params: The values of the parameters, indexed by their numbers.
         """
-        return np.broadcast_to(evaluate(node, self._columns, params), len(self._target))
+        return np.broadcast_to(node.evaluate(self._columns, params), len(self._target))
 
     def suggest(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator

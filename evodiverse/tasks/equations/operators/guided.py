@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.equations.operators.factors import build_factor
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.guidance import FloatArray, Guide, Suggestion
 from evodiverse.tasks.equations.operators.sums import (
@@ -21,11 +20,8 @@ from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
     call,
-    next_parameter,
     number,
     parameter,
-    places,
-    replace_parameters,
     variable,
 )
 
@@ -59,8 +55,7 @@ class GuidedEdits:
     """Edits fitted equations as their data suggest.
 
     Args:
-        grammar: The grammar. Its method `guard` keeps negative numbers out of the roots, logarithms and fractional
-            powers in new factors.
+        grammar: The grammar that builds new factors.
         guide: The guide that suggests factors and finds superfluous terms.
     """
 
@@ -94,12 +89,12 @@ class GuidedEdits:
         found = self._guide.suggest(self._values(find_terms(tree), params), None, rng)
         if found is None:
             return None
-        first = next_parameter(tree)
+        first = tree.next_parameter()
         return call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a product of factors that explains much of the remaining error."""
-        term = self._suggest_product(next_parameter(tree), self._values(find_terms(tree), params), rng)
+        term = self._suggest_product(tree.next_parameter(), self._values(find_terms(tree), params), rng)
         return None if term is None else call("add", tree, term)
 
     def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
@@ -122,7 +117,7 @@ class GuidedEdits:
             if found is None:
                 break
             suggestion, scale = found
-            term = call("multiply", term, self._build(suggestion, next_parameter(term)))
+            term = call("multiply", term, self._build(suggestion, term.next_parameter()))
         return term if term.arguments else None
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -133,7 +128,7 @@ class GuidedEdits:
         found = self._guide.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
         if found is None:
             return None
-        terms[at] = call("multiply", terms[at], self._build(found[0], next_parameter(tree)))
+        terms[at] = call("multiply", terms[at], self._build(found[0], tree.next_parameter()))
         return build_total(terms)
 
     def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -145,13 +140,13 @@ class GuidedEdits:
         if place is None:
             return None
         del factors[place]
-        rest = build_product(factors) if factors else parameter(next_parameter(tree))
+        rest = build_product(factors) if factors else parameter(tree.next_parameter())
         scale = self._guide.evaluate(rest, params) if factors else None
         values = self._values(terms, params)
         found = self._guide.suggest([*values[:at], *values[at + 1 :]], scale, rng)
         if found is None:
             return None
-        terms[at] = call("multiply", rest, self._build(found[0], next_parameter(tree) + 1))
+        terms[at] = call("multiply", rest, self._build(found[0], tree.next_parameter() + 1))
         return build_total(terms)
 
     def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
@@ -177,13 +172,13 @@ class GuidedEdits:
         return [self._guide.evaluate(term, params) for term in terms]
 
     def _build(self, suggestion: Suggestion, first: int) -> Node:
-        return build_factor(suggestion.factor, variable(suggestion.variable), first, self._grammar.guard)
+        return self._grammar.build_factor(suggestion.factor, variable(suggestion.variable), first)
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
     """Replace a parameter that is close to a multiple of a half or a third with this multiple."""
     near: dict[str | float, float] = {}
-    for _, node, kind in places(tree):
+    for _, node, kind in tree.places():
         if node.operation == PARAMETER:
             value = params[int(node.value)]
             fraction = nearest_fraction(value)
@@ -193,7 +188,7 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
     if not near:
         return None
     chosen = list(near)[rng.integers(len(near))]
-    return replace_parameters(tree, lambda leaf: number(near[chosen]) if leaf.value == chosen else leaf)
+    return tree.replace_parameters(lambda leaf: number(near[chosen]) if leaf.value == chosen else leaf)
 
 
 def nearest_fraction(value: float) -> float:

@@ -14,17 +14,17 @@ from evodiverse.tasks.equations.operators.trees import (
     CONSTANT,
     NUMBER,
     PARAMETER,
+    PRODUCTS,
+    SIGNED_SUMS,
+    SUMS,
     VARIABLE,
     Node,
     call,
-    leaves,
     number,
 )
 
 _PASSES: Final = 5
 _LARGEST: Final = 1e6
-_SUMS: Final = ("add", "subtract")
-_PRODUCTS: Final = ("multiply", "divide")
 _NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
@@ -38,7 +38,7 @@ def simplify(node: Node) -> Node:
     ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
     for _ in range(_PASSES):
-        counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
+        counts = Counter(leaf.value for leaf in node.leaves(PARAMETER))
         simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
         if simpler == node:
             break
@@ -66,8 +66,8 @@ class _Pass:
             return node
         if node.is_constant and not _is_condition(node):
             return self._constant(Node(node.operation, tuple(map(self.simplify, node.arguments))))
-        if node.operation in (*_SUMS, *_PRODUCTS, "negative"):
-            return self._arithmetic([(sign, self._inside(addend)) for sign, addend in _addends(node)])
+        if node.operation in (*SIGNED_SUMS, *PRODUCTS):
+            return self._arithmetic([(sign, self._inside(addend)) for sign, addend in node.flatten(SIGNED_SUMS)])
         node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
         return _power(*node.arguments) if node.operation == "power" else _function(node)
 
@@ -77,7 +77,7 @@ class _Pass:
         If the expression contains a free parameter, return this parameter. Otherwise, return the expression's value if
         all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
         """
-        for leaf in leaves(node, PARAMETER):
+        for leaf in node.leaves(PARAMETER):
             if leaf.value in self._free:
                 return leaf
         values = [float(argument.value) for argument in node.arguments if argument.operation == NUMBER]
@@ -88,7 +88,7 @@ class _Pass:
 
     def _inside(self, node: Node) -> Node:
         """Return a product with its factors simplified."""
-        if node.operation in (*_PRODUCTS, "negative"):
+        if node.operation in (*PRODUCTS, "negative"):
             return Node(node.operation, tuple(map(self._inside, node.arguments)))
         return self.simplify(node)
 
@@ -144,11 +144,11 @@ class _Pass:
         A product of another form is returned unchanged. So is a free parameter times a sum in which two or more terms
         have no free parameter of their own, since multiplying it out would take an additional parameter.
         """
-        if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
+        if term.below or len(term.above) != 1 or term.above[0].operation not in SUMS:
             return [term]
         parts = [
             part._replace(number=sign * part.number)
-            for sign, addend in _addends(term.above[0])
+            for sign, addend in term.above[0].flatten(SIGNED_SUMS)
             for part in [self._term(addend)]
         ]
         if term.free is None:
@@ -164,7 +164,7 @@ class _Pass:
         ``exp(params[0] + x)`` is a constant times ``exp(x)``.
         """
         for factor, exponent in _factors(node, 1.0):
-            addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
+            addends = list(factor.arguments[0].flatten(SIGNED_SUMS)) if factor.operation == "exp" else []
             free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
             rest = [(sign, addend) for sign, addend in addends if addend not in free]
             if free and rest:
@@ -177,12 +177,14 @@ class _Pass:
         """Remove the parameter of a sum's first term if `_is_scaled` holds; return any other node unchanged."""
         if not self._is_scaled(node):
             return node
-        (_, first), *rest = _addends(node)
+        (_, first), *rest = node.flatten(SIGNED_SUMS)
         return _total([(1, self._build(self._term(first)._replace(free=None))), *rest])
 
     def _is_scaled(self, node: Node) -> bool:
         """Return whether an expression is a sum in which every term has a free parameter as a factor."""
-        return node.operation in _SUMS and all(self._term(addend).free is not None for _, addend in _addends(node))
+        return node.operation in SUMS and all(
+            self._term(addend).free is not None for _, addend in node.flatten(SIGNED_SUMS)
+        )
 
     def _build(self, term: _Term) -> Node:
         factors = list(term.above)
@@ -206,17 +208,6 @@ def _is_condition(node: Node) -> bool:
     return node.operation.startswith(("less", "greater", "equal", "not_", "logical"))
 
 
-def _addends(node: Node, sign: int = 1) -> Iterable[tuple[int, Node]]:
-    if node.operation in _SUMS:
-        left, right = node.arguments
-        yield from _addends(left, sign)
-        yield from _addends(right, sign if node.operation == "add" else -sign)
-    elif node.operation == "negative":
-        yield from _addends(node.arguments[0], -sign)
-    else:
-        yield sign, node
-
-
 def _total(addends: Sequence[tuple[int, Node]]) -> Node:
     (sign, total), *rest = addends
     total = total if sign > 0 else call("negative", total)
@@ -227,7 +218,7 @@ def _total(addends: Sequence[tuple[int, Node]]) -> Node:
 
 def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
     """Yield the factors of a product with their exponents, which are whole numbers."""
-    if node.operation in _PRODUCTS:
+    if node.operation in PRODUCTS:
         left, right = node.arguments
         yield from _factors(left, exponent)
         yield from _factors(right, exponent if node.operation == "multiply" else -exponent)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evodiverse.tasks.equations.operators.trees import Node, call, number
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, Node, call, number
 
 
 def find_terms(tree: Node) -> list[Node]:
@@ -25,19 +25,9 @@ def build_total(terms: Sequence[Node]) -> Node:
     return total
 
 
-def find_factors(term: Node, *, above: bool = True) -> list[tuple[Node, bool]]:
-    """Return the factors of a product, each paired with whether it is above the fraction bar.
-
-    Args:
-        term: The product.
-        above: Whether the product itself is above the fraction bar of a larger product.
-    """
-    if term.operation == "multiply":
-        return [pair for argument in term.arguments for pair in find_factors(argument, above=above)]
-    if term.operation == "divide":
-        dividend, divisor = term.arguments
-        return [*find_factors(dividend, above=above), *find_factors(divisor, above=not above)]
-    return [(term, above)]
+def find_factors(term: Node) -> list[tuple[Node, bool]]:
+    """Return the factors of a product, each paired with whether it is above the fraction bar."""
+    return [(factor, sign > 0) for sign, factor in term.flatten(PRODUCTS)]
 
 
 def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:

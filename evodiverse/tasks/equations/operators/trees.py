@@ -72,6 +72,15 @@ class Kind(StrEnum):
     CONDITION = "condition"
 
 
+Path = tuple[int, ...]
+"""The way from the root of a tree down to a node: at each step, the index of the argument to take."""
+
+SUMS: Final[Mapping[str, tuple[int, ...]]] = {"add": (1, 1), "subtract": (1, -1)}
+PRODUCTS: Final[Mapping[str, tuple[int, ...]]] = {"multiply": (1, 1), "divide": (1, -1)}
+SIGNED_SUMS: Final[Mapping[str, tuple[int, ...]]] = {**SUMS, "negative": (-1,)}
+"""Operations that `flatten` goes through, with the sign of each argument."""
+
+
 class Node:
     """An immutable expression: either an operation with its arguments, or a leaf with a value.
 
@@ -106,9 +115,98 @@ class Node:
     def __repr__(self) -> str:
         return self.text
 
+    def leaves(self, operation: str) -> "Iterator[Node]":
+        """Yield the leaves of the kind ``operation``, such as `VARIABLE`, each as often as it occurs."""
+        if self.operation == operation:
+            yield self
+        for argument in self.arguments:
+            yield from argument.leaves(operation)
 
-Path = tuple[int, ...]
-"""The way from the root of a tree down to a node: at each step, the index of the argument to take."""
+    def places(self, kind: Kind = Kind.REAL, path: Path = ()) -> "Iterator[tuple[Path, Node, Kind]]":
+        """Yield every node of a tree, the root first, with the path to it and the kind of its place.
+
+        The kind says which expressions may stand in this place of the tree, for instance only conditions (see `Kind`).
+
+        Args:
+            kind: The kind of the root's place.
+            path: The path to the root, if the tree is part of a larger one.
+        """
+        yield path, self, kind
+        for at, argument in enumerate(self.arguments):
+            yield from argument.places(_kind(self.operation, at), (*path, at))
+
+    def flatten(self, operations: Mapping[str, tuple[int, ...]]) -> "Iterator[tuple[int, Node]]":
+        """Yield the parts of nested operations from left to right, each with the product of the signs above it.
+
+        For instance, the parts of a sum (`SUMS`) are its addends, each with its sign. The parts of a product
+        (`PRODUCTS`) are its factors, each with 1 above the fraction bar and -1 below it.
+        """
+        waiting = [(1, self)]
+        while waiting:
+            sign, part = waiting.pop()
+            if part.operation in operations:
+                pairs = zip(operations[part.operation], part.arguments, strict=True)
+                waiting += reversed([(sign * own, argument) for own, argument in pairs])
+            else:
+                yield sign, part
+
+    def put(self, path: Path, new: "Node") -> "Node":
+        """Return a tree with the node at a path replaced."""
+        if not path:
+            return new
+        at, rest = path[0], path[1:]
+        arguments = list(self.arguments)
+        arguments[at] = arguments[at].put(rest, new)
+        return Node(self.operation, tuple(arguments), self.value)
+
+    def replace_parameters(self, replace: "Callable[[Node], Node]") -> "Node":
+        """Return a tree with each parameter replaced by what ``replace`` returns for it."""
+        if self.operation == PARAMETER:
+            return replace(self)
+        if not self.arguments:
+            return self
+        return call(self.operation, *(argument.replace_parameters(replace) for argument in self.arguments))
+
+    def shift_parameters(self, by: int) -> "Node":
+        """Return a tree with the numbers of its parameters increased by ``by``."""
+        return self.replace_parameters(lambda leaf: parameter(int(leaf.value) + by))
+
+    def next_parameter(self) -> int:
+        """Return the smallest number above those of all parameters in a tree."""
+        return max((int(leaf.value) for leaf in self.leaves(PARAMETER)), default=-1) + 1
+
+    def n_parameters(self) -> int:
+        """Return the number of different parameters in a tree."""
+        return len({leaf.value for leaf in self.leaves(PARAMETER)})
+
+    def evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
+        """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
+
+        Its functions must be functions of numpy, under their names in numpy.
+
+        Args:
+            columns: The ``(n,)`` values of each variable, by name.
+            params: The values of the parameters, indexed by their numbers.
+        """
+        with np.errstate(all="ignore"):
+            return np.asarray(self._evaluate(columns, params), dtype=np.float64)
+
+    def _evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
+        if self.operation == PARAMETER:
+            return np.float64(params[int(self.value)])
+        if self.operation == NUMBER:
+            return np.float64(self.value)
+        if self.operation == VARIABLE:
+            return columns[str(self.value)]
+        if self.operation == CONSTANT:
+            return getattr(np, str(self.value))
+        return getattr(np, self.operation)(*(argument._evaluate(columns, params) for argument in self.arguments))
+
+
+def _kind(operation: str, at: int) -> Kind:
+    if operation in _CONJUNCTIONS or (operation == "where" and at == 0):
+        return Kind.CONDITION
+    return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
 
 
 def variable(name: str) -> Node:
@@ -131,78 +229,15 @@ def call(operation: str, *arguments: Node) -> Node:
     return Node(operation, arguments)
 
 
-def leaves(node: Node, operation: str) -> Iterator[Node]:
-    """Yield the leaves of the kind ``operation``, such as `VARIABLE`, each as often as it occurs."""
-    if node.operation == operation:
-        yield node
-    for argument in node.arguments:
-        yield from leaves(argument, operation)
-
-
-def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
-    """Yield every node of a tree, the root first, with the path to it and the kind of its place.
-
-    The kind says which expressions may stand in this place of the tree, for instance only conditions (see `Kind`).
-
-    Args:
-        node: The root of the tree.
-        kind: The kind of the root's place.
-        path: The path to the root, if the tree is part of a larger one.
-    """
-    yield path, node, kind
-    for at, argument in enumerate(node.arguments):
-        yield from places(argument, _kind(node.operation, at), (*path, at))
-
-
-def _kind(operation: str, at: int) -> Kind:
-    if operation in _CONJUNCTIONS or (operation == "where" and at == 0):
-        return Kind.CONDITION
-    return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
-
-
 def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw a place below the root of a tree, or the root if there is none."""
-    root, *inner = places(node)
+    root, *inner = node.places()
     return draw_place(inner or [root], rng)
 
 
 def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw one of the places of a tree."""
     return choices[int(rng.integers(len(choices)))]
-
-
-def put(node: Node, path: Path, new: Node) -> Node:
-    """Return a tree with the node at a path replaced."""
-    if not path:
-        return new
-    at, rest = path[0], path[1:]
-    arguments = list(node.arguments)
-    arguments[at] = put(arguments[at], rest, new)
-    return Node(node.operation, tuple(arguments), node.value)
-
-
-def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
-    """Return a tree with each parameter replaced by what ``replace`` returns for it."""
-    if node.operation == PARAMETER:
-        return replace(node)
-    if not node.arguments:
-        return node
-    return call(node.operation, *(replace_parameters(argument, replace) for argument in node.arguments))
-
-
-def shift_parameters(node: Node, by: int) -> Node:
-    """Return a tree with the numbers of its parameters increased by ``by``."""
-    return replace_parameters(node, lambda leaf: parameter(int(leaf.value) + by))
-
-
-def next_parameter(node: Node) -> int:
-    """Return the smallest number above those of all parameters in a tree."""
-    return max((int(leaf.value) for leaf in leaves(node, PARAMETER)), default=-1) + 1
-
-
-def n_parameters(node: Node) -> int:
-    """Return the number of different parameters in a tree."""
-    return len({leaf.value for leaf in leaves(node, PARAMETER)})
 
 
 @lru_cache(maxsize=4096)
@@ -268,31 +303,6 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
     if node.operation in _SIGNS:
         return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
     return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
-
-
-def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
-    """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
-
-    Args:
-        node: The expression. Its functions must be functions of numpy, under their names in numpy.
-        columns: The ``(n,)`` values of each variable, by name.
-        params: The values of the parameters, indexed by their numbers.
-    """
-    with np.errstate(all="ignore"):
-        return np.asarray(_evaluate(node, columns, params), dtype=np.float64)
-
-
-def _evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
-    if node.operation == PARAMETER:
-        return np.float64(params[int(node.value)])
-    if node.operation == NUMBER:
-        return np.float64(node.value)
-    if node.operation == VARIABLE:
-        return columns[str(node.value)]
-    function = getattr(np, str(node.value) if node.operation == CONSTANT else node.operation)
-    return (
-        function(*(_evaluate(argument, columns, params) for argument in node.arguments)) if node.arguments else function
-    )
 
 
 _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}

@@ -12,7 +12,6 @@ import pytest
 
 from evodiverse.tasks.equations.baselines import pysr
 from evodiverse.tasks.equations.baselines.engine import Order
-from evodiverse.tasks.equations.operators.trees import evaluate
 from evodiverse.tasks.equations.skeleton import SkeletonError
 
 INPUTS = np.random.default_rng(0).uniform(0.5, 2, size=(100, 2))
@@ -43,7 +42,7 @@ def test_the_hall_of_fame_is_read_with_our_names(monkeypatch: pytest.MonkeyPatch
     front = pysr.find_models(ORDER)
     assert [model.constants for model in front.models] == [(), (2.5,)]
     model = front.models[front.selected]
-    assert evaluate(model.tree, {"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}, model.constants) == pytest.approx(TARGET)
+    assert model.tree.evaluate({"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}, model.constants) == pytest.approx(TARGET)
 
 
 def test_the_budget_and_the_seed_are_pysr_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +72,7 @@ A, B = np.array([0.5, 2.0, 3.0]), np.array([1.5, -0.5, 0.25])
 def test_a_text_means_what_its_author_means(text: str, expected: np.ndarray, constants: tuple[float, ...]) -> None:
     model = pysr.read_infix(text, NAMES)
     assert model.constants == constants
-    assert evaluate(model.tree, {"a": A, "b": B}, model.constants) == pytest.approx(expected, rel=1e-15)
+    assert model.tree.evaluate({"a": A, "b": B}, model.constants) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -92,5 +91,5 @@ def test_whatever_is_no_arithmetic_of_the_variables_is_refused(text: str) -> Non
 def test_pysr_itself_finds_the_law() -> None:
     front = pysr.find_models(ORDER)
     columns = {"S": INPUTS[:, 0], "beta": INPUTS[:, 1]}
-    errors = [np.var(evaluate(model.tree, columns, model.constants) - TARGET) for model in front.models]
+    errors = [np.var(model.tree.evaluate(columns, model.constants) - TARGET) for model in front.models]
     assert min(errors) < 1e-6 * np.var(TARGET)
