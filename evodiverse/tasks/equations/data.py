@@ -30,7 +30,7 @@ from evodiverse.tasks.equations.problems import (
     digest_code,
 )
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
-from evodiverse.tasks.equations.srbench_data import read_problem
+from evodiverse.tasks.equations.srbench import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
