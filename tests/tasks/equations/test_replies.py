@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.prompts.replies import read_reply
-from evodiverse.tasks.equations.prompts.reply_code import MAX_CHARACTERS
+from evodiverse.tasks.equations.prompts.replies import MAX_CHARACTERS, read_reply
 from evodiverse.vocabulary import Reason, Rejection
 from tests.tasks.clock import is_read_in_time
 
