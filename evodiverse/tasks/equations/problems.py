@@ -63,10 +63,6 @@ class Problem:
             appearance.
         constants: The true values of ``params``.
         sample: The function that generates the data; it is called with the problem itself.
-
-    Raises:
-        ValueError: The params of the law are not numbered in order of appearance, or their number differs from that of
-            the constants.
     """
 
     name: str
@@ -76,12 +72,6 @@ class Problem:
     law: str
     constants: tuple[float, ...]
     sample: "Callable[[Problem], Splits]"
-
-    def __post_init__(self) -> None:
-        numbers = list(dict.fromkeys(re.findall(r"params\[(\d+)\]", self.law)))
-        if numbers != [str(number) for number in range(len(self.constants))]:
-            last = len(self.constants) - 1
-            raise ValueError(f"{self.name}: params 0 to {last} should come in this order: {self.law}")
 
     @property
     def skeleton(self) -> str:
@@ -185,9 +175,3 @@ def _read_problems() -> Iterator[Problem]:
 
 
 PROBLEMS: Final = {problem.name: problem for problem in _read_problems()}
-
-
-@cache
-def digest_code() -> str:
-    """Return a digest of the code that generates the data, so that data from another version of it are not reused."""
-    return hashlib.sha256(Path(__file__).read_bytes() + _FILE.read_bytes()).hexdigest()

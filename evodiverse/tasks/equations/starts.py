@@ -3,9 +3,10 @@
 The estimates depend on the ranges of the variables. Half of a fit's starting points are multiplied by the units.
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite, log
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,17 @@ from evodiverse.tasks.equations.operators.trees import (
 FloatArray = NDArray[np.float64]
 
 _SMALLEST, _LARGEST = 1e-12, 1e12
+_SIZES: Final[Mapping[str, Callable[..., float]]] = {
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "sqrt": lambda one: one**0.5,
+    "exp": lambda one: exp(min(one, 25.0)),
+    "log": lambda one: abs(log(one)) or 1.0,
+    "absolute": operator.pos,
+    "negative": operator.pos,
+}
+"""The expected magnitude of an operation's value, given those of its arguments; that of any other operation is 1."""
 
 
 class Range(NamedTuple):
@@ -160,10 +172,16 @@ class _Finder:
         if node.operation in SUMS:
             return self._measure_sum([addend for _, addend in node.flatten(SUMS)])
         sizes = [self._size(argument) for argument in node.arguments]
-        known = [size for size in sizes if size is not None]
-        if node.operation in PRODUCTS and len(known) < len(sizes):
+        if node.operation in PRODUCTS and None in sizes:
             return None
-        return _apply(node.operation, known)
+        function = _SIZES.get(node.operation)
+        if function is None or None in sizes:
+            return 1.0
+        try:
+            value = function(*sizes)
+        except (ArithmeticError, ValueError):
+            return 1.0
+        return value if isfinite(value) else 1.0
 
     def _measure_sum(self, addends: Sequence[Node]) -> float | None:
         sizes = [self._size(addend) for addend in addends]
@@ -175,29 +193,3 @@ class _Finder:
                 there = self._ranges[str(variable.value)]
                 return (there.high - there.low) / 2
         return max(known, default=None)
-
-
-def _apply(operation: str, sizes: Sequence[float]) -> float:
-    try:
-        match operation, sizes:
-            case (("add" | "subtract"), [one, other]):
-                value = max(one, other)
-            case "multiply", [one, other]:
-                value = one * other
-            case "divide", [one, other]:
-                value = one / other
-            case "power", [one, other]:
-                value = one**other
-            case "sqrt", [one]:
-                value = one**0.5
-            case "exp", [one]:
-                value = exp(min(one, 25.0))
-            case "log", [one]:
-                value = abs(log(one)) or 1.0
-            case (("absolute" | "negative"), [one]):
-                value = one
-            case _:
-                value = 1.0
-    except (ArithmeticError, ValueError):
-        return 1.0
-    return value if isfinite(value) else 1.0

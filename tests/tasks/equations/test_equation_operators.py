@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guided import GUIDED
-from evodiverse.tasks.equations.operators.mutations import CROSSOVERS, MUTATIONS
+from evodiverse.tasks.equations.operators.mutations import CROSSOVERS
 from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
 from evodiverse.tasks.equations.operators.trees import Kind, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -54,7 +53,9 @@ def test_children_are_other_skeletons_of_the_same_variables(seed: int, parents: 
 def test_every_crossover_and_mutation_is_used() -> None:
     proposals = OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(600)])
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
-    assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {f"mutation_{kind}" for kind in MUTATIONS}
+    assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {
+        f"mutation_{kind}" for kind in OPERATOR._mutations.edits
+    }
 
 
 FULL = (
@@ -75,7 +76,7 @@ def test_the_data_suggest_half_of_the_children() -> None:
     requests += [fitted("params[0] * x + params[1] * v", [3.0, -0.5], slot) for slot in range(200, 400)]
     proposals = OPERATOR.propose(requests)
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
-    assert {f"guided_{kind}" for kind in GUIDED} <= set(done)
+    assert {f"guided_{kind}" for kind in OPERATOR._guided.edits} <= set(done)
     assert 0.3 < sum(proposal.operator.startswith("guided") for proposal in proposals) / 400 < 0.6
 
 

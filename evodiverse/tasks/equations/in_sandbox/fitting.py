@@ -50,6 +50,7 @@ def drive(
     functions: Callable[[], Sequence[Callable[..., Any]]],
     method: str,
     parameters: Sequence[tuple[int, Sequence[int], Sequence[Sequence[float]]]],
+    given: Sequence[Sequence[float]] | None,
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
@@ -62,39 +63,18 @@ def drive(
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm.
         parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`.
+        given: The parameters of each skeleton, if they are not to be fitted, such as those of a baseline, whose own
+            engine has fitted them; None to fit them.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
-    pairs = zip(functions(), parameters, strict=True)
-    return [
-        part
-        for function, (n, linear, units) in pairs
-        for part in fit(function, method, n, linear, units, target, *splits)
-    ]
-
-
-def apply(
-    functions: Callable[[], Sequence[Callable[..., Any]]],
-    counts: Sequence[int],
-    params: FloatArray,
-    *splits: FloatArray,
-) -> list[FloatArray]:
-    """Predict all splits with given parameters instead of fitted ones, and return a list like that of `drive`.
-
-    The sandbox calls this function instead of `drive` for the equations of a baseline, whose own engine has fitted the
-    parameters.
-
-    Args:
-        functions: The function that the untrusted program defines. It takes no arguments and returns the skeletons
-            (equations with free parameters) as Python functions.
-        counts: The number of parameters of each skeleton.
-        params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
-        splits: ``(n, variables)`` inputs of each split.
-    """
-    each = np.split(params, np.cumsum(counts)[:-1])
-    return [
-        part for function, own in zip(functions(), each, strict=True) for part in _predict_all(function, own, splits)
-    ]
+    if given is None:
+        pairs = zip(functions(), parameters, strict=True)
+        results = [fit(function, method, n, linear, units, target, *splits) for function, (n, linear, units) in pairs]
+    else:
+        known = [np.array(params, dtype=np.float64) for params in given]
+        results = [_predict_all(function, own, splits) for function, own in zip(functions(), known, strict=True)]
+    return [part for result in results for part in result]
 
 
 def fit(

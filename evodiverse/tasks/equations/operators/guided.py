@@ -25,16 +25,6 @@ from evodiverse.tasks.equations.operators.trees import (
     variable,
 )
 
-GUIDED: Final = {
-    "term": 1.5,
-    "product": 2.0,
-    "fresh": 0.5,
-    "multiply": 3.0,
-    "replace": 2.0,
-    "exchange": 3.0,
-    "prune": 1.0,
-    "snap": 0.7,
-}
 PRODUCT_RATE: Final = 0.5
 """The probability that a product of factors, and not a single factor, replaces the weakest term."""
 
@@ -62,16 +52,17 @@ class GuidedEdits:
     def __init__(self, grammar: Grammar, guide: Guide) -> None:
         self._grammar = grammar
         self._guide = guide
-        self._edits: Mapping[str, GuidedEdit] = {
-            "term": self._add_suggested_term,
-            "product": self._add_suggested_product,
-            "fresh": self._start_over,
-            "multiply": self._multiply_suggested,
-            "replace": self._replace_suggested,
-            "exchange": self._exchange,
-            "prune": self._prune,
-            "snap": _snap,
+        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
+            "term": (self._add_suggested_term, 1.5),
+            "product": (self._add_suggested_product, 2.0),
+            "fresh": (self._start_over, 0.5),
+            "multiply": (self._multiply_suggested, 3.0),
+            "replace": (self._replace_suggested, 2.0),
+            "exchange": (self._exchange, 3.0),
+            "prune": (self._prune, 1.0),
+            "snap": (_snap, 0.7),
         }
+        """Each kind of edit, and its weight in the choice among them."""
 
     def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
         """Return the edited tree (None if the edit does not apply) and the name of the edit.
@@ -81,8 +72,8 @@ class GuidedEdits:
             params: The fitted parameters of the equation.
             rng: The random generator. How many values are drawn from it depends on the data.
         """
-        kind = pick(GUIDED.items(), rng)
-        return self._edits[kind](tree, params, rng), f"guided_{kind}"
+        kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
+        return edit(tree, params, rng), f"guided_{kind}"
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a term with a single factor that explains much of the remaining error."""

@@ -27,21 +27,6 @@ from evodiverse.tasks.equations.operators.trees import (
     variable,
 )
 
-MUTATIONS: Final = {
-    "multiply_factor": 4.0,
-    "replace_factor": 3.0,
-    "remove_factor": 0.7,
-    "add_product": 2.0,
-    "add_term": 1.5,
-    "replace_term": 2.0,
-    "remove_term": 0.7,
-    "subtree": 1.5,
-    "point": 1.5,
-    "wrap": 1.0,
-    "hoist": 0.5,
-    "insert_parameter": 1.0,
-    "remove_parameter": 0.5,
-}
 MAX_FACTORS: Final = 3
 """The largest number of factors in a new product."""
 
@@ -50,8 +35,6 @@ DEPTH: Final = 4
 
 WRAP_FUNCTION_RATE: Final = 0.3
 SAME_VARIABLE_RATE: Final = 0.7
-
-CROSSOVERS: Final = {"subtree": 1.0, "terms": 1.5, "factors": 1.0}
 
 Edit = Callable[[Node, np.random.Generator], Node | None]
 
@@ -65,26 +48,27 @@ class Mutations:
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
-        self._edits: Mapping[str, Edit] = {
-            "multiply_factor": self._multiply_factor,
-            "replace_factor": self._replace_factor,
-            "remove_factor": self._remove_factor,
-            "add_product": self._add_product,
-            "add_term": self._add_term,
-            "replace_term": self._replace_term,
-            "remove_term": self._remove_term,
-            "subtree": self._subtree,
-            "point": self._point,
-            "wrap": self._wrap,
-            "hoist": self._hoist,
-            "insert_parameter": self._insert_parameter,
-            "remove_parameter": self._remove_parameter,
+        self.edits: Mapping[str, tuple[Edit, float]] = {
+            "multiply_factor": (self._multiply_factor, 4.0),
+            "replace_factor": (self._replace_factor, 3.0),
+            "remove_factor": (self._remove_factor, 0.7),
+            "add_product": (self._add_product, 2.0),
+            "add_term": (self._add_term, 1.5),
+            "replace_term": (self._replace_term, 2.0),
+            "remove_term": (self._remove_term, 0.7),
+            "subtree": (self._subtree, 1.5),
+            "point": (self._point, 1.5),
+            "wrap": (self._wrap, 1.0),
+            "hoist": (self._hoist, 0.5),
+            "insert_parameter": (self._insert_parameter, 1.0),
+            "remove_parameter": (self._remove_parameter, 0.5),
         }
+        """Each kind of mutation, and its weight in the choice among them."""
 
     def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node | None, str]:
         """Return the mutated tree (None if the mutation does not apply) and the name of the mutation."""
-        kind = pick(MUTATIONS.items(), rng)
-        return self._edits[kind](tree, rng), f"mutation_{kind}"
+        kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
+        return edit(tree, rng), f"mutation_{kind}"
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
         """Add a product of factors, each of a different variable."""
@@ -222,9 +206,9 @@ def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]
 
     The parameters of this part get new numbers. If the other tree has no suitable part, nothing is inserted.
     """
-    kind = pick(CROSSOVERS.items(), rng)
+    kind, combine = pick([((kind, combine), weight) for kind, (combine, weight) in CROSSOVERS.items()], rng)
     donor = other.shift_parameters(tree.next_parameter())
-    return _CROSS[kind](tree, donor, rng), f"crossover_{kind}"
+    return combine(tree, donor, rng), f"crossover_{kind}"
 
 
 def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
@@ -260,4 +244,5 @@ def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
     return build_total(terms)
 
 
-_CROSS: Final = {"subtree": _cross_subtrees, "terms": _cross_terms, "factors": _cross_factors}
+CROSSOVERS: Final = {"subtree": (_cross_subtrees, 1.0), "terms": (_cross_terms, 1.5), "factors": (_cross_factors, 1.0)}
+"""Each kind of crossover, and its weight in the choice among them."""

@@ -6,8 +6,9 @@ may absorb others.
 """
 
 import math
+import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.trees import (
@@ -24,7 +25,15 @@ from evodiverse.tasks.equations.operators.trees import (
 )
 
 _PASSES: Final = 5
-_LARGEST: Final = 1e6
+_LARGEST, _LARGEST_EXPONENT = 1e6, 12
+_FOLDED: Final[Mapping[str, Callable[..., float]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": math.pow,
+    "negative": operator.neg,
+}
 _NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
@@ -289,28 +298,17 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
 
 
 def _whole(node: Node) -> float | None:
-    is_whole = node.operation == NUMBER and float(node.value).is_integer() and abs(float(node.value)) <= 12
-    return float(node.value) if is_whole else None
+    value = float(node.value) if node.operation == NUMBER else math.nan
+    return value if value.is_integer() and abs(value) <= _LARGEST_EXPONENT else None
 
 
 def _fold(operation: str, values: Sequence[float]) -> float | None:
     """Return the value of an operation on numbers; None if there is none, or if the operation should stay as it is."""
+    function = _FOLDED.get(operation)
+    if function is None or (operation == "power" and abs(values[1]) > _LARGEST_EXPONENT):
+        return None
     try:
-        match operation, values:
-            case "add", [one, other]:
-                value = one + other
-            case "subtract", [one, other]:
-                value = one - other
-            case "multiply", [one, other]:
-                value = one * other
-            case "divide", [one, other]:
-                value = one / other
-            case "power", [one, other] if abs(other) <= 12:
-                value = math.pow(one, other)
-            case "negative", [one]:
-                value = -one
-            case _:
-                return None
+        value = function(*values)
     except (ArithmeticError, ValueError):
         return None
     return value if abs(value) <= _LARGEST else None
