@@ -33,8 +33,7 @@ from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
-from evodiverse.tasks.equations.baselines import ENGINES
-from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
+from evodiverse.tasks.equations.baselines import ENGINES, Answer, find_apart
 from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
 from evodiverse.tasks.equations.data import Dataset, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting

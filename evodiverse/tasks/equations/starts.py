@@ -9,7 +9,6 @@ from math import exp, isfinite, log
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evodiverse.tasks.equations.operators.trees import (
     NUMBER,
@@ -21,8 +20,7 @@ from evodiverse.tasks.equations.operators.trees import (
     TreeSizeError,
     read_tree,
 )
-
-FloatArray = NDArray[np.float64]
+from evodiverse.tasks.equations.problems import FloatArray
 
 _SMALLEST, _LARGEST = 1e-12, 1e12
 _SIZES: Final[Mapping[str, Callable[..., float]]] = {

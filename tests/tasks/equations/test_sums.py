@@ -6,8 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.sums import build_product, build_total, find_factors, find_terms
-from evodiverse.tasks.equations.operators.trees import Kind, Node, read_tree
+from evodiverse.tasks.equations.operators.trees import (
+    Kind,
+    Node,
+    build_product,
+    build_total,
+    find_factors,
+    find_terms,
+    read_tree,
+)
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 GRAMMAR = Grammar(("x", "v"), frozenset())

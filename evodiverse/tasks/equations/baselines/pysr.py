@@ -59,7 +59,9 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
         SkeletonError: The text is not arithmetic of these names; the message names the part at fault.
     """
     header = f"def {NAME}({', '.join([*names, PARAMS])}):"
-    source = read_skeleton(f"{header}\n    return ({text.replace('^', '**')})\n", list(names), most_params=0).source
+    source = read_skeleton(
+        f"{header}\n    return ({text.replace('^', '**').replace('safe_', '')})\n", list(names), most_params=0
+    ).source
     constants = Constants()
 
     def convert(node: Node, *, is_exponent: bool = False) -> Node:

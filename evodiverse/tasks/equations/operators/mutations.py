@@ -7,22 +7,20 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import ARITHMETIC, FUNCTIONS, Grammar
-from evodiverse.tasks.equations.operators.sums import (
-    build_product,
-    build_total,
-    draw_factor_place,
-    find_factors,
-    find_terms,
-)
 from evodiverse.tasks.equations.operators.trees import (
     NUMBER,
     PARAMETER,
     VARIABLE,
     Kind,
     Node,
+    build_product,
+    build_total,
     call,
+    draw_factor_place,
     draw_inner_place,
     draw_place,
+    find_factors,
+    find_terms,
     parameter,
     variable,
 )

@@ -12,8 +12,7 @@ import numpy as np
 
 from evodiverse.errors import describe
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guidance import FloatArray, Guide
-from evodiverse.tasks.equations.operators.guided import GuidedEdits
+from evodiverse.tasks.equations.operators.guided import FloatArray, Guide, GuidedEdits
 from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree, write_tree

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
-from evodiverse.tasks.equations.operators.guidance import Guide, Suggestion
+from evodiverse.tasks.equations.operators.guided import Guide, Suggestion
 from evodiverse.tasks.equations.operators.trees import parameter, variable
 
 RNG = np.random.default_rng(0)
