@@ -17,14 +17,7 @@ from evodiverse.kit.python import parse
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.front import EXACT
-from evodiverse.tasks.equations.problems import (
-    PROBLEMS,
-    FloatArray,
-    Problem,
-    Rows,
-    Splits,
-    Variable,
-)
+from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Problem, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
 from evodiverse.tasks.equations.srbench import read_problem
 

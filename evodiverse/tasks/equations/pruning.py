@@ -16,7 +16,6 @@ from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.operators.guided import nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, simplify
 from evodiverse.tasks.equations.operators.trees import (
-    PARAMETER,
     Kind,
     Node,
     TreeSizeError,
@@ -118,7 +117,7 @@ class Pruner:
         for edit, share in product((remove_parts, snap_constants), _SHARES):
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
-            own = list(dict.fromkeys(int(leaf.value) for leaf in edited.tree.leaves(PARAMETER)))
+            own = list(dict.fromkeys(int(leaf.value) for leaf in edited.tree.leaves("parameter")))
             for tree, params in ((simplify(edited.tree), None), (edited.tree, [edited.params[at] for at in own])):
                 if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
                     tried.add((tree, params is None))
@@ -200,7 +199,7 @@ def _remove_part(
         known[part] = _value(part, known) if part.arguments else part.evaluate(columns, params)
     constant = parameter(len(params))
     for path, part, kind in tree.places():  # large parts before the parts that they consist of
-        has_parameter = next(part.leaves(PARAMETER), None) is not None
+        has_parameter = next(part.leaves("parameter"), None) is not None
         if part.arguments and kind is not Kind.CONDITION and (has_parameter or not part.is_constant):
             known[constant] = np.asarray(np.mean(known[part]))
             for simpler in (*_list_inner(part, kind), constant):
@@ -236,10 +235,10 @@ def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], toleranc
     """
     tree, params = formula
     expected = tree.evaluate(columns, params)
-    forms = {leaf: leaf for leaf in tree.leaves(PARAMETER)}
+    forms = {leaf: leaf for leaf in tree.leaves("parameter")}
     for leaf in forms:
         value = params[int(leaf.value)]
-        others = [other for other in forms.values() if other.operation == PARAMETER and other != leaf]
+        others = [other for other in forms.values() if other.operation == "parameter" and other != leaf]
         distances = [abs(params[int(other.value)] - value) for other in others]
         nearest = [others[distances.index(min(distances))]] if others else []
         for form, gain in ((number(nearest_fraction(value)), 0), *((other, 1) for other in nearest)):

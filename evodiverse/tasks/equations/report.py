@@ -17,13 +17,7 @@ from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
-from evodiverse.tasks.equations.operators.trees import (
-    Node,
-    TreeSizeError,
-    number,
-    read_tree,
-    write_infix,
-)
+from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, number, read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law

@@ -10,16 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.equations.operators.trees import (
-    NUMBER,
-    PARAMETER,
-    PRODUCTS,
-    SUMS,
-    VARIABLE,
-    Node,
-    TreeSizeError,
-    read_tree,
-)
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SUMS, Node, TreeSizeError, read_tree
 from evodiverse.tasks.equations.problems import FloatArray
 
 _SMALLEST, _LARGEST = 1e-12, 1e12
@@ -101,7 +92,7 @@ class _Finder:
 
         The magnitude of the expression itself is expected to be about ``size``.
         """
-        if node.operation == PARAMETER:
+        if node.operation == "parameter":
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
             return
         if node.operation in SUMS:
@@ -110,7 +101,7 @@ class _Finder:
             self._visit_product(node, size)
         elif node.operation == "power":
             base, exponent = node.arguments
-            value = float(exponent.value) if exponent.operation == NUMBER else 1.0
+            value = float(exponent.value) if exponent.operation == "number" else 1.0
             self.visit(base, size ** (1 / value) if value else 1.0)
             self.visit(exponent, 1.0)
         elif node.operation in ("absolute", "negative"):
@@ -126,9 +117,9 @@ class _Finder:
         known = [self._size(addend) for addend in addends]
         sizes = [one for one in known if one]
         size = max(sizes) if sizes else size
-        variables = [addend for addend in addends if addend.operation == VARIABLE]
+        variables = [addend for addend in addends if addend.operation == "variable"]
         for addend in addends:
-            if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
+            if addend.operation == "parameter" and len(variables) == 1 and len(addends) == 2:
                 there = self._ranges[str(variables[0].value)]
                 sign = -1 if node.operation == "add" else 1
                 unit = (max(there.scale, _SMALLEST), sign * there.low, sign * there.high)
@@ -139,17 +130,17 @@ class _Finder:
     def _visit_product(self, node: Node, size: float) -> None:
         rest = size
         unknown = []
-        for sign, factor in node.flatten(PRODUCTS):
-            known = self._ranges[str(factor.value)].scale if factor.operation == VARIABLE else self._size(factor)
+        for sign, factor in node.factors():
+            known = self._ranges[str(factor.value)].scale if factor.operation == "variable" else self._size(factor)
             if known is None:
                 unknown.append((sign, factor))
                 continue
             self.visit(factor, known)
             if known:
                 rest = rest / known if sign > 0 else rest * known
-        is_only = sum(factor.operation == PARAMETER for _, factor in unknown) == 1
+        is_only = sum(factor.operation == "parameter" for _, factor in unknown) == 1
         for sign, factor in unknown:
-            if factor.operation == PARAMETER and is_only:
+            if factor.operation == "parameter" and is_only:
                 self.visit(factor, rest if sign > 0 else 1 / max(rest, _SMALLEST))
             else:
                 self.visit(factor, 1.0)
@@ -161,11 +152,11 @@ class _Finder:
         return self._sizes[node]
 
     def _measure(self, node: Node) -> float | None:
-        if node.operation == VARIABLE:
+        if node.operation == "variable":
             return self._ranges[str(node.value)].size
-        if node.operation == NUMBER:
+        if node.operation == "number":
             return abs(float(node.value))
-        if node.operation == PARAMETER:
+        if node.operation == "parameter":
             return None
         if node.operation in SUMS:
             return self._measure_sum([addend for _, addend in node.flatten(SUMS)])
@@ -187,7 +178,7 @@ class _Finder:
         if len(addends) == 2 and len(known) == 1:
             (variable,) = [addend for addend in addends if self._size(addend) is not None]
             (other,) = [addend for addend in addends if addend is not variable]
-            if variable.operation == VARIABLE and other.operation == PARAMETER:
+            if variable.operation == "variable" and other.operation == "parameter":
                 there = self._ranges[str(variable.value)]
                 return (there.high - there.low) / 2
         return max(known, default=None)

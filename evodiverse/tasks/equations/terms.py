@@ -5,15 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from evodiverse.tasks.equations.operators.trees import (
-    NUMBER,
-    PRODUCTS,
-    SIGNED_SUMS,
-    VARIABLE,
-    Node,
-    TreeSizeError,
-    read_tree,
-)
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, Node, TreeSizeError, read_tree
 
 _CONSTANT: Final = "c"
 _PRODUCTS: Final = {**PRODUCTS, "negative": (1,)}
@@ -61,7 +53,7 @@ def _parts(tree: Node) -> Iterator[Node]:
 def _spell(node: Node) -> str:
     if node.is_constant:
         return _CONSTANT
-    if node.operation == VARIABLE:
+    if node.operation == "variable":
         return str(node.value)
     if node.operation in SIGNED_SUMS:
         terms = sorted({_spell(addend) for _, addend in node.flatten(SIGNED_SUMS)})
@@ -77,8 +69,8 @@ def _spell(node: Node) -> str:
 
 
 def _spell_exponent(node: Node) -> str:
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return str(node.value)
-    if node.operation == "negative" and node.arguments[0].operation == NUMBER:
+    if node.operation == "negative" and node.arguments[0].operation == "number":
         return f"-{node.arguments[0].value}"
     return _spell(node)

@@ -7,21 +7,9 @@ from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.plan import read_source
 from evodiverse.store.record import Source
-from evodiverse.tasks.equations.data import (
-    anonymize,
-    find_sources,
-    find_wild,
-    hold_back,
-    read_dataset,
-    warn_of_rows,
-)
+from evodiverse.tasks.equations.data import anonymize, find_sources, find_wild, hold_back, read_dataset, warn_of_rows
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows
-from evodiverse.tasks.equations.settings import (
-    DataSettings,
-    EquationSettings,
-    PromptSettings,
-    find_setting_violations,
-)
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings, PromptSettings, find_setting_violations
 
 PROBLEM = PROBLEMS["reaction3"]
 

@@ -6,15 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.trees import (
-    Kind,
-    Node,
-    build_product,
-    build_total,
-    find_factors,
-    find_terms,
-    read_tree,
-)
+from evodiverse.tasks.equations.operators.trees import Kind, Node, build_product, build_total, read_tree
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 GRAMMAR = Grammar(("x", "v"), frozenset())
@@ -30,7 +22,7 @@ def values(tree: Node) -> np.ndarray:
 def test_terms_and_factors_put_together_again_have_the_same_values(tree: Node) -> None:
     expected = values(tree)
     scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
-    parts = [build_product(find_factors(term)) for term in find_terms(tree)]
+    parts = [build_product(term.factors()) for term in tree.terms()]
     assert values(build_total(parts)) == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale, nan_ok=True)
 
 
@@ -38,16 +30,11 @@ def test_what_is_subtracted_or_divided_by_is_a_term_or_factor_too() -> None:
     source = read_skeleton(
         "def equation(x, v, params):\n    return x * v / (params[0] * x) - (v - x)\n", ("x", "v")
     ).source
-    first, *others = find_terms(read_tree(source))
-    assert [(factor.text, above) for factor, above in find_factors(first)] == [
-        ("variable x", True),
-        ("variable v", True),
-        ("parameter 0", False),
-        ("variable x", False),
+    first, *others = read_tree(source).terms()
+    assert [(sign, factor.text) for sign, factor in first.factors()] == [
+        (1, "variable x"),
+        (1, "variable v"),
+        (-1, "parameter 0"),
+        (-1, "variable x"),
     ]
     assert [term.text for term in others] == ["negative(variable v)", "negative(negative(variable x))"]
-
-
-def test_there_is_no_product_of_nothing() -> None:
-    with pytest.raises(ValueError, match="at least one factor"):
-        build_product([])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
-from evodiverse.tasks.equations.operators.trees import NUMBER, VARIABLE, Node, call, number, read_tree, variable
+from evodiverse.tasks.equations.operators.trees import Node, call, number, read_tree, variable
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
 
 libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
@@ -65,11 +65,11 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
     constants = Constants()
 
     def convert(node: Node, *, is_exponent: bool = False) -> Node:
-        is_negated = node.operation == "negative" and node.arguments[0].operation == NUMBER
-        if is_negated or node.operation == NUMBER:
+        is_negated = node.operation == "negative" and node.arguments[0].operation == "number"
+        if is_negated or node.operation == "number":
             value = -float(node.arguments[0].value) if is_negated else float(node.value)
             return number(value) if is_exponent and value.is_integer() else constants.add(value)
-        if node.operation == VARIABLE:
+        if node.operation == "variable":
             return variable(names[str(node.value)])
         is_power = node.operation == "power"
         inner = [convert(one, is_exponent=is_power and at == 1) for at, one in enumerate(node.arguments)]

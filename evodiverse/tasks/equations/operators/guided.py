@@ -15,7 +15,6 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
 from evodiverse.tasks.equations.operators.trees import (
-    PARAMETER,
     FloatArray,
     Kind,
     Node,
@@ -23,8 +22,6 @@ from evodiverse.tasks.equations.operators.trees import (
     build_total,
     call,
     draw_factor_place,
-    find_factors,
-    find_terms,
     number,
     parameter,
     variable,
@@ -185,7 +182,7 @@ class GuidedEdits:
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a term with a single factor that explains much of the remaining error."""
-        found = self._guide.suggest(self._values(find_terms(tree), params), None, rng)
+        found = self._guide.suggest(self._values(tree.terms(), params), None, rng)
         if found is None:
             return None
         first = tree.next_parameter()
@@ -193,7 +190,7 @@ class GuidedEdits:
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a product of factors that explains much of the remaining error."""
-        term = self._suggest_product(tree.next_parameter(), self._values(find_terms(tree), params), rng)
+        term = self._suggest_product(tree.next_parameter(), self._values(tree.terms(), params), rng)
         return None if term is None else call("add", tree, term)
 
     def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
@@ -221,7 +218,7 @@ class GuidedEdits:
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Multiply a term by a factor such that the product explains much of what the other terms do not."""
-        terms = find_terms(tree)
+        terms = tree.terms()
         at = int(rng.integers(len(terms)))
         values = self._values(terms, params)
         found = self._guide.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
@@ -232,9 +229,9 @@ class GuidedEdits:
 
     def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Replace a factor of a term such that the term explains much of what the other terms do not."""
-        terms = find_terms(tree)
+        terms = tree.terms()
         at = int(rng.integers(len(terms)))
-        factors = find_factors(terms[at])
+        factors = terms[at].factors()
         place = draw_factor_place(factors, rng)
         if place is None:
             return None
@@ -250,7 +247,7 @@ class GuidedEdits:
 
     def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
         """Remove the weakest term and all useless ones; see `Guide.find_needed`."""
-        terms = find_terms(tree)
+        terms = tree.terms()
         if len(terms) < 2:
             return None
         return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
@@ -278,7 +275,7 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
     """Replace a parameter that is close to a multiple of a half or a third with this multiple."""
     near: dict[str | float, float] = {}
     for _, node, kind in tree.places():
-        if node.operation == PARAMETER:
+        if node.operation == "parameter":
             value = params[int(node.value)]
             fraction = nearest_fraction(value)
             within = SNAP_EXPONENT if kind is Kind.EXPONENT else SNAP

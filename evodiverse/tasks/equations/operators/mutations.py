@@ -8,9 +8,6 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import ARITHMETIC, FUNCTIONS, Grammar
 from evodiverse.tasks.equations.operators.trees import (
-    NUMBER,
-    PARAMETER,
-    VARIABLE,
     Kind,
     Node,
     build_product,
@@ -19,8 +16,6 @@ from evodiverse.tasks.equations.operators.trees import (
     draw_factor_place,
     draw_inner_place,
     draw_place,
-    find_factors,
-    find_terms,
     parameter,
     variable,
 )
@@ -80,7 +75,7 @@ class Mutations:
 
     def _multiply_factor(self, tree: Node, rng: np.random.Generator) -> Node:
         """Multiply a term by a factor."""
-        terms = find_terms(tree)
+        terms = tree.terms()
         at = int(rng.integers(len(terms)))
         factor = self._grammar.draw_factor(self._grammar.draw_variable(rng), tree.next_parameter(), rng)
         terms[at] = call("multiply", terms[at], factor)
@@ -88,23 +83,23 @@ class Mutations:
 
     def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Replace a factor of a term with a random one, which usually depends on the same variable."""
-        terms = find_terms(tree)
+        terms = tree.terms()
         at = int(rng.integers(len(terms)))
-        factors = find_factors(terms[at])
+        factors = terms[at].factors()
         place = draw_factor_place(factors, rng)
         if place is None:
             return None
-        names = sorted({str(leaf.value) for leaf in factors[place][0].leaves(VARIABLE)})
+        names = sorted({str(leaf.value) for leaf in factors[place][1].leaves("variable")})
         same = variable(names[rng.integers(len(names))])
         x = same if rng.random() < SAME_VARIABLE_RATE else self._grammar.draw_variable(rng)
-        factors[place] = (self._grammar.draw_factor(x, tree.next_parameter(), rng), True)
+        factors[place] = (1, self._grammar.draw_factor(x, tree.next_parameter(), rng))
         terms[at] = build_product(factors)
         return build_total(terms)
 
     def _remove_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        terms = find_terms(tree)
+        terms = tree.terms()
         at = int(rng.integers(len(terms)))
-        factors = find_factors(terms[at])
+        factors = terms[at].factors()
         if len(factors) < 2:
             return None
         del factors[rng.integers(len(factors))]
@@ -120,7 +115,7 @@ class Mutations:
         return None if shorter is None else self._add_term(shorter, rng)
 
     def _remove_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        terms = find_terms(tree)
+        terms = tree.terms()
         if len(terms) < 2:
             return None
         at = rng.integers(len(terms))
@@ -132,7 +127,7 @@ class Mutations:
 
     def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Replace one operation or variable with another of its kind, or a number with a random leaf."""
-        found = [place for place in tree.places() if place[1].operation not in (PARAMETER, "where")]
+        found = [place for place in tree.places() if place[1].operation not in ("parameter", "where")]
         if not found:
             return None
         path, node, kind = draw_place(found, rng)
@@ -140,9 +135,9 @@ class Mutations:
             return tree.put(path, call(_other(ARITHMETIC, node.operation, rng), *node.arguments))
         if node.operation in FUNCTIONS:
             return tree.put(path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), *node.arguments)))
-        if node.operation == VARIABLE:
+        if node.operation == "variable":
             return tree.put(path, self._grammar.draw_variable(rng))
-        if node.operation == NUMBER:
+        if node.operation == "number":
             return tree.put(path, self._grammar.draw(kind, 1, tree.next_parameter(), rng))
         return None
 
@@ -183,7 +178,7 @@ class Mutations:
             for path, node, kind in tree.places()
             if kind is Kind.REAL and len(node.arguments) == 2
             for one, other in (node.arguments, node.arguments[::-1])
-            if one.operation == PARAMETER
+            if one.operation == "parameter"
         ]
         if not found:
             return None
@@ -217,7 +212,7 @@ def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
 
 def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
     """Return a sum with one or two terms of another sum added, possibly in place of one of its own terms."""
-    terms, given = find_terms(tree), find_terms(donor)
+    terms, given = tree.terms(), donor.terms()
     n_taken = min(len(given), int(rng.integers(1, 3)))
     if len(terms) > 1 and rng.random() < 0.5:
         del terms[rng.integers(len(terms))]
@@ -230,12 +225,12 @@ def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
     In the changed term, the new factor may take the place of an old one. If no factor of the other sum contains a
     variable, the sum is returned unchanged.
     """
-    terms = find_terms(tree)
+    terms = tree.terms()
     at = int(rng.integers(len(terms)))
-    given = [pair for term in find_terms(donor) for pair in find_factors(term) if not pair[0].is_constant]
+    given = [pair for term in donor.terms() for pair in term.factors() if not pair[1].is_constant]
     if not given:
         return tree
-    factors = find_factors(terms[at])
+    factors = terms[at].factors()
     if len(factors) > 1 and rng.random() < 0.5:
         del factors[rng.integers(len(factors))]
     terms[at] = build_product([*factors, given[rng.integers(len(given))]])

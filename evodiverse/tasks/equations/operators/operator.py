@@ -12,10 +12,11 @@ import numpy as np
 
 from evodiverse.errors import describe
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guided import FloatArray, Guide, GuidedEdits
+from evodiverse.tasks.equations.operators.guided import Guide, GuidedEdits
 from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree, write_tree
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
 

@@ -11,18 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from evodiverse.tasks.equations.operators.trees import (
-    CONSTANT,
-    NUMBER,
-    PARAMETER,
-    PRODUCTS,
-    SIGNED_SUMS,
-    SUMS,
-    VARIABLE,
-    Node,
-    call,
-    number,
-)
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, SUMS, Node, call, number
 
 _PASSES: Final = 5
 _LARGEST, _LARGEST_EXPONENT = 1e6, 12
@@ -47,7 +36,7 @@ def simplify(node: Node) -> Node:
     ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
     for _ in range(_PASSES):
-        counts = Counter(leaf.value for leaf in node.leaves(PARAMETER))
+        counts = Counter(leaf.value for leaf in node.leaves("parameter"))
         simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
         if simpler == node:
             break
@@ -86,10 +75,10 @@ class _Pass:
         If the expression contains a free parameter, return this parameter. Otherwise, return the expression's value if
         all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
         """
-        for leaf in node.leaves(PARAMETER):
+        for leaf in node.leaves("parameter"):
             if leaf.value in self._free:
                 return leaf
-        values = [float(argument.value) for argument in node.arguments if argument.operation == NUMBER]
+        values = [float(argument.value) for argument in node.arguments if argument.operation == "number"]
         if len(values) < len(node.arguments):
             return node
         value = _fold(node.operation, values)
@@ -128,12 +117,12 @@ class _Pass:
         value, free = 1.0, None
         powers: dict[Node, float] = {}
         for factor, exponent in self._factors(node):
-            if factor.operation == NUMBER and (factor.value or exponent > 0):
+            if factor.operation == "number" and (factor.value or exponent > 0):
                 folded = _fold("power", [float(factor.value), exponent])
                 value = math.inf if folded is None else value * folded
-            elif factor.operation == PARAMETER and factor.value in self._free and free is None:
+            elif factor.operation == "parameter" and factor.value in self._free and free is None:
                 free = factor
-            elif not (factor.operation == PARAMETER and factor.value in self._free):
+            elif not (factor.operation == "parameter" and factor.value in self._free):
                 powers[factor] = powers.get(factor, 0.0) + exponent
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(1.0, None, (node,), ())
@@ -174,7 +163,7 @@ class _Pass:
         """
         for factor, exponent in _factors(node, 1.0):
             addends = list(factor.arguments[0].flatten(SIGNED_SUMS)) if factor.operation == "exp" else []
-            free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
+            free = [addend for _, addend in addends if addend.operation == "parameter" and addend.value in self._free]
             rest = [(sign, addend) for sign, addend in addends if addend not in free]
             if free and rest:
                 yield call("exp", _total(rest)), exponent
@@ -261,7 +250,7 @@ def _raise(factor: Node, exponent: float) -> Node:
 
 
 def _power(base: Node, exponent: Node) -> Node:
-    if exponent.operation == NUMBER and float(exponent.value) in (0.0, 1.0):
+    if exponent.operation == "number" and float(exponent.value) in (0.0, 1.0):
         return base if exponent.value else number(1)
     inner = _whole(base.arguments[1]) if base.operation == "power" else None
     outer = _whole(exponent)
@@ -283,11 +272,11 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
         node: The expression.
         positive: The names of variables that are never negative.
     """
-    if node.operation == VARIABLE:
+    if node.operation == "variable":
         return node.value in positive
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return float(node.value) >= 0
-    if node.operation in (*_NEVER_NEGATIVE, CONSTANT, "sqrt"):
+    if node.operation in (*_NEVER_NEGATIVE, "constant", "sqrt"):
         return True
     if node.operation in ("add", "multiply", "divide"):
         return all(is_never_negative(argument, positive) for argument in node.arguments)
@@ -298,7 +287,7 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
 
 
 def _whole(node: Node) -> float | None:
-    value = float(node.value) if node.operation == NUMBER else math.nan
+    value = float(node.value) if node.operation == "number" else math.nan
     return value if value.is_integer() and abs(value) <= _LARGEST_EXPONENT else None
 
 

@@ -17,10 +17,6 @@ from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 FloatArray = NDArray[np.float64]
 
-VARIABLE: Final = "variable"
-PARAMETER: Final = "parameter"
-NUMBER: Final = "number"
-CONSTANT: Final = "constant"
 
 MAX_SIZE: Final = 2_000
 """The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
@@ -98,7 +94,7 @@ class Node:
         self.operation = operation
         self.arguments = arguments
         self.value = value
-        self.is_constant: bool = operation != VARIABLE and all(argument.is_constant for argument in arguments)
+        self.is_constant: bool = operation != "variable" and all(argument.is_constant for argument in arguments)
         self.size: int = 1 + sum([argument.size for argument in arguments])
         if self.size > MAX_SIZE:
             raise TreeSizeError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
@@ -116,7 +112,7 @@ class Node:
         return self.text
 
     def leaves(self, operation: str) -> "Iterator[Node]":
-        """Yield the leaves of the kind ``operation``, such as `VARIABLE`, each as often as it occurs."""
+        """Yield the leaves of the kind ``operation``, such as ``variable``, each as often as it occurs."""
         if self.operation == operation:
             yield self
         for argument in self.arguments:
@@ -150,6 +146,19 @@ class Node:
             else:
                 yield sign, part
 
+    def terms(self) -> "list[Node]":
+        """Return the addends of a sum, or the expression itself if it is not a sum."""
+        if self.operation == "add":
+            return [term for argument in self.arguments for term in argument.terms()]
+        if self.operation == "subtract":
+            left, right = self.arguments
+            return [*left.terms(), *(call("negative", term) for term in right.terms())]
+        return [self]
+
+    def factors(self) -> "list[tuple[int, Node]]":
+        """Return the factors of a product, each paired with 1 above the fraction bar and -1 below it."""
+        return list(self.flatten(PRODUCTS))
+
     def put(self, path: Path, new: "Node") -> "Node":
         """Return a tree with the node at a path replaced."""
         if not path:
@@ -161,7 +170,7 @@ class Node:
 
     def replace_parameters(self, replace: "Callable[[Node], Node]") -> "Node":
         """Return a tree with each parameter replaced by what ``replace`` returns for it."""
-        if self.operation == PARAMETER:
+        if self.operation == "parameter":
             return replace(self)
         if not self.arguments:
             return self
@@ -173,11 +182,11 @@ class Node:
 
     def next_parameter(self) -> int:
         """Return the smallest number above those of all parameters in a tree."""
-        return max((int(leaf.value) for leaf in self.leaves(PARAMETER)), default=-1) + 1
+        return max((int(leaf.value) for leaf in self.leaves("parameter")), default=-1) + 1
 
     def n_parameters(self) -> int:
         """Return the number of different parameters in a tree."""
-        return len({leaf.value for leaf in self.leaves(PARAMETER)})
+        return len({leaf.value for leaf in self.leaves("parameter")})
 
     def evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
         """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
@@ -192,13 +201,13 @@ class Node:
             return np.asarray(self._evaluate(columns, params), dtype=np.float64)
 
     def _evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
-        if self.operation == PARAMETER:
+        if self.operation == "parameter":
             return np.float64(params[int(self.value)])
-        if self.operation == NUMBER:
+        if self.operation == "number":
             return np.float64(self.value)
-        if self.operation == VARIABLE:
+        if self.operation == "variable":
             return columns[str(self.value)]
-        if self.operation == CONSTANT:
+        if self.operation == "constant":
             return getattr(np, str(self.value))
         return getattr(np, self.operation)(*(argument._evaluate(columns, params) for argument in self.arguments))
 
@@ -211,17 +220,17 @@ def _kind(operation: str, at: int) -> Kind:
 
 def variable(name: str) -> Node:
     """Return a variable."""
-    return Node(VARIABLE, value=name)
+    return Node("variable", value=name)
 
 
 def parameter(number: int) -> Node:
     """Return a parameter."""
-    return Node(PARAMETER, value=number)
+    return Node("parameter", value=number)
 
 
 def number(value: float) -> Node:
     """Return a number, as an integer if it is whole."""
-    return Node(NUMBER, value=int(value) if float(value).is_integer() else value)
+    return Node("number", value=int(value) if float(value).is_integer() else value)
 
 
 def call(operation: str, *arguments: Node) -> Node:
@@ -240,16 +249,6 @@ def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Genera
     return choices[int(rng.integers(len(choices)))]
 
 
-def find_terms(tree: Node) -> list[Node]:
-    """Return the terms of an expression: the addends of a sum, or the expression itself if it is not a sum."""
-    if tree.operation == "add":
-        return [term for argument in tree.arguments for term in find_terms(argument)]
-    if tree.operation == "subtract":
-        left, right = tree.arguments
-        return [*find_terms(left), *(call("negative", term) for term in find_terms(right))]
-    return [tree]
-
-
 def build_total(terms: Sequence[Node]) -> Node:
     """Return the sum of at least one term."""
     total = terms[0]
@@ -258,27 +257,18 @@ def build_total(terms: Sequence[Node]) -> Node:
     return total
 
 
-def find_factors(term: Node) -> list[tuple[Node, bool]]:
-    """Return the factors of a product, each paired with whether it is above the fraction bar."""
-    return [(factor, sign > 0) for sign, factor in term.flatten(PRODUCTS)]
-
-
-def draw_factor_place(factors: Sequence[tuple[Node, bool]], rng: np.random.Generator) -> int | None:
+def draw_factor_place(factors: Sequence[tuple[int, Node]], rng: np.random.Generator) -> int | None:
     """Draw the index of a factor that contains a variable, or return None if there is no such factor."""
-    changeable = [place for place, (factor, _) in enumerate(factors) if not factor.is_constant]
+    changeable = [place for place, (_, factor) in enumerate(factors) if not factor.is_constant]
     return changeable[rng.integers(len(changeable))] if changeable else None
 
 
-def build_product(factors: Sequence[tuple[Node, bool]]) -> Node:
-    """Return the product of at least one factor, each paired with whether it is above the fraction bar."""
-    product: Node | None = None
-    for factor, is_above in sorted(factors, key=lambda pair: not pair[1]):
-        if product is None:
-            product = factor if is_above else call("divide", number(1), factor)
-        else:
-            product = call("multiply" if is_above else "divide", product, factor)
-    if product is None:
-        raise ValueError("a product must have at least one factor")
+def build_product(factors: Sequence[tuple[int, Node]]) -> Node:
+    """Return the product of at least one factor, each paired with 1 above the fraction bar and -1 below it."""
+    (sign, first), *others = sorted(factors, key=lambda pair: -pair[0])
+    product = first if sign > 0 else call("divide", number(1), first)
+    for sign, factor in others:
+        product = call("multiply" if sign > 0 else "divide", product, factor)
     return product
 
 
@@ -308,11 +298,11 @@ def read_tree(source: str) -> Node:
 def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
     match node:
         case ast.Constant(int() | float() as value):
-            return Node(NUMBER, value=value)
+            return Node("number", value=value)
         case ast.Name(name):
             return scope.get(name, variable(name))
         case ast.Attribute(_, name):
-            return Node(CONSTANT, value=name)
+            return Node("constant", value=name)
         case ast.Subscript(_, ast.Constant(int() as at)):
             return parameter(at)
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
@@ -333,11 +323,11 @@ def write_tree(node: Node, variables: tuple[str, ...]) -> str:
 
 
 def _write(node: Node, numbers: dict[str | float, int]) -> str:
-    if node.operation == PARAMETER:
+    if node.operation == "parameter":
         return f"{PARAMS}[{numbers.setdefault(node.value, len(numbers))}]"
-    if node.operation == CONSTANT:
+    if node.operation == "constant":
         return f"np.{node.value}"
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return f"({node.value!r})"
     if not node.arguments:
         return str(node.value)
@@ -352,9 +342,9 @@ _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "nega
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
     """Return an expression in infix notation; its numbers have all digits that tell them from other floats."""
-    if node.operation in (PARAMETER, NUMBER):
-        value = float(params[int(node.value)] if node.operation == PARAMETER else node.value)
-        is_third = node.operation == NUMBER and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
+    if node.operation in ("parameter", "number"):
+        value = float(params[int(node.value)] if node.operation == "parameter" else node.value)
+        is_third = node.operation == "number" and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
         return f"({round(3 * value)}/3)" if is_third else repr(value).removesuffix(".0")
     if not node.arguments:
         return str(node.value)
