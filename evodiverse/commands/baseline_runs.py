@@ -38,7 +38,6 @@ from evodiverse.tasks.equations.baselines.engine import Front, Order, write_mode
 from evodiverse.tasks.equations.data import Dataset, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.metrics import OWN_FIT
-from evodiverse.tasks.equations.operators.trees import TreeSizeError
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
@@ -257,7 +256,7 @@ def _write_models(
     for model in front.models:
         try:
             hypothesis, params = write_model(model, variables)
-        except (SkeletonError, TreeSizeError) as error:
+        except (SkeletonError, RecursionError) as error:
             written.append(Rejection(Reason.UNPARSABLE, str(error)))
             continue
         written.append(hypothesis)

@@ -115,7 +115,7 @@ def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Sp
         times = np.linspace(0, end, n)
         solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
         columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
-        inputs: FloatArray = np.round(np.stack([columns[name] for name in names], axis=1), DECIMALS)
+        inputs = _rounded(np.stack([columns[name] for name in names], axis=1))
         known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
         order = _rng(problem).permutation(len(known))
         beyond = np.linspace(0, len(later) - 1, N_TEST).astype(int)
@@ -139,11 +139,15 @@ def box(
 
         def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
             limits = np.array([bounds[variable.name] for variable in problem.variables])
-            return np.asarray(np.round(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))), DECIMALS))
+            return _rounded(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))))
 
         return _split(problem, draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond}))
 
     return sample
+
+
+def _rounded(inputs: NDArray[Any]) -> FloatArray:
+    return np.asarray(np.round(inputs, DECIMALS), dtype=np.float64)
 
 
 def _split(problem: Problem, known: FloatArray, beyond: FloatArray) -> Splits:

@@ -15,16 +15,7 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.operators.guided import nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, simplify
-from evodiverse.tasks.equations.operators.trees import (
-    Kind,
-    Node,
-    TreeSizeError,
-    call,
-    number,
-    parameter,
-    read_tree,
-    write_tree,
-)
+from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
@@ -93,7 +84,7 @@ class Pruner:
         if call_number not in self._pruned:
             try:
                 self._pruned[call_number] = self._round(self._shorten(found))
-            except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+            except RecursionError:  # equations of a language model may be that large
                 self._pruned[call_number] = found
         return self._pruned[call_number]
 

@@ -17,7 +17,7 @@ from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, number, read_tree, write_infix
+from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law
@@ -160,7 +160,7 @@ def write_formulas(
         job = Job(f"def {NAME}(): ...", NAME, (target, trees), None, _LIMITS, _FORMULA)
         (execution,) = sandbox.run([job])
         written = execution.value
-    except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+    except RecursionError:  # equations of a language model may be that large
         written = None
     if isinstance(written, list):
         return [None if forms is None else (forms[0], forms[1]) for forms in written]
@@ -181,7 +181,7 @@ def write_equation(target: str, discovery: Discovery) -> str:
     """Return an equation in one line of text, with … for a right-hand side that is too large."""
     try:
         right = write_infix(read_tree(discovery.candidate.genotype), read_params(discovery))
-    except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+    except RecursionError:  # equations of a language model may be that large
         right = "…"
     return f"{target} = {right}"
 
@@ -196,7 +196,7 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
     params = read_params(discovery)
     try:
         nodes = [node for _, node, _ in read_tree(discovery.candidate.genotype).places()]
-    except (TreeSizeError, RecursionError):
+    except RecursionError:
         return False
     for node in nodes:
         if node.operation == "divide":

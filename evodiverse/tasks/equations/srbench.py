@@ -147,10 +147,9 @@ def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
             "remove the file and fetch it again"
         )
     if len({len(texts) for texts in lists}) > 1:
-        raise DataError(
-            f"{where}: the lists in {', '.join(_SYMBOLS)} have "
-            f"{' and '.join(str(len(texts)) for texts in lists)} entries, expected the same number in each"
-        )
+        counts = " and ".join(str(len(texts)) for texts in lists)
+        wrong = f"the lists in {', '.join(_SYMBOLS)} have {counts} entries, expected the same number in each"
+        raise DataError(f"{where}: {wrong}")
     names, meanings, properties = lists
     if properties.count(_OUTPUT) != 1 or len(names) == 1:
         raise DataError(

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.equations.operators.trees import PRODUCTS, SUMS, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SUMS, Node, read_tree
 from evodiverse.tasks.equations.problems import FloatArray
 
 _SMALLEST, _LARGEST = 1e-12, 1e12
@@ -70,7 +70,7 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
     units: dict[int, Unit] = {}
     try:
         _Finder(ranges, units).visit(read_tree(source), 1.0)
-    except (TreeSizeError, RecursionError):  # too large to analyze
+    except RecursionError:  # too large to analyze
         units.clear()
     return [units.get(at, (1.0,)) for at in range(n_params)]
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import norm
 from scipy.optimize import least_squares
 
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import Node, read_tree
 from evodiverse.tasks.equations.problems import FloatArray, Problem, Splits
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
@@ -86,7 +86,7 @@ class Law:
         """
         try:
             given = self._values(read_tree(source), params)
-        except (TreeSizeError, RecursionError):
+        except RecursionError:
             return None
         expected = self._values(self._tree, self._constants.tolist())
         known = np.isfinite(expected)

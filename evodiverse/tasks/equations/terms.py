@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, Node, read_tree
 
 _CONSTANT: Final = "c"
 _PRODUCTS: Final = {**PRODUCTS, "negative": (1,)}
@@ -22,7 +22,7 @@ def find_terms(source: str) -> frozenset[str]:
     try:
         tree = read_tree(source)
         terms = {_spell(addend) for _, addend in tree.flatten(SIGNED_SUMS)}
-    except (TreeSizeError, RecursionError):  # too large to compare
+    except RecursionError:  # too large to compare
         return frozenset({source})
     return frozenset(terms - {_CONSTANT}) or frozenset({_CONSTANT})
 
@@ -37,7 +37,7 @@ def count_parts(source: str) -> Mapping[str, int]:
     """
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
-    except (TreeSizeError, RecursionError):
+    except RecursionError:
         return {source: 1}
 
 

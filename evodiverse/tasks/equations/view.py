@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.ports import Highlight
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import Node, read_tree
 from evodiverse.tasks.equations.skeleton import PARAMS
 from evodiverse.tasks.equations.terms import find_terms
 
@@ -136,7 +136,7 @@ def _read_cell(text: str | None) -> str | float | None:
 def _read(genotype: str) -> Node | None:
     try:
         return read_tree(genotype)
-    except (TreeSizeError, ValueError, SyntaxError, LookupError, RecursionError):
+    except (ValueError, SyntaxError, LookupError, RecursionError):
         return None
 
 

@@ -15,7 +15,7 @@ from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.guided import Guide, GuidedEdits
 from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import Node, read_tree, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
@@ -71,7 +71,7 @@ class EquationOperator:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         try:
             return self._vary_parents(request)
-        except (TreeSizeError, RecursionError) as error:  # parents from a language model may be that large
+        except RecursionError as error:  # parents from a language model may be that large
             return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
 
     def _vary_parents(self, request: Request) -> Proposal:

@@ -56,7 +56,7 @@ _SIGNS: Final = {
 _CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
-class TreeSizeError(Exception):
+class TreeSizeError(RecursionError):
     """A tree would have more than `MAX_SIZE` nodes."""
 
 
