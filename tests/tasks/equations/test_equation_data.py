@@ -159,15 +159,15 @@ def test_wild_rows_and_few_rows_are_said(
     assert all(part in message for part, message in zip(warnings, caplog.messages, strict=True))
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_without_its_names_a_problem_is_the_same(name: str) -> None:
-    hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))
-    dataset, named = read_dataset(hidden), read_dataset(EquationSettings(problem=f"builtin/{name}"))
-    assert dataset.names == tuple(f"x{at}" for at in range(len(named.names)))
-    assert {one.meaning for one in (dataset.target, *dataset.variables)} == {""}
-    assert dataset.problem is not None
-    assert dataset.problem.evaluate(dataset.splits.train.inputs) == pytest.approx(named.splits.train.target)
-    assert dataset.splits is named.splits or arrays(dataset.splits)[0] is arrays(named.splits)[0]
+def test_without_its_names_a_problem_is_the_same() -> None:
+    for name in PROBLEMS:
+        hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))
+        dataset, named = read_dataset(hidden), read_dataset(EquationSettings(problem=f"builtin/{name}"))
+        assert dataset.names == tuple(f"x{at}" for at in range(len(named.names))), name
+        assert {one.meaning for one in (dataset.target, *dataset.variables)} == {""}, name
+        assert dataset.problem is not None, name
+        assert dataset.problem.evaluate(dataset.splits.train.inputs) == pytest.approx(named.splits.train.target), name
+        assert dataset.splits is named.splits or arrays(dataset.splits)[0] is arrays(named.splits)[0], name
 
 
 def test_names_that_look_like_hidden_ones_change_places_at_once() -> None:

@@ -60,11 +60,11 @@ def test_a_tree_is_written_as_it_was_read(expression: str) -> None:
     assert read_tree(read_skeleton(write_tree(tree, XV), XV).source) == tree
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_every_law_can_be_read_and_written(name: str) -> None:
-    names = tuple(variable.name for variable in PROBLEMS[name].variables)
-    source = read_skeleton(PROBLEMS[name].skeleton, names).source
-    assert read_skeleton(write_tree(read_tree(source), names), names).source == source
+def test_every_law_can_be_read_and_written() -> None:
+    for name in PROBLEMS:
+        names = tuple(variable.name for variable in PROBLEMS[name].variables)
+        source = read_skeleton(PROBLEMS[name].skeleton, names).source
+        assert read_skeleton(write_tree(read_tree(source), names), names).source == source, name
 
 
 def test_locals_are_put_in_where_they_are_used() -> None:
