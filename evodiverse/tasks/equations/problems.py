@@ -18,6 +18,8 @@ import yaml
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from evodiverse.tasks.equations.skeleton import write_function
+
 FloatArray = NDArray[np.float64]
 
 N_TRAIN, N_TEST = 5_000, 500
@@ -76,8 +78,7 @@ class Problem:
     @property
     def skeleton(self) -> str:
         """The source code of the law as a function ``equation``, in the form of a candidate."""
-        names = ", ".join(variable.name for variable in self.variables)
-        return f"def equation({names}, params):\n    return {self.law}\n"
+        return write_function([variable.name for variable in self.variables], self.law)
 
     def evaluate(self, inputs: FloatArray) -> FloatArray:
         """Return the target at inputs ``(n, variables)``."""

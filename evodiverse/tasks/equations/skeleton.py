@@ -96,6 +96,11 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
     return build_skeleton(function, variables, others, most_params)
 
 
+def write_function(variables: Sequence[str], expression: str) -> str:
+    """Return the source code of the equation that has an expression as its right-hand side."""
+    return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {expression}\n"
+
+
 def read_tree(source: str) -> ast.Module:
     """Return the syntax tree of a program.
 

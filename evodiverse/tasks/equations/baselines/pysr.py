@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
 from evodiverse.tasks.equations.operators.trees import Node, call, number, read_tree, variable
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS, read_skeleton
+from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 
 libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
 remedy: Final = "run pip install pysr; it fetches Julia when it first runs"
@@ -58,10 +58,8 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
     Raises:
         SkeletonError: The text is not arithmetic of these names; the message names the part at fault.
     """
-    header = f"def {NAME}({', '.join([*names, PARAMS])}):"
-    source = read_skeleton(
-        f"{header}\n    return ({text.replace('^', '**').replace('safe_', '')})\n", list(names), most_params=0
-    ).source
+    right = text.replace("^", "**").replace("safe_", "")
+    source = read_skeleton(write_function(list(names), f"({right})"), list(names), most_params=0).source
     constants = Constants()
 
     def convert(node: Node, *, is_exponent: bool = False) -> Node:

@@ -9,6 +9,7 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, SUMS, Node, call, number
@@ -67,7 +68,10 @@ class _Pass:
         if node.operation in (*SIGNED_SUMS, *PRODUCTS):
             return self._arithmetic([(sign, self._inside(addend)) for sign, addend in node.flatten(SIGNED_SUMS)])
         node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
-        return _power(*node.arguments) if node.operation == "power" else _function(node)
+        if node.operation == "power":
+            return _power(*node.arguments)
+        is_needless = node.operation in ABSOLUTE and is_never_negative(node.arguments[0])
+        return node.arguments[0] if is_needless else node
 
     def _constant(self, node: Node) -> Node:
         """Shorten an expression that has no variables.
@@ -100,17 +104,14 @@ class _Pass:
         merged = [term for terms in groups.values() if (term := _merge(terms)).free or term.number]
         if not merged:
             return number(0)
-        total: Node | None = None
-        for term in sorted(merged, key=_rank):
-            total = self._add(total, term)
-        return total if total is not None else number(0)
-
-    def _add(self, total: Node | None, term: _Term) -> Node:
-        if total is None:
-            return self._build(term)
-        if term.free is None and term.number < 0:
-            return call("subtract", total, self._build(term._replace(number=-term.number)))
-        return call("add", total, self._build(term))
+        first, *others = sorted(merged, key=_rank)
+        total = self._build(first)
+        for term in others:
+            if term.free is None and term.number < 0:
+                total = call("subtract", total, self._build(term._replace(number=-term.number)))
+            else:
+                total = call("add", total, self._build(term))
+        return total
 
     def _term(self, node: Node) -> _Term:
         """Return a product as a number, a free parameter and other factors, with equal factors combined into powers."""
@@ -190,16 +191,15 @@ class _Pass:
             factors.insert(0, term.free)
         elif abs(term.number) != 1 or not factors:
             factors.insert(0, number(abs(term.number)))
-        product = factors[0]
-        for factor in factors[1:]:
-            product = call("multiply", product, factor)
+        product = _multiply(factors)
         if term.below:
-            divisor = term.below[0]
-            for factor in term.below[1:]:
-                divisor = call("multiply", divisor, factor)
-            product = call("divide", product, divisor)
+            product = call("divide", product, _multiply(term.below))
         is_negative = term.free is None and term.number < 0
         return call("negative", product) if is_negative else product
+
+
+def _multiply(factors: Sequence[Node]) -> Node:
+    return reduce(lambda product, factor: call("multiply", product, factor), factors)
 
 
 def _is_condition(node: Node) -> bool:
@@ -257,12 +257,6 @@ def _power(base: Node, exponent: Node) -> Node:
     if inner is not None and outer is not None:
         return call("power", base.arguments[0], number(inner * outer))
     return call("power", base, exponent)
-
-
-def _function(node: Node) -> Node:
-    if node.operation in ABSOLUTE and is_never_negative(node.arguments[0]):
-        return node.arguments[0]
-    return node
 
 
 def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> bool:

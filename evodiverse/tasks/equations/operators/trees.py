@@ -6,14 +6,14 @@ The classical operator, which needs no language model, takes these trees apart a
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.kit.python import parse
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+from evodiverse.tasks.equations.skeleton import PARAMS, write_function
 
 FloatArray = NDArray[np.float64]
 
@@ -251,10 +251,7 @@ def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Genera
 
 def build_total(terms: Sequence[Node]) -> Node:
     """Return the sum of at least one term."""
-    total = terms[0]
-    for term in terms[1:]:
-        total = call("add", total, term)
-    return total
+    return reduce(lambda total, term: call("add", total, term), terms)
 
 
 def draw_factor_place(factors: Sequence[tuple[int, Node]], rng: np.random.Generator) -> int | None:
@@ -318,8 +315,7 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
 def write_tree(node: Node, variables: tuple[str, ...]) -> str:
     """Return a tree as the source code of a Python function, with its parameters numbered in order of appearance."""
     numbers: dict[str | float, int] = {}
-    text = _write(node, numbers)
-    return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {text}\n"
+    return write_function(variables, _write(node, numbers))
 
 
 def _write(node: Node, numbers: dict[str | float, int]) -> str:
