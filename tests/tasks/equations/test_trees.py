@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
+    build_product,
+    build_total,
     call,
     number,
     parameter,
@@ -18,10 +21,14 @@ from evodiverse.tasks.equations.operators.trees import (
     write_infix,
     write_tree,
 )
+from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.terms import find_terms
+from evodiverse.vocabulary import Hypothesis
 
 XV = ("x", "v")
+GOLDEN = Path(__file__).parents[2] / "golden"
 GRAMMAR = Grammar(XV, frozenset({"x"}))
 
 
@@ -233,3 +240,38 @@ def test_what_a_person_reads_is_what_is_computed(seed: int) -> None:
 )
 def test_an_equation_is_read_without_parentheses_that_it_can_do_without(expression: str, expected: str) -> None:
     assert write_infix(read_tree(one_form(expression)), [-1.5, 2.0]) == expected
+
+
+@given(st.integers(0, 2**32))
+def test_terms_and_factors_put_together_again_have_the_same_values(seed: int) -> None:
+    tree = draw(seed)
+    columns = {"x": np.linspace(0.3, 2, 20), "v": np.linspace(1.5, 0.4, 20)}
+    params = np.linspace(0.5, 1.5, 10).tolist()
+    expected = tree.evaluate(columns, params)
+    scale = np.max(np.abs(expected), initial=1.0, where=np.isfinite(expected))
+    again = build_total([build_product(term.factors()) for term in tree.terms()])
+    assert again.evaluate(columns, params) == pytest.approx(expected, rel=1e-9, abs=1e-9 * scale, nan_ok=True)
+
+
+def test_what_is_subtracted_or_divided_by_is_a_term_or_factor_too() -> None:
+    source = one_form("x * v / (params[0] * x) - (v - x)")
+    first, *others = read_tree(source).terms()
+    assert [(sign, factor.text) for sign, factor in first.factors()] == [
+        (1, "variable x"),
+        (1, "variable v"),
+        (-1, "parameter 0"),
+        (-1, "variable x"),
+    ]
+    assert [term.text for term in others] == ["negative(variable v)", "negative(negative(variable x))"]
+
+
+def test_canonical_forms_keys_and_simplified_forms_are_those_of_earlier_versions() -> None:
+    lines = []
+    for name, problem in PROBLEMS.items():
+        names = [variable.name for variable in problem.variables]
+        parsed = parse_equation(problem.skeleton, names)
+        assert isinstance(parsed, Hypothesis)
+        simple = write_tree(simplify(read_tree(parsed.genotype)), tuple(names))
+        terms = " ".join(sorted(find_terms(simple)))
+        lines += [f"{name} {parsed.key}", *parsed.genotype.splitlines(), *simple.splitlines()[1:], f"    {terms}"]
+    assert lines == (GOLDEN / "equations.txt").read_text().splitlines()
