@@ -201,4 +201,4 @@ def _files(data: DataSettings) -> list[Path | None]:
 @cache
 def builtin_splits(builtin: Problem) -> Splits:
     """Return the data of a built-in problem."""
-    return builtin.sample(builtin)
+    return builtin.sample()

@@ -6,8 +6,8 @@ differential equation, or at random from a box.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import CodeType
@@ -64,7 +64,10 @@ class Problem:
         law: An expression of the variables and ``params``, written with numpy. The params are numbered in order of
             appearance.
         constants: The true values of ``params``.
-        sample: The function that generates the data; it is called with the problem itself.
+        sampling: How inputs are sampled: along a solution of the law as a differential equation, or at random. For the
+            first, ``start`` has the states at time 0 by their names, and ``end`` is a time in the problem's unit. For
+            the second, ``inside`` has the bounds of each variable in the domain, and ``beyond`` those that differ out
+            of domain.
     """
 
     name: str
@@ -73,7 +76,7 @@ class Problem:
     variables: tuple[Variable, ...]
     law: str
     constants: tuple[float, ...]
-    sample: "Callable[[Problem], Splits]"
+    sampling: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def skeleton(self) -> str:
@@ -86,79 +89,53 @@ class Problem:
         scope |= {variable.name: inputs[:, place] for place, variable in enumerate(self.variables)}
         return np.asarray(eval(_compiled(self.law), scope), dtype=np.float64)  # noqa: S307 (our own text)
 
+    def sample(self) -> Splits:
+        """Generate the data."""
+        rng = np.random.Generator(np.random.Philox(int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:8])))
+        known, beyond = self._draw(rng) if "inside" in self.sampling else self._follow(rng)
+        parts = known[:N_TRAIN], known[N_TRAIN:], beyond
+        return Splits(*(Rows(inputs, self.evaluate(inputs)) for inputs in parts))
+
+    def _draw(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Draw inputs uniformly, in the domain and out of it."""
+
+        def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
+            limits = np.array([bounds[variable.name] for variable in self.variables])
+            return _rounded(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))))
+
+        inside, beyond = self.sampling["inside"], self.sampling["beyond"]
+        return draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond})
+
+    def _follow(self, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
+        """Solve the law as a differential equation from time 0 to ``end``; return inputs in the domain and out of it.
+
+        The target is the derivative of the last state. An equation of first order has one state; one of second order
+        has the position and then the velocity. The last sixth of the time ``t`` is out of domain.
+        """
+        start, end = self.sampling["start"], self.sampling["end"]
+        names = [variable.name for variable in self.variables]
+
+        def derivatives(time: float, state: FloatArray) -> list[float]:
+            now = {"t": time, **dict(zip(start, state, strict=True))}
+            (rate,) = self.evaluate(np.array([[now[name] for name in names]]))
+            return [*state[1:], float(rate)]
+
+        times = np.linspace(0, end, round((N_TRAIN + N_TEST) / (1 - LATER)))
+        solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
+        columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
+        inputs = _rounded(np.stack([columns[name] for name in names], axis=1))
+        known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
+        order = rng.permutation(len(known))
+        return known[order], later[np.linspace(0, len(later) - 1, N_TEST).astype(int)]
+
 
 @cache
 def _compiled(law: str) -> CodeType:
     return compile(law, "law", "eval")
 
 
-def trajectory(start: Mapping[str, float], end: float) -> Callable[[Problem], Splits]:
-    """Return a function for `Problem.sample` that samples the data along a solution of the law's differential equation.
-
-    The equation is solved from time 0 to ``end``. The target is the derivative of the last state. An equation of first
-    order has one state; one of second order has the position and then the velocity. The last sixth of the time ``t`` is
-    out of domain.
-
-    Args:
-        start: The states at time 0 by their names.
-        end: The time at which the solution ends, in the problem's unit.
-    """
-
-    def sample(problem: Problem) -> Splits:
-        names = [variable.name for variable in problem.variables]
-
-        def derivatives(time: float, state: FloatArray) -> list[float]:
-            now = {"t": time, **dict(zip(start, state, strict=True))}
-            (rate,) = problem.evaluate(np.array([[now[name] for name in names]]))
-            return [*state[1:], float(rate)]
-
-        n = round((N_TRAIN + N_TEST) / (1 - LATER))
-        times = np.linspace(0, end, n)
-        solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
-        columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
-        inputs = _rounded(np.stack([columns[name] for name in names], axis=1))
-        known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
-        order = _rng(problem).permutation(len(known))
-        beyond = np.linspace(0, len(later) - 1, N_TEST).astype(int)
-        return _split(problem, known[order], later[beyond])
-
-    return sample
-
-
-def box(
-    inside: Mapping[str, tuple[float, float]], beyond: Mapping[str, tuple[float, float]]
-) -> Callable[[Problem], Splits]:
-    """Return a function for `Problem.sample` that draws inputs uniformly.
-
-    Args:
-        inside: The bounds of each variable in the domain.
-        beyond: The bounds for the data from outside the domain, for those variables whose bounds differ there.
-    """
-
-    def sample(problem: Problem) -> Splits:
-        rng = _rng(problem)
-
-        def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
-            limits = np.array([bounds[variable.name] for variable in problem.variables])
-            return _rounded(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))))
-
-        return _split(problem, draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond}))
-
-    return sample
-
-
 def _rounded(inputs: NDArray[Any]) -> FloatArray:
     return np.asarray(np.round(inputs, DECIMALS), dtype=np.float64)
-
-
-def _split(problem: Problem, known: FloatArray, beyond: FloatArray) -> Splits:
-    parts = known[:N_TRAIN], known[N_TRAIN:], beyond
-    return Splits(*(Rows(inputs, problem.evaluate(inputs)) for inputs in parts))
-
-
-def _rng(problem: Problem) -> np.random.Generator:
-    digest = hashlib.sha256(problem.name.encode()).digest()
-    return np.random.Generator(np.random.Philox(int.from_bytes(digest[:8])))
 
 
 def _read_problems() -> Iterator[Problem]:
@@ -167,7 +144,6 @@ def _read_problems() -> Iterator[Problem]:
             entry = science | own
             ((target, meaning),) = entry["target"].items()
             names = re.findall(r"\w+", entry["law"])
-            is_box = "inside" in entry
             yield Problem(
                 name,
                 domain,
@@ -175,7 +151,7 @@ def _read_problems() -> Iterator[Problem]:
                 tuple(Variable(*column) for column in entry["variables"].items() if column[0] in names),
                 entry["law"],
                 tuple(map(float, entry["constants"])),
-                box(entry["inside"], entry["beyond"]) if is_box else trajectory(entry["start"], entry["end"]),
+                {key: entry[key] for key in ("start", "end", "inside", "beyond") if key in entry},
             )
 
 

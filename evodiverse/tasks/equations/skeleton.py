@@ -132,6 +132,12 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
     return max(reversed(functions), key=lambda function: (function.name == name, function in outer))
 
 
+def list_arguments(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a function's arguments, without ``*args`` and ``**kwargs``."""
+    arguments = function.args
+    return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+
+
 def build_skeleton(
     function: ast.FunctionDef,
     variables: Sequence[str],
@@ -225,7 +231,7 @@ class _Reader:
         """Return the names of a function's arguments."""
         self._line = function.lineno
         arguments = function.args
-        given = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+        given = list_arguments(function)
         if arguments.vararg or arguments.kwarg:
             raise self._refused(f"{function.name} takes any number of arguments")
         if len(set(given)) != len(given):

@@ -11,7 +11,7 @@ from evodiverse.tasks.equations.problems import N_TEST, N_TRAIN, PROBLEMS, Split
 
 @cache
 def data(name: str) -> Splits:
-    return PROBLEMS[name].sample(PROBLEMS[name])
+    return PROBLEMS[name].sample()
 
 
 def test_there_are_eight_of_each_domain() -> None:

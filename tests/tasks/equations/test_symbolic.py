@@ -65,7 +65,7 @@ INPUTS = np.random.default_rng(0).uniform(0.1, 4, (256, 2))
 def matches(found: str, params: list[float], law: str, constants: list[float], inputs: np.ndarray = INPUTS) -> bool:
     source = read_skeleton(f"def equation(x, t, params):\n    return {found}\n", ("x", "t")).source
     splits = Splits(*[Rows(inputs, inputs[:, 0])] * 3)
-    problem = Problem("law", "physics", Variable("y", ""), XT, law, tuple(constants), lambda _: splits)
+    problem = Problem("law", "physics", Variable("y", ""), XT, law, tuple(constants))
     return Law(problem, splits).is_same(source, params)
 
 

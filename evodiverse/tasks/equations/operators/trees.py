@@ -22,37 +22,25 @@ MAX_SIZE: Final = 2_000
 """The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
 
 _BINARY: Final = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.Pow: "power",
-    ast.Mod: "mod",
-    ast.BitAnd: "logical_and",
-    ast.BitOr: "logical_or",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
+    ast.Add: ("add", "+"),
+    ast.Sub: ("subtract", "-"),
+    ast.Mult: ("multiply", "*"),
+    ast.Div: ("divide", "/"),
+    ast.Pow: ("power", "**"),
+    ast.Mod: ("mod", ""),
+    ast.BitAnd: ("logical_and", "&"),
+    ast.BitOr: ("logical_or", "|"),
+    ast.Lt: ("less", "<"),
+    ast.LtE: ("less_equal", "<="),
+    ast.Gt: ("greater", ">"),
+    ast.GtE: ("greater_equal", ">="),
+    ast.Eq: ("equal", "=="),
+    ast.NotEq: ("not_equal", "!="),
 }
+"""The operation of each operator of Python, and the sign with which it is written; mod is written as a function."""
+
 _UNARY: Final = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "logical_not"}
-_SIGNS: Final = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-    "logical_and": "&",
-    "logical_or": "|",
-}
+_SIGNS: Final = {name: sign for name, sign in _BINARY.values() if sign}
 _CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
@@ -303,7 +291,7 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
         case ast.Subscript(_, ast.Constant(int() as at)):
             return parameter(at)
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
-            return call(_BINARY[type(operator)], _read(left, scope), _read(right, scope))
+            return call(_BINARY[type(operator)][0], _read(left, scope), _read(right, scope))
         case ast.UnaryOp(operator, operand):
             inner = _read(operand, scope)
             return inner if isinstance(operator, ast.UAdd) else call(_UNARY[type(operator)], inner)

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly, read_code
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS, list_arguments
 from evodiverse.vocabulary import Reason, Rejection
 
 Functions: TypeAlias = dict[str, ast.FunctionDef]
@@ -136,8 +136,8 @@ def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]
     returned, or None if there is no such function.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
-    alike = [function for function in new if _arguments(function) == arguments]
-    alike = alike or [function for function in new if len(_arguments(function)) == len(arguments)]
+    alike = [function for function in new if list_arguments(function) == arguments]
+    alike = alike or [function for function in new if len(list_arguments(function)) == len(arguments)]
     called = {name for function in alike for name in _callees(function)}
     ranked = (
         [function for function in new if function.name == asked]
@@ -157,11 +157,6 @@ def _choose_other(found: Functions, known: Functions) -> ast.FunctionDef | None:
     new = [function for name, function in found.items() if name not in known]
     edited = [function for name, function in found.items() if name in known and _text(function) != _text(known[name])]
     return next(reversed(new or edited), None)
-
-
-def _arguments(function: ast.FunctionDef) -> list[str]:
-    arguments = function.args
-    return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
 
 
 def _callees(function: ast.FunctionDef) -> list[str]:
