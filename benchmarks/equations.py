@@ -115,7 +115,7 @@ def read_law(folder: Path) -> Law:
     names, splits = read_splits(train, test_id, test_ood, TARGET)
     variables = tuple(Variable(name, "") for name in names)
     law, constants = about["expression"], tuple(about["constants"])
-    return Law(Problem(folder.name, "", Variable(TARGET, ""), variables, law, constants, lambda _: splits), splits)
+    return Law(Problem(folder.name, "", Variable(TARGET, ""), variables, law, constants), splits)
 
 
 def middle(runs: Collection[Mapping[str, Any]], name: str) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 
 SEED = 20_261_122
 N_LAWS = 40

@@ -22,7 +22,7 @@ from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.srbench_files import GROUPS
+from evodiverse.tasks.equations.settings import GROUPS
 from tests.runs import CONF, plan
 from tests.tasks.equations.srbench import write_benchmark
 

@@ -33,14 +33,12 @@ from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
-from evodiverse.tasks.equations.baselines import ENGINES
-from evodiverse.tasks.equations.baselines.apart import Answer, find_apart
+from evodiverse.tasks.equations.baselines import ENGINES, Answer, find_apart
 from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
 from evodiverse.tasks.equations.data import Dataset, read_dataset
-from evodiverse.tasks.equations.in_sandbox import fitting, matching
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.metrics import OWN_FIT
-from evodiverse.tasks.equations.operators.trees import TreeSizeError
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream
@@ -212,7 +210,7 @@ def _log(
     stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
     requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
     charged = attempts.settle(requests, [(Proposal(_text(one), engine), one) for one in written])
-    with closing(open_sandbox(plan.config.sandbox, (fitting.__name__, matching.__name__))) as sandbox:
+    with closing(open_sandbox(plan.config.sandbox, (fitting.__name__,))) as sandbox:
         task = EquationTask(dataset, sandbox, plan.task, given=given)
         evaluations = task.evaluate(charged)
         took = time.perf_counter() - began
@@ -257,7 +255,7 @@ def _write_models(
     for model in front.models:
         try:
             hypothesis, params = write_model(model, variables)
-        except (SkeletonError, TreeSizeError) as error:
+        except (SkeletonError, RecursionError) as error:
             written.append(Rejection(Reason.UNPARSABLE, str(error)))
             continue
         written.append(hypothesis)

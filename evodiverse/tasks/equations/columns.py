@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS: Final = 2

@@ -21,7 +21,7 @@ from evodiverse.tasks.equations.columns import (
     find_wrong_target,
     is_usable,
 )
-from evodiverse.tasks.equations.problems.problem import FloatArray, Rows, Splits
+from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.text import count_of
 
 

@@ -1,44 +1,25 @@
-"""The data of a problem: generated from a built-in law and cached, or read from LLM-SRBench or a user's files."""
+"""The data of a problem: generated from a built-in law, or read from LLM-SRBench or a user's files."""
 
 import ast
 import hashlib
-import inspect
 import logging
-import zipfile
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.cache_folder import cache_folder
-from evodiverse.errors import InputError, describe, reason
-from evodiverse.kit.files import replace_file
+from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.python import parse
-from evodiverse.tasks.equations import problems
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.front import EXACT
-from evodiverse.tasks.equations.problems import (
-    PROBLEMS,
-    Problem,
-    Rows,
-    Splits,
-    Variable,
-    biology,
-    chemistry,
-    materials,
-    physics,
-    problem,
-    sampling,
-)
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Problem, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
-from evodiverse.tasks.equations.srbench_data import read_problem
+from evodiverse.tasks.equations.srbench import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
 FEWEST_ROWS: Final = 20
@@ -47,8 +28,6 @@ FEW_ROWS: Final = 50
 """If there are fewer training rows than this, a warning says that the choice of an equation rests on few of them."""
 WILD: Final = 100.0
 """See `find_wild`."""
-
-_SOURCES: Final[tuple[ModuleType, ...]] = (problems, biology, chemistry, materials, physics, problem, sampling)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,37 +198,7 @@ def _files(data: DataSettings) -> list[Path | None]:
     return [None if path is None else expanded(path) for path in (data.train, data.test_id, data.test_ood)]
 
 
-@lru_cache(maxsize=4)
+@cache
 def builtin_splits(builtin: Problem) -> Splits:
-    """Return the data of a built-in problem from the cache folder, generating and storing them there if needed."""
-    path = cache_folder() / "equations" / f"{builtin.name}-{_version()}.npz"
-    try:
-        if path.exists():
-            return _read(path)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        _LOG.warning("cannot read the cached data of %s (%s); generating them again", builtin.name, describe(error))
-    splits = builtin.sample(builtin)
-    try:
-        _write(path, splits)
-    except OSError as error:
-        _LOG.warning(
-            "cannot cache the data of %s (%s); the next run will generate them again", builtin.name, reason(error)
-        )
-    return splits
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    """Return a digest of the code that generates the data, so that data from another version of it are not reused."""
-    return hashlib.sha256("".join(map(inspect.getsource, _SOURCES)).encode()).hexdigest()[:12]
-
-
-def _read(path: Path) -> Splits:
-    with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-        return Splits(*(Rows(file[f"inputs{at}"], file[f"target{at}"]) for at in range(3)))
-
-
-def _write(path: Path, splits: Splits) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    arrays = {f"{name}{at}": array for at, rows in enumerate(splits) for name, array in rows._asdict().items()}
-    replace_file(path, lambda file: np.savez(file, **arrays))
+    """Return the data of a built-in problem."""
+    return builtin.sample()

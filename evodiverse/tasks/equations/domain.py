@@ -8,7 +8,7 @@ from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset, warn_of_rows
-from evodiverse.tasks.equations.in_sandbox import fitting, matching
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
@@ -88,7 +88,7 @@ def build_task(
         artifact: Unused, since no published file is needed.
         sandbox: A function that opens a sandbox, given the names of the modules that the sandbox loads.
     """
-    opened = sandbox(fitting.__name__, matching.__name__)
+    opened = sandbox(fitting.__name__)
     dataset = read_dataset(settings)
     warn_of_rows(dataset.splits.train, settings.held_back)
     return EquationTask(dataset, opened, settings, _initial(settings))

@@ -4,12 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
-from evodiverse.tasks.equations.problems import Rows
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton
 from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Array, Job, Limits, Rejection
@@ -18,7 +15,6 @@ ALL: Final = "equations"
 """The name of the function that `define_all` adds to a program."""
 
 _FITTING: Final = f"from {fitting.__name__} import drive\n"
-_APPLYING: Final = f"from {fitting.__name__} import apply as drive\n"
 
 
 class Fitted(NamedTuple):
@@ -31,13 +27,6 @@ class Fitted(NamedTuple):
 
     params: FloatArray
     predictions: tuple[FloatArray | None, ...]
-
-
-class _Order(NamedTuple):
-    """A skeleton (an equation with free parameters) to fit, or to evaluate with parameters if these are given."""
-
-    skeleton: Skeleton
-    params: FloatArray | None = None
 
 
 class Fitter:
@@ -60,62 +49,43 @@ class Fitter:
         self._limits = limits
         self._ranges = find_ranges(names, splits[0].inputs)
 
-    def fit(self, skeletons: Sequence[Skeleton]) -> list[Fitted | Rejection]:
-        """Fit the parameters of each skeleton (a candidate equation); return each fit, or the reason why it failed."""
-        return self._run([_Order(skeleton) for skeleton in skeletons])
+    def fit(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None = None) -> list[Fitted | Rejection]:
+        """Fit the parameters of each skeleton (a candidate equation); return each fit, or the reason why it failed.
 
-    def apply(self, skeletons: Sequence[Skeleton], params: Sequence[FloatArray]) -> list[Fitted | Rejection]:
-        """Return the predictions of each skeleton with the given parameters, or the reason why it failed.
-
-        Args:
-            skeletons: The skeletons to evaluate.
-            params: The ``(n_params,)`` parameters of each skeleton.
-        """
-        return self._run([_Order(*pair) for pair in zip(skeletons, params, strict=True)])
-
-    def _run(self, orders: Sequence[_Order]) -> list[Fitted | Rejection]:
-        """Fit the parameters of skeletons, or only make predictions if parameters are given, in the sandbox.
-
-        A skeleton is an equation with free parameters. Parameters are given either for all skeletons or for none.
         The skeletons share one process, which saves half of the time. If this process fails, each skeleton gets a
         process of its own.
+
+        Args:
+            skeletons: The skeletons to fit.
+            given: The ``(n_params,)`` parameters of each skeleton, if they are to be used as they are; None to fit all.
         """
-        (together,) = self._sandbox.run([self._job(orders)])
+        (together,) = self._sandbox.run([self._job(skeletons, given)])
         if together.failure is None:
             n_parts = 2 + len(self._splits)
             starts = range(0, len(together.value), n_parts)
             return [_read(*together.value[at : at + n_parts]) for at in starts]
-        if len(orders) == 1:
+        if len(skeletons) == 1:
             return [together.failure]
-        return [fitted for order in orders for fitted in self._run([order])]
+        alone = range(len(skeletons))
+        return [fit for at in alone for fit in self.fit(skeletons[at : at + 1], given and given[at : at + 1])]
 
-    def _job(self, orders: Sequence[_Order]) -> Job:
-        skeletons = [order.skeleton for order in orders]
-        given = [order.params for order in orders if order.params is not None]
-        counts = [skeleton.n_params for skeleton in skeletons]
-        arguments: tuple[object, ...] = (counts, np.concatenate(given)) if given else self._fit_arguments(skeletons)
+    def _job(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None) -> Job:
+        unknown = [] if given is not None else [self._describe(skeleton) for skeleton in skeletons]
+        known = None if given is None else [params.tolist() for params in given]
         n_rows = [(len(rows.target),) for rows in self._splits]
-        shapes = [shape for n in counts for shape in ((n,), (len(n_rows),), *n_rows)]
-        limits = replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes)))
+        shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(
             define_all([skeleton.source for skeleton in skeletons]),
             ALL,
-            (*arguments, *(rows.inputs for rows in self._splits)),
+            (self._method, unknown, known, self._splits[0].target, *(rows.inputs for rows in self._splits)),
             tuple(map(Array, shapes)),
-            limits,
-            driver=_APPLYING if given else _FITTING,
+            replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes))),
+            driver=_FITTING,
         )
 
-    def _fit_arguments(self, skeletons: Sequence[Skeleton]) -> tuple[object, ...]:
-        parameters = [
-            (
-                skeleton.n_params,
-                list(skeleton.linear),
-                [list(unit) for unit in find_units(skeleton.source, skeleton.n_params, self._ranges)],
-            )
-            for skeleton in skeletons
-        ]
-        return self._method, parameters, self._splits[0].target
+    def _describe(self, skeleton: Skeleton) -> tuple[int, list[int], list[list[float]]]:
+        units = find_units(skeleton.source, skeleton.n_params, self._ranges)
+        return skeleton.n_params, list(skeleton.linear), [list(unit) for unit in units]
 
 
 def define_all(sources: Sequence[str]) -> str:

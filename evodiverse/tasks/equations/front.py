@@ -12,7 +12,7 @@ from math import inf, log
 from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.simplification import simplify
-from evodiverse.tasks.equations.operators.trees import MAX_SIZE, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import MAX_SIZE, read_tree
 from evodiverse.vocabulary import Detail
 
 EXACT: Final = 1e-20
@@ -68,7 +68,7 @@ def measure_complexity(source: str) -> int:
     """
     try:
         return simplify(read_tree(source)).size
-    except (TreeSizeError, RecursionError):  # too large to count
+    except RecursionError:  # too large to count
         return MAX_SIZE + 1
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_text_input
-from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS, SkeletonError, read_skeleton
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS, PARAMS, SkeletonError, read_skeleton, write_function
 
 MAX_SHOWN: Final = 5
 
@@ -27,13 +27,12 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
     except (OSError, ValueError) as error:  # ValueError: text that is not UTF-8
         why = reason(error) if isinstance(error, OSError) else str(error)
         raise InputError(f"task.initial.path: cannot read {path} ({why}); name a text file in UTF-8") from error
-    header = f"def {NAME}({', '.join([*variables, PARAMS])}):"
     sources, malformed = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         right = line.partition("#")[0].strip()
         if right:
             try:
-                sources.append(read_skeleton(f"{header}\n    return {right}\n", variables).source)
+                sources.append(read_skeleton(write_function(variables, right), variables).source)
             except SkeletonError as error:
                 malformed.append(f"task.initial.path: {path} line {number} is not an equation ({error})")
     if malformed:
@@ -51,9 +50,8 @@ def initial_skeletons(variables: Sequence[str]) -> list[str]:
     some = variables[: MAX_PARAMS - 1]
     squares = [f"{name}**2" for name in some]
     quadratic = [*some, *squares] if 2 * len(some) < MAX_PARAMS else squares
-    header = f"def {NAME}({', '.join([*variables, PARAMS])}):"
     sources = []
     for terms in (some, quadratic):
         scaled = [f"{PARAMS}[{at}] * {term}" for at, term in enumerate(terms)]
-        sources.append(f"{header}\n    return {' + '.join([*scaled, f'{PARAMS}[{len(scaled)}]'])}\n")
+        sources.append(write_function(variables, " + ".join([*scaled, f"{PARAMS}[{len(scaled)}]"])))
     return sources

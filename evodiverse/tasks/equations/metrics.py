@@ -20,8 +20,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
-from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
 from evodiverse.tasks.equations.terms import find_terms

@@ -15,24 +15,8 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.operators.guided import nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, simplify
-from evodiverse.tasks.equations.operators.trees import (
-    PARAMETER,
-    Kind,
-    Node,
-    TreeSizeError,
-    call,
-    evaluate,
-    leaves,
-    n_parameters,
-    number,
-    parameter,
-    places,
-    put,
-    read_tree,
-    replace_parameters,
-    write_tree,
-)
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, write_tree
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Evaluation
@@ -100,7 +84,7 @@ class Pruner:
         if call_number not in self._pruned:
             try:
                 self._pruned[call_number] = self._round(self._shorten(found))
-            except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+            except RecursionError:  # equations of a language model may be that large
                 self._pruned[call_number] = found
         return self._pruned[call_number]
 
@@ -124,9 +108,9 @@ class Pruner:
         for edit, share in product((remove_parts, snap_constants), _SHARES):
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
-            own = list(dict.fromkeys(int(leaf.value) for leaf in leaves(edited.tree, PARAMETER)))
+            own = list(dict.fromkeys(int(leaf.value) for leaf in edited.tree.leaves("parameter")))
             for tree, params in ((simplify(edited.tree), None), (edited.tree, [edited.params[at] for at in own])):
-                if _rank(tree) < rank and n_parameters(tree) <= MAX_PARAMS and (tree, params is None) not in tried:
+                if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
                     tried.add((tree, params is None))
                     pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
                     if pruned is not None:
@@ -136,12 +120,12 @@ class Pruner:
     def _round(self, found: Discovery) -> Discovery:
         """Round the constants to the fewest digits that keep the predictions and the errors."""
         tree, params, limits = read_tree(found.candidate.genotype), read_params(found), self._limits(found)
-        expected = evaluate(tree, self._columns, params)
+        expected = tree.evaluate(self._columns, params)
         for digits in DIGITS:
             rounded = [float(f"{value:.{digits}g}") for value in params]
             if rounded == params:
                 break
-            change = evaluate(tree, self._columns, rounded) - expected
+            change = tree.evaluate(self._columns, rounded) - expected
             if _size(change) <= self._tolerance(found, _SHARES[-1]):
                 shown = self._try(found, found.candidate.genotype, rounded, limits)
                 if shown is not None:
@@ -176,7 +160,7 @@ class Pruner:
 
 
 def _rank(tree: Node) -> tuple[int, int]:
-    return tree.size, n_parameters(tree)
+    return tree.size, tree.n_parameters()
 
 
 def remove_parts(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
@@ -190,7 +174,7 @@ def remove_parts(formula: Formula, columns: Mapping[str, FloatArray], tolerance:
         columns: The ``(n,)`` values of each variable, by name.
         tolerance: How far all edits together may move the predictions (root mean square).
     """
-    expected = evaluate(formula.tree, columns, formula.params)
+    expected = formula.tree.evaluate(columns, formula.params)
     while (shorter := _remove_part(formula, columns, expected, tolerance)) is not None:
         formula = shorter
     return formula
@@ -202,15 +186,15 @@ def _remove_part(
 ) -> Formula | None:
     tree, params = formula
     known: dict[Node, FloatArray] = {}
-    for _, part, _ in reversed(list(places(tree))):  # arguments before the operations that take them
-        known[part] = _value(part, known) if part.arguments else evaluate(part, columns, params)
+    for _, part, _ in reversed(list(tree.places())):  # arguments before the operations that take them
+        known[part] = _value(part, known) if part.arguments else part.evaluate(columns, params)
     constant = parameter(len(params))
-    for path, part, kind in places(tree):  # large parts before the parts that they consist of
-        has_parameter = next(leaves(part, PARAMETER), None) is not None
+    for path, part, kind in tree.places():  # large parts before the parts that they consist of
+        has_parameter = next(part.leaves("parameter"), None) is not None
         if part.arguments and kind is not Kind.CONDITION and (has_parameter or not part.is_constant):
             known[constant] = np.asarray(np.mean(known[part]))
             for simpler in (*_list_inner(part, kind), constant):
-                edited = put(tree, path, simpler)
+                edited = tree.put(path, simpler)
                 if _size(_value(edited, known) - expected) <= tolerance:
                     return Formula(edited, [*params, float(known[constant])])
     return None
@@ -218,7 +202,7 @@ def _remove_part(
 
 def _list_inner(part: Node, kind: Kind) -> Iterator[Node]:
     """Yield the parts of an expression that may take its place, the smallest first."""
-    inner = [node for _, node, its in places(part, kind) if its is not Kind.CONDITION and node is not part]
+    inner = [node for _, node, its in part.places(kind) if its is not Kind.CONDITION and node is not part]
     yield from sorted(inner, key=lambda node: node.size)
     if part.operation in ABSOLUTE and part.arguments[0].operation != "negative":
         yield call("negative", part.arguments[0])
@@ -241,17 +225,17 @@ def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], toleranc
     are those of `remove_parts`.
     """
     tree, params = formula
-    expected = evaluate(tree, columns, params)
-    forms = {leaf: leaf for leaf in leaves(tree, PARAMETER)}
+    expected = tree.evaluate(columns, params)
+    forms = {leaf: leaf for leaf in tree.leaves("parameter")}
     for leaf in forms:
         value = params[int(leaf.value)]
-        others = [other for other in forms.values() if other.operation == PARAMETER and other != leaf]
+        others = [other for other in forms.values() if other.operation == "parameter" and other != leaf]
         distances = [abs(params[int(other.value)] - value) for other in others]
         nearest = [others[distances.index(min(distances))]] if others else []
         for form, gain in ((number(nearest_fraction(value)), 0), *((other, 1) for other in nearest)):
             tried = {**forms, leaf: form}
-            snapped = replace_parameters(formula.tree, tried.__getitem__)
-            is_same = _size(evaluate(snapped, columns, params) - expected) <= tolerance
+            snapped = formula.tree.replace_parameters(tried.__getitem__)
+            is_same = _size(snapped.evaluate(columns, params) - expected) <= tolerance
             if is_same and simplify(snapped).size <= simplify(tree).size - gain:
                 tree, forms = snapped, tried
                 break

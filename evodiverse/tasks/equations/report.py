@@ -6,24 +6,25 @@ The chosen equation is written in Python, LaTeX and JSON, and a picture shows it
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset
-from evodiverse.tasks.equations.fit_picture import Panel, draw_fit
-from evodiverse.tasks.equations.fitter import ALL, define_all
+from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
-from evodiverse.tasks.equations.in_sandbox import matching
-from evodiverse.tasks.equations.operators.trees import TreeSizeError, evaluate, places, read_tree, write_infix
-from evodiverse.tasks.equations.problems import Problem, Rows
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
+from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
-from evodiverse.tasks.equations.symbolic import draw_points, read_law
+from evodiverse.tasks.equations.symbolic import Law, read_law
 from evodiverse.vocabulary import Job, Limits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SPLITS: Final = {
     "train": "training",
@@ -35,8 +36,18 @@ SPLITS: Final = {
 
 # This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
-_MATCHING: Final = f"from {matching.__name__} import drive\n"
 _LIMITS: Final = Limits(cpu_seconds=10.0)
+
+MAX_ROWS, MAX_POINTS = 6, 2000
+_SIDE, ROW_LENGTH = 420, 50  # pixels of a panel's side, and characters of text for each panel
+_EXTENSION = 0.05  # how far the axes extend beyond each end of the target's range, relative to that range
+# A range smaller than this, relative to the target's largest magnitude, counts as none, since its ticks would have too
+# many digits.
+_EQUAL = 1e-5
+_WIDENING = 0.1  # the same as _EXTENSION for a target without a range, relative to its magnitude
+
+# One dark and one light, so that they differ in grayscale too.
+POINT, OUTSIDE = "#244a86", "#f09228"
 
 
 def lay_out(
@@ -61,13 +72,12 @@ def lay_out(
             held back from the fits, and the test rows in and out of domain.
         predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
             prediction is not finite.
-        sandbox: The sandbox in which sympy runs. If the law (the true formula of the problem) is known, the chosen
-            equation is compared with it there, too.
+        sandbox: The sandbox in which sympy runs.
     """
     (found,) = (found for member, found in front if member is chosen)
     source, params = found.candidate.genotype, read_params(found)
     law = dataset.problem
-    match = None if law is None else is_law(source, params, law, dataset, sandbox)
+    match = None if law is None else Law(law, dataset.splits).is_same(source, params)
     equations: list[tuple[str, Sequence[float]]] = [(one.candidate.genotype, read_params(one)) for _, one in front]
     if law is not None:
         equations.append((read_law(law), law.constants))
@@ -145,20 +155,33 @@ def write_formulas(
             the canonical form that `read_skeleton` writes.
         sandbox: The sandbox in which sympy runs.
     """
-    job = Job(f"import numpy as np\n{equations[0][0]}", NAME, (target, equations), None, _LIMITS, _FORMULA)
-    (execution,) = sandbox.run([job])
-    if isinstance(execution.value, list):
-        return [None if forms is None else (forms[0], forms[1]) for forms in execution.value]
+    try:
+        trees = [_to_lists(read_tree(source).replace_parameters(_constants(params))) for source, params in equations]
+        job = Job(f"def {NAME}(): ...", NAME, (target, trees), None, _LIMITS, _FORMULA)
+        (execution,) = sandbox.run([job])
+        written = execution.value
+    except RecursionError:  # equations of a language model may be that large
+        written = None
+    if isinstance(written, list):
+        return [None if forms is None else (forms[0], forms[1]) for forms in written]
     if len(equations) == 1:
         return [None]
     return [forms for one in equations for forms in write_formulas(target, [one], sandbox)]
+
+
+def _constants(params: Sequence[float]) -> Callable[[Node], Node]:
+    return lambda leaf: number(params[int(leaf.value)])
+
+
+def _to_lists(node: Node) -> list[Any]:
+    return [node.operation, *(map(_to_lists, node.arguments) if node.arguments else [node.value])]
 
 
 def write_equation(target: str, discovery: Discovery) -> str:
     """Return an equation in one line of text, with … for a right-hand side that is too large."""
     try:
         right = write_infix(read_tree(discovery.candidate.genotype), read_params(discovery))
-    except (TreeSizeError, RecursionError):  # equations of a language model may be that large
+    except RecursionError:  # equations of a language model may be that large
         right = "…"
     return f"{target} = {right}"
 
@@ -172,38 +195,20 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
     """
     params = read_params(discovery)
     try:
-        nodes = [node for _, node, _ in places(read_tree(discovery.candidate.genotype))]
-    except (TreeSizeError, RecursionError):
+        nodes = [node for _, node, _ in read_tree(discovery.candidate.genotype).places()]
+    except RecursionError:
         return False
     for node in nodes:
         if node.operation == "divide":
             divisor = node.arguments[1]
-        elif node.operation == "power" and (evaluate(node.arguments[1], columns, params) < 0).all():
+        elif node.operation == "power" and (node.arguments[1].evaluate(columns, params) < 0).all():
             divisor = node.arguments[0]
         else:
             continue
-        values = evaluate(divisor, columns, params)
+        values = divisor.evaluate(columns, params)
         if values.min() < 0 < values.max():
             return True
     return False
-
-
-def is_law(source: str, params: Sequence[float], law: Problem, dataset: Dataset, sandbox: Sandbox) -> bool | None:
-    """Return whether an equation, in whatever form, is the law with its constants changed by at most 0.1%.
-
-    Two formulas count as the same if they give the same values at random points in a box around the data; see
-    `draw_points`. None means that the comparison failed, for example because it took too long.
-
-    Args:
-        source: The skeleton of the equation.
-        params: The fitted parameters of the skeleton.
-        law: The problem whose law is compared.
-        dataset: The data, whose rows determine the box.
-        sandbox: The sandbox in which the comparison runs.
-    """
-    arguments = (list(params), list(law.constants), draw_points(dataset.splits))
-    (execution,) = sandbox.run([Job(define_all([source, read_law(law)]), ALL, arguments, None, _LIMITS, _MATCHING)])
-    return execution.value if isinstance(execution.value, bool) else None
 
 
 def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | None]) -> str:
@@ -240,3 +245,79 @@ def _draw(
         *([] if law is None else [f"law: {law.law}"]),
     ]
     return draw_fit(panels, lines)
+
+
+class Panel(NamedTuple):
+    """A panel of the picture.
+
+    Attributes:
+        name: The heading.
+        target: ``(n,)`` measurements, n ≥ 1, finite.
+        predicted: ``(n,)`` predictions, possibly not finite.
+        caption: The line below the heading.
+    """
+
+    name: str
+    target: FloatArray
+    predicted: FloatArray
+    caption: str
+
+
+@styled()
+def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
+    """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
+
+    Args:
+        panels: One to three panels, from left to right.
+        lines: The lines of text (see `to_png`), which are wrapped, and cut after `MAX_ROWS` rows.
+    """
+    figure, places = new_figure(_SIDE, len(panels))
+    for axes, panel in zip(places, panels, strict=True):
+        draw_panel(axes, panel)
+    return to_png(figure, wrap_lines(lines, len(panels) * ROW_LENGTH))
+
+
+def draw_panel(axes: "Axes", panel: Panel) -> None:
+    """Draw predictions against measurements; perfect predictions lie on the diagonal.
+
+    Wild measurements (`find_wild`) do not widen the axes. A point beyond the limits of the axes is drawn at the border
+    in another color. A prediction that is not finite is not drawn. If there are more than `MAX_POINTS` rows, only
+    `MAX_POINTS` of them are drawn, evenly spaced. The square states how many of all points are beyond the limits or not
+    finite.
+    """
+    limits = find_limits(panel.target)
+    points = np.array([panel.target, panel.predicted])
+    outside = ~np.logical_and(*((limits[0] <= points) & (points <= limits[1])))
+    chosen = np.linspace(0, len(outside) - 1, min(len(outside), MAX_POINTS)).round().astype(int)
+    axes.plot(limits, limits, color=GRAY, linewidth=1)
+    for color, is_drawn in [(POINT, ~outside), (OUTSIDE, outside & np.isfinite(panel.predicted))]:
+        shown = points[:, chosen[is_drawn[chosen]]].clip(*limits)
+        axes.plot(*shown, "o", color=color, markersize=6 if len(chosen) < 400 else 4, mew=0, clip_on=False)
+    if outside.any():
+        text = axes.annotate(f"{outside.sum()} outside", (0.97, 0.03), xycoords="axes fraction", ha="right", zorder=3)
+        text.set_bbox({"color": GROUND, "pad": 2})
+    axes.grid()
+    axes.locator_params(nbins=5)
+    axes.set(xlim=limits, ylim=limits, xlabel="measured", ylabel="predicted", title=f"{panel.name}\n{panel.caption}")
+
+
+def find_limits(target: FloatArray) -> tuple[float, float]:
+    """Return the limits shared by both axes, a little beyond the range of the target ``(n,)`` without wild values."""
+    target = target[~find_wild(target)]
+    low, high = float(target.min()), float(target.max())
+    magnitude = max(abs(low), abs(high))
+    spread = high - low
+    extension = _EXTENSION * spread if spread > _EQUAL * magnitude else _WIDENING * (magnitude or 1.0)
+    return low - extension, high + extension
+
+
+def wrap_lines(lines: Sequence[str], length: int) -> list[str]:
+    """Return a title and lines, broken into at most `MAX_ROWS` rows of at most ``length`` characters.
+
+    A title that does not fit into a row, and lines that do not fit into the rows, end with an ellipsis.
+    """
+    title, *others = lines
+    rows = [row for line in others for row in wrap(line, length, break_on_hyphens=False)]
+    if len(rows) >= MAX_ROWS:
+        rows[MAX_ROWS - 2 :] = [rows[MAX_ROWS - 2][: length - 1] + "…"]
+    return [title if len(title) <= length else title[: length - 1] + "…", *rows]

@@ -8,12 +8,20 @@ from typing import Final
 
 from evodiverse.kit.documented import documented, documented_mapping, nearest
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.srbench_files import GROUPS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 BUILTIN: Final = "builtin"
 SRBENCH: Final = "srbench"
 CSV: Final = "csv"
+GROUPS: Final = {
+    "physics": "lsr_synth/phys_osc",
+    "biology": "lsr_synth/bio_pop_growth",
+    "chemistry": "lsr_synth/chem_react",
+    "materials": "lsr_synth/matsci",
+    "transform": "lsr_transform",
+}
+"""The HDF5 group of each science in LLM-SRBench; transform holds laws of physics, solved for another variable."""
+
 FITS: Final = ("lm", "bfgs")
 HELD_BACK: Final[Mapping[str, float]] = MappingProxyType({"lm": 0.2, "bfgs": 0.0})
 """For each value of ``task.fit``, the default share of the training rows that no fit sees; the paper fits all rows."""

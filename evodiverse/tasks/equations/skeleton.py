@@ -96,6 +96,11 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
     return build_skeleton(function, variables, others, most_params)
 
 
+def write_function(variables: Sequence[str], expression: str) -> str:
+    """Return the source code of the equation that has an expression as its right-hand side."""
+    return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {expression}\n"
+
+
 def read_tree(source: str) -> ast.Module:
     """Return the syntax tree of a program.
 
@@ -125,6 +130,12 @@ def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:
         raise SkeletonError("the text defines no function")
     outer = set(tree.body)
     return max(reversed(functions), key=lambda function: (function.name == name, function in outer))
+
+
+def list_arguments(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a function's arguments, without ``*args`` and ``**kwargs``."""
+    arguments = function.args
+    return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
 
 
 def build_skeleton(
@@ -220,7 +231,7 @@ class _Reader:
         """Return the names of a function's arguments."""
         self._line = function.lineno
         arguments = function.args
-        given = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+        given = list_arguments(function)
         if arguments.vararg or arguments.kwarg:
             raise self._refused(f"{function.name} takes any number of arguments")
         if len(set(given)) != len(given):

@@ -3,21 +3,28 @@
 The estimates depend on the ranges of the variables. Half of a fit's starting points are multiplied by the units.
 """
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from math import exp, isfinite, log
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evodiverse.tasks.equations.operators.sums import find_factors
-from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, VARIABLE, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SUMS, Node, read_tree
+from evodiverse.tasks.equations.problems import FloatArray
 
-FloatArray = NDArray[np.float64]
-
-_SUMS: Final = ("add", "subtract")
-_PRODUCTS: Final = ("multiply", "divide")
 _SMALLEST, _LARGEST = 1e-12, 1e12
+_SIZES: Final[Mapping[str, Callable[..., float]]] = {
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": operator.pow,
+    "sqrt": lambda one: one**0.5,
+    "exp": lambda one: exp(min(one, 25.0)),
+    "log": lambda one: abs(log(one)) or 1.0,
+    "absolute": operator.pos,
+    "negative": operator.pos,
+}
+"""The expected magnitude of an operation's value, given those of its arguments; that of any other operation is 1."""
 
 
 class Range(NamedTuple):
@@ -63,7 +70,7 @@ def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[
     units: dict[int, Unit] = {}
     try:
         _Finder(ranges, units).visit(read_tree(source), 1.0)
-    except (TreeSizeError, RecursionError):  # too large to analyze
+    except RecursionError:  # too large to analyze
         units.clear()
     return [units.get(at, (1.0,)) for at in range(n_params)]
 
@@ -85,16 +92,16 @@ class _Finder:
 
         The magnitude of the expression itself is expected to be about ``size``.
         """
-        if node.operation == PARAMETER:
+        if node.operation == "parameter":
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
             return
-        if node.operation in _SUMS:
+        if node.operation in SUMS:
             self._visit_sum(node, size)
-        elif node.operation in _PRODUCTS:
+        elif node.operation in PRODUCTS:
             self._visit_product(node, size)
         elif node.operation == "power":
             base, exponent = node.arguments
-            value = float(exponent.value) if exponent.operation == NUMBER else 1.0
+            value = float(exponent.value) if exponent.operation == "number" else 1.0
             self.visit(base, size ** (1 / value) if value else 1.0)
             self.visit(exponent, 1.0)
         elif node.operation in ("absolute", "negative"):
@@ -106,13 +113,13 @@ class _Finder:
                 self.visit(argument, 1.0)
 
     def _visit_sum(self, node: Node, size: float) -> None:
-        addends = list(_addends(node))
+        addends = [addend for _, addend in node.flatten(SUMS)]
         known = [self._size(addend) for addend in addends]
         sizes = [one for one in known if one]
         size = max(sizes) if sizes else size
-        variables = [addend for addend in addends if addend.operation == VARIABLE]
+        variables = [addend for addend in addends if addend.operation == "variable"]
         for addend in addends:
-            if addend.operation == PARAMETER and len(variables) == 1 and len(addends) == 2:
+            if addend.operation == "parameter" and len(variables) == 1 and len(addends) == 2:
                 there = self._ranges[str(variables[0].value)]
                 sign = -1 if node.operation == "add" else 1
                 unit = (max(there.scale, _SMALLEST), sign * there.low, sign * there.high)
@@ -121,21 +128,20 @@ class _Finder:
                 self.visit(addend, size)
 
     def _visit_product(self, node: Node, size: float) -> None:
-        factors = find_factors(node)
         rest = size
         unknown = []
-        for factor, is_above in factors:
-            known = self._ranges[str(factor.value)].scale if factor.operation == VARIABLE else self._size(factor)
+        for sign, factor in node.factors():
+            known = self._ranges[str(factor.value)].scale if factor.operation == "variable" else self._size(factor)
             if known is None:
-                unknown.append((factor, is_above))
+                unknown.append((sign, factor))
                 continue
             self.visit(factor, known)
             if known:
-                rest = rest / known if is_above else rest * known
-        parameters = [pair for pair in unknown if pair[0].operation == PARAMETER]
-        for factor, is_above in unknown:
-            if factor.operation == PARAMETER and len(parameters) == 1:
-                self.visit(factor, rest if is_above else 1 / max(rest, _SMALLEST))
+                rest = rest / known if sign > 0 else rest * known
+        is_only = sum(factor.operation == "parameter" for _, factor in unknown) == 1
+        for sign, factor in unknown:
+            if factor.operation == "parameter" and is_only:
+                self.visit(factor, rest if sign > 0 else 1 / max(rest, _SMALLEST))
             else:
                 self.visit(factor, 1.0)
 
@@ -146,19 +152,25 @@ class _Finder:
         return self._sizes[node]
 
     def _measure(self, node: Node) -> float | None:
-        if node.operation == VARIABLE:
+        if node.operation == "variable":
             return self._ranges[str(node.value)].size
-        if node.operation == NUMBER:
+        if node.operation == "number":
             return abs(float(node.value))
-        if node.operation == PARAMETER:
+        if node.operation == "parameter":
             return None
-        if node.operation in _SUMS:
-            return self._measure_sum(_addends(node))
+        if node.operation in SUMS:
+            return self._measure_sum([addend for _, addend in node.flatten(SUMS)])
         sizes = [self._size(argument) for argument in node.arguments]
-        known = [size for size in sizes if size is not None]
-        if node.operation in _PRODUCTS and len(known) < len(sizes):
+        if node.operation in PRODUCTS and None in sizes:
             return None
-        return _apply(node.operation, known)
+        function = _SIZES.get(node.operation)
+        if function is None or None in sizes:
+            return 1.0
+        try:
+            value = function(*sizes)
+        except (ArithmeticError, ValueError):
+            return 1.0
+        return value if isfinite(value) else 1.0
 
     def _measure_sum(self, addends: Sequence[Node]) -> float | None:
         sizes = [self._size(addend) for addend in addends]
@@ -166,39 +178,7 @@ class _Finder:
         if len(addends) == 2 and len(known) == 1:
             (variable,) = [addend for addend in addends if self._size(addend) is not None]
             (other,) = [addend for addend in addends if addend is not variable]
-            if variable.operation == VARIABLE and other.operation == PARAMETER:
+            if variable.operation == "variable" and other.operation == "parameter":
                 there = self._ranges[str(variable.value)]
                 return (there.high - there.low) / 2
         return max(known, default=None)
-
-
-def _apply(operation: str, sizes: Sequence[float]) -> float:
-    try:
-        match operation, sizes:
-            case (("add" | "subtract"), [one, other]):
-                value = max(one, other)
-            case "multiply", [one, other]:
-                value = one * other
-            case "divide", [one, other]:
-                value = one / other
-            case "power", [one, other]:
-                value = one**other
-            case "sqrt", [one]:
-                value = one**0.5
-            case "exp", [one]:
-                value = exp(min(one, 25.0))
-            case "log", [one]:
-                value = abs(log(one)) or 1.0
-            case (("absolute" | "negative"), [one]):
-                value = one
-            case _:
-                value = 1.0
-    except (ArithmeticError, ValueError):
-        return 1.0
-    return value if isfinite(value) else 1.0
-
-
-def _addends(node: Node) -> list[Node]:
-    if node.operation in _SUMS:
-        return [addend for argument in node.arguments for addend in _addends(argument)]
-    return [node]

@@ -1,21 +1,18 @@
-"""Symbolic accuracy: whether an equation is the law, the true equation of a problem.
+"""Whether an equation, in whatever form it is written, is the law, the true equation of a problem.
 
-Each constant may be larger or smaller than in the law by a factor of up to `FACTOR`.
+Two formulas count as the same if they give the same values at random points in a box around the data.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import norm
 from scipy.optimize import least_squares
 
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, evaluate, read_tree
-from evodiverse.tasks.equations.problems import Problem, Splits
+from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.problems import FloatArray, Problem, Splits
 from evodiverse.tasks.equations.skeleton import read_skeleton
-
-FloatArray = NDArray[np.float64]
 
 N_POINTS: Final = 256
 N_BEST: Final = 50
@@ -23,11 +20,15 @@ RESIDUE: Final = 1e-6
 """Largest difference between formulas that count as equal, relative to the size of the values; allows for rounding."""
 
 FACTOR: Final = 2.0
-"""Largest factor by which a constant of the law may be larger or smaller than its true value."""
+"""In `Law.is_met`, the largest factor by which a constant may be larger or smaller than in the law."""
+
+TOLERANCE: Final = 1e-3
+"""In `Law.is_same`, the largest relative difference allowed between a constant and its value in the law."""
 
 # For each stage of the fit, its number of steps, and the residue above which the fit is abandoned after this stage.
 _STEPS: Final = ((10, 1e-4), (60, RESIDUE))
 _NO_NUMBER: Final = 1e6
+_PRECISION: Final = {"xtol": 1e-15, "ftol": 1e-15, "gtol": 1e-15}
 
 
 class Law:
@@ -45,7 +46,7 @@ class Law:
         self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
-        """Return whether an equation is the law (the true equation of the problem), possibly with other constants.
+        """Return whether an equation is the law, possibly with other constants.
 
         An equation with an additional term, even a small one, is not the law. Each constant may be larger or smaller
         than its true value by a factor of up to `FACTOR`, so it cannot become zero. If it could, an equation that lacks
@@ -55,14 +56,42 @@ class Law:
             source: The source code of the equation with free parameters (its skeleton), in canonical form.
             params: The fitted parameters of the equation.
         """
+        residues = self._compare(source, params)
+        if residues is None:
+            return False
+        moves, n = np.zeros(len(self._constants)), len(self._constants) + 1
+        for n_steps, nearly in _STEPS:
+            found = least_squares(residues, moves, method="lm", **_PRECISION, max_nfev=n_steps * n)
+            moves = found.x
+            if np.abs(found.fun).max() > nearly:
+                return False
+        return bool(((moves > 1 / FACTOR - 1) & (moves < FACTOR - 1)).all())
+
+    def is_same(self, source: str, params: Sequence[float]) -> bool:
+        """Return whether an equation is the law with its constants changed by at most 0.1% (`TOLERANCE`).
+
+        The arguments are those of `is_met`.
+        """
+        residues = self._compare(source, params)
+        if residues is None:
+            return False
+        bound = np.full(len(self._constants), TOLERANCE)
+        found = least_squares(residues, np.zeros(len(self._constants)), bounds=(-bound, bound), **_PRECISION)
+        return bool(np.abs(found.fun).max() <= RESIDUE)
+
+    def _compare(self, source: str, params: Sequence[float]) -> Callable[[FloatArray], FloatArray] | None:
+        """Return a function of relative changes of the law's constants: how far the law is then from an equation.
+
+        None is returned if the equation is too large to compare, or gives no numbers where the law does.
+        """
         try:
             given = self._values(read_tree(source), params)
-        except (TreeSizeError, RecursionError):
-            return False
+        except RecursionError:
+            return None
         expected = self._values(self._tree, self._constants.tolist())
         known = np.isfinite(expected)
         if not known.any() or not np.isfinite(given[known]).all():
-            return False
+            return None
         scale = (
             float(norm(given[known] / np.sqrt(known.sum()))) or 1.0
         )  # BLAS computes norms of huge values without overflow
@@ -72,18 +101,10 @@ class Law:
             differences = (values - given)[known] / scale
             return np.where(np.isfinite(differences), differences, _NO_NUMBER)
 
-        moves, n = np.zeros(len(self._constants)), len(self._constants) + 1
-        for n_steps, nearly in _STEPS:
-            found = least_squares(
-                residues, moves, method="lm", xtol=1e-15, ftol=1e-15, gtol=1e-15, max_nfev=n_steps * n
-            )
-            moves = found.x
-            if np.abs(found.fun).max() > nearly:
-                return False
-        return bool(((moves > 1 / FACTOR - 1) & (moves < FACTOR - 1)).all())
+        return residues
 
     def _values(self, tree: Node, params: Sequence[float]) -> FloatArray:
-        return np.broadcast_to(evaluate(tree, self._columns, params), N_POINTS)
+        return np.broadcast_to(tree.evaluate(self._columns, params), N_POINTS)
 
 
 def read_law(problem: Problem) -> str:

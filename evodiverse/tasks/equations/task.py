@@ -22,12 +22,11 @@ from evodiverse.tasks.equations.metrics import (
     measure_split,
 )
 from evodiverse.tasks.equations.parsing import parse_equation
-from evodiverse.tasks.equations.problems import Rows, Splits
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.settings import EquationSettings
-from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
 
@@ -172,7 +171,9 @@ class EquationTask:
 
         An equation that fails, or predicts a value that is not finite for a fitted row, has no score.
         """
-        return [self._evaluation(fitted) for fitted in self._fit(hypotheses)]
+        given = None if self._given is None else [self._given[one.key] for one in hypotheses]
+        _, fits = self._fit([one.genotype for one in hypotheses], given)
+        return [self._evaluation(fitted) for fitted in fits]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean NMSE of the best 10 candidates, NaN if none has a score."""
@@ -210,7 +211,7 @@ class EquationTask:
         self._shown = calls
         chosen = choose([member for member, _ in front])
         best = dict(front)[chosen]
-        _, fitted = self._predict(best.candidate.genotype, read_params(best))
+        _, (fitted,) = self._fit([best.candidate.genotype], [np.array(read_params(best))])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
         return dict(lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox))
 
@@ -221,25 +222,16 @@ class EquationTask:
 
     def _assess(self, source: str, params: Sequence[float] | None) -> tuple[str, Evaluation]:
         """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones."""
-        canonical, fitted = self._predict(source, params)
+        (canonical,), (fitted,) = self._fit([source], None if params is None else [np.array(params)])
         return canonical, self._evaluation(fitted)
 
-    def _predict(self, source: str, params: Sequence[float] | None) -> tuple[str, Fitted | Rejection]:
-        if params is None:
-            skeleton = read_skeleton(source, self._dataset.names)
-            (fitted,) = self._fitter.fit([skeleton])
-        else:
-            skeleton = read_skeleton(source, self._dataset.names, len(params))
-            (fitted,) = self._fitter.apply([skeleton], [np.array(params)])
-        return skeleton.source, fitted
-
-    def _fit(self, hypotheses: Sequence[Hypothesis]) -> list[Fitted | Rejection]:
-        names, given = self._dataset.names, self._given
-        if given is None:
-            return self._fitter.fit([read_skeleton(one.genotype, names) for one in hypotheses])
-        params = [given[one.key] for one in hypotheses]
-        pairs = zip(hypotheses, params, strict=True)
-        return self._fitter.apply([read_skeleton(one.genotype, names, len(own)) for one, own in pairs], params)
+    def _fit(
+        self, sources: Sequence[str], given: Sequence[FloatArray] | None
+    ) -> tuple[list[str], list[Fitted | Rejection]]:
+        """Return equations in canonical form and their fits, with the given parameters or else fitted ones."""
+        most = [MAX_PARAMS] * len(sources) if given is None else map(len, given)
+        skeletons = [read_skeleton(source, self._dataset.names, n) for source, n in zip(sources, most, strict=True)]
+        return [skeleton.source for skeleton in skeletons], self._fitter.fit(skeletons, given)
 
     def _evaluation(self, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from evodiverse.tasks.equations.operators.trees import NUMBER, VARIABLE, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, Node, read_tree
 
 _CONSTANT: Final = "c"
-_SUMS: Final = ("add", "subtract", "negative")
-_PRODUCTS: Final = ("multiply", "divide")
+_PRODUCTS: Final = {**PRODUCTS, "negative": (1,)}
 
 
 @lru_cache(maxsize=20_000)
@@ -22,8 +21,8 @@ def find_terms(source: str) -> frozenset[str]:
     """
     try:
         tree = read_tree(source)
-        terms = {_spell(addend) for addend in _addends(tree)}
-    except (TreeSizeError, RecursionError):  # too large to compare
+        terms = {_spell(addend) for _, addend in tree.flatten(SIGNED_SUMS)}
+    except RecursionError:  # too large to compare
         return frozenset({source})
     return frozenset(terms - {_CONSTANT}) or frozenset({_CONSTANT})
 
@@ -38,7 +37,7 @@ def count_parts(source: str) -> Mapping[str, int]:
     """
     try:
         return Counter(_spell(part) for part in _parts(read_tree(source)))
-    except (TreeSizeError, RecursionError):
+    except RecursionError:
         return {source: 1}
 
 
@@ -51,27 +50,18 @@ def _parts(tree: Node) -> Iterator[Node]:
             yield node
 
 
-def _addends(node: Node) -> Iterator[Node]:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if one.operation in _SUMS:
-            waiting += one.arguments
-        else:
-            yield one
-
-
 def _spell(node: Node) -> str:
     if node.is_constant:
         return _CONSTANT
-    if node.operation == VARIABLE:
+    if node.operation == "variable":
         return str(node.value)
-    if node.operation in _SUMS:
-        terms = sorted({_spell(addend) for addend in _addends(node)})
+    if node.operation in SIGNED_SUMS:
+        terms = sorted({_spell(addend) for _, addend in node.flatten(SIGNED_SUMS)})
         return terms[0] if len(terms) == 1 else f"({' + '.join(terms)})"
-    if node.operation in _PRODUCTS:
-        above, below = _factors(node)
-        return "*".join([*sorted(above), *(f"/{factor}" for factor in sorted(below))])
+    if node.operation in PRODUCTS:
+        factors = [(sign, factor) for sign, factor in node.flatten(_PRODUCTS) if not factor.is_constant]
+        above, below = (sorted(_spell(factor) for own, factor in factors if own == sign) for sign in (1, -1))
+        return "*".join([*above, *(f"/{factor}" for factor in below)])
     if node.operation == "power":
         base, exponent = node.arguments
         return f"{_spell(base)}**{_spell_exponent(exponent)}"
@@ -79,20 +69,8 @@ def _spell(node: Node) -> str:
 
 
 def _spell_exponent(node: Node) -> str:
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return str(node.value)
-    if node.operation == "negative" and node.arguments[0].operation == NUMBER:
+    if node.operation == "negative" and node.arguments[0].operation == "number":
         return f"-{node.arguments[0].value}"
     return _spell(node)
-
-
-def _factors(node: Node) -> tuple[list[str], list[str]]:
-    """Return the non-constant factors of the numerator and of the denominator of a product or quotient."""
-    if node.operation == "negative":
-        return _factors(node.arguments[0])
-    if node.operation not in _PRODUCTS:
-        return ([] if node.is_constant else [_spell(node)]), []
-    (above, below), (other_above, other_below) = map(_factors, node.arguments)
-    if node.operation == "divide":
-        other_above, other_below = other_below, other_above
-    return above + other_above, below + other_below

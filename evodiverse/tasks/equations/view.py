@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.ports import Highlight
-from evodiverse.tasks.equations.operators.trees import NUMBER, PARAMETER, Node, TreeSizeError, read_tree
+from evodiverse.tasks.equations.operators.trees import Node, read_tree
 from evodiverse.tasks.equations.skeleton import PARAMS
 from evodiverse.tasks.equations.terms import find_terms
 
@@ -136,7 +136,7 @@ def _read_cell(text: str | None) -> str | float | None:
 def _read(genotype: str) -> Node | None:
     try:
         return read_tree(genotype)
-    except (TreeSizeError, ValueError, SyntaxError, LookupError, RecursionError):
+    except (ValueError, SyntaxError, LookupError, RecursionError):
         return None
 
 
@@ -153,12 +153,12 @@ def _read_params(text: object) -> list[float]:
 def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
     """Return an expression in MathML, and how strongly it binds, from `_SUM` to `_ATOM`."""
     operation, arguments = node.operation, node.arguments
-    if operation == PARAMETER:
+    if operation == "parameter":
         index = int(node.value)
         if 0 <= index < len(params):
             return _write_number(params[index])
         return Markup("<msub><mi>c</mi><mn>{}</mn></msub>").format(index), _ATOM
-    if operation == NUMBER:
+    if operation == "number":
         return _write_number(float(node.value))
     if not arguments:
         return Markup("<mi>{}</mi>").format(node.value), _ATOM
@@ -179,13 +179,13 @@ def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
         first, second = node.arguments
         positive = _without_minus(first, params)
         return None if positive is None else Node(node.operation, (positive, second))
-    if node.operation == PARAMETER and 0 <= int(node.value) < len(params):
+    if node.operation == "parameter" and 0 <= int(node.value) < len(params):
         value: float = params[int(node.value)]
-    elif node.operation == NUMBER:
+    elif node.operation == "number":
         value = float(node.value)
     else:
         return None
-    return Node(NUMBER, value=-value) if value < 0 else None
+    return Node("number", value=-value) if value < 0 else None
 
 
 def _write_number(value: float) -> tuple[Markup, int]:

@@ -7,77 +7,15 @@ from evodiverse.errors import InputError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.settings.plan import read_source
 from evodiverse.store.record import Source
-from evodiverse.tasks.equations import data as module
-from evodiverse.tasks.equations.data import (
-    anonymize,
-    builtin_splits,
-    find_sources,
-    find_wild,
-    hold_back,
-    read_dataset,
-    warn_of_rows,
-)
+from evodiverse.tasks.equations.data import anonymize, find_sources, find_wild, hold_back, read_dataset, warn_of_rows
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows
-from evodiverse.tasks.equations.settings import (
-    DataSettings,
-    EquationSettings,
-    PromptSettings,
-    find_setting_violations,
-)
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings, PromptSettings, find_setting_violations
 
 PROBLEM = PROBLEMS["reaction3"]
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
-    builtin_splits.cache_clear()
-    return tmp_path / "cache" / "equations"
-
-
 def arrays(splits: object) -> list[np.ndarray]:
     return [array for rows in splits for array in rows]  # type: ignore[attr-defined]
-
-
-def test_data_are_generated_once_and_cached(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = builtin_splits(PROBLEM)
-    (path,) = own_cache.iterdir()
-    assert path.name.startswith("reaction3-")
-    builtin_splits.cache_clear()
-    read = builtin_splits(PROBLEM)
-    assert read is not made
-    assert all(np.array_equal(one, other) for one, other in zip(arrays(read), arrays(made), strict=True))
-
-
-def test_data_of_other_code_are_not_reused(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    builtin_splits(PROBLEM)
-    builtin_splits.cache_clear()
-    monkeypatch.setattr(module, "_version", lambda: "other")
-    builtin_splits(PROBLEM)
-    assert len(list(own_cache.iterdir())) == 2
-
-
-def test_damaged_data_are_generated_again_with_a_warning(own_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
-    made = builtin_splits(PROBLEM)
-    (path,) = own_cache.iterdir()
-    path.write_bytes(b"PK\3\4 and then nothing")
-    builtin_splits.cache_clear()
-    again = builtin_splits(PROBLEM)
-    assert all(np.array_equal(one, other) for one, other in zip(arrays(again), arrays(made), strict=True))
-    assert "cannot read the cached data of reaction3 (BadZipFile" in caplog.text
-    builtin_splits.cache_clear()
-    caplog.clear()
-    builtin_splits(PROBLEM)
-    assert not caplog.text
-
-
-def test_a_cache_that_cannot_be_written_is_skipped_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file"))
-    assert len(builtin_splits(PROBLEM).train.target) == 5_000
-    assert "cannot cache the data of reaction3" in caplog.text
 
 
 def test_a_builtin_problem_has_its_names_and_its_law() -> None:
@@ -221,15 +159,15 @@ def test_wild_rows_and_few_rows_are_said(
     assert all(part in message for part, message in zip(warnings, caplog.messages, strict=True))
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_without_its_names_a_problem_is_the_same(name: str) -> None:
-    hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))
-    dataset, named = read_dataset(hidden), read_dataset(EquationSettings(problem=f"builtin/{name}"))
-    assert dataset.names == tuple(f"x{at}" for at in range(len(named.names)))
-    assert {one.meaning for one in (dataset.target, *dataset.variables)} == {""}
-    assert dataset.problem is not None
-    assert dataset.problem.evaluate(dataset.splits.train.inputs) == pytest.approx(named.splits.train.target)
-    assert dataset.splits is named.splits or arrays(dataset.splits)[0] is arrays(named.splits)[0]
+def test_without_its_names_a_problem_is_the_same() -> None:
+    for name in PROBLEMS:
+        hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))
+        dataset, named = read_dataset(hidden), read_dataset(EquationSettings(problem=f"builtin/{name}"))
+        assert dataset.names == tuple(f"x{at}" for at in range(len(named.names))), name
+        assert {one.meaning for one in (dataset.target, *dataset.variables)} == {""}, name
+        assert dataset.problem is not None, name
+        assert dataset.problem.evaluate(dataset.splits.train.inputs) == pytest.approx(named.splits.train.target), name
+        assert dataset.splits is named.splits or arrays(dataset.splits)[0] is arrays(named.splits)[0], name
 
 
 def test_names_that_look_like_hidden_ones_change_places_at_once() -> None:

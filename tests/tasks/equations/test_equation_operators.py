@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.operators.crossovers import CROSSOVERS
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guided import GUIDED
-from evodiverse.tasks.equations.operators.mutations import MUTATIONS
+from evodiverse.tasks.equations.operators.mutations import CROSSOVERS
 from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
-from evodiverse.tasks.equations.operators.trees import Kind, leaves, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import Kind, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
@@ -49,13 +47,15 @@ def test_children_are_other_skeletons_of_the_same_variables(seed: int, parents: 
     child = read_skeleton(proposal.genotype, XV)
     assert child.n_params <= MAX_PARAMS
     assert child.source not in parents[:n_parents]
-    assert any(leaves(read_tree(child.source), "variable"))
+    assert any(read_tree(child.source).leaves("variable"))
 
 
 def test_every_crossover_and_mutation_is_used() -> None:
     proposals = OPERATOR.propose([request(RICH, LINEAR, slot=slot) for slot in range(600)])
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
-    assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {f"mutation_{kind}" for kind in MUTATIONS}
+    assert set(done) == {f"crossover_{kind}" for kind in CROSSOVERS} | {
+        f"mutation_{kind}" for kind in OPERATOR._mutations.edits
+    }
 
 
 FULL = (
@@ -76,7 +76,7 @@ def test_the_data_suggest_half_of_the_children() -> None:
     requests += [fitted("params[0] * x + params[1] * v", [3.0, -0.5], slot) for slot in range(200, 400)]
     proposals = OPERATOR.propose(requests)
     done = Counter(name for proposal in proposals for name in proposal.operator.split("+"))
-    assert {f"guided_{kind}" for kind in GUIDED} <= set(done)
+    assert {f"guided_{kind}" for kind in OPERATOR._guided.edits} <= set(done)
     assert 0.3 < sum(proposal.operator.startswith("guided") for proposal in proposals) / 400 < 0.6
 
 
@@ -172,7 +172,7 @@ def test_the_grammar_holds_no_law(name: str) -> None:
     problem = PROBLEMS[name]
     names = tuple(variable.name for variable in problem.variables)
     law = read_skeleton(problem.skeleton, names).source
-    operator = EquationOperator(names, frozenset(), *problem.sample(problem).train)
+    operator = EquationOperator(names, frozenset(), *problem.sample().train)
     linear = f"params[0] * {names[0]} + params[1]"
     start = read_skeleton(f"def equation({', '.join(names)}, params):\n    return {linear}\n", names).source
     children = operator.propose([request(start, slot=slot) for slot in range(200)])

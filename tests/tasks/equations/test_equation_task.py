@@ -17,7 +17,7 @@ from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations import report
 from evodiverse.tasks.equations.data import Dataset, hold_back, read_dataset
-from evodiverse.tasks.equations.in_sandbox import fitting, matching
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import measure_split
 from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
@@ -35,7 +35,7 @@ DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox([fitting.__name__, matching.__name__])
+    sandbox = ProcessSandbox([fitting.__name__])
     yield sandbox
     sandbox.close()
 

@@ -138,7 +138,7 @@ def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
 @pytest.mark.parametrize("name", ["oscillator1", "oscillator3", "reaction4", "material1", "aluminium"])
 def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
     problem = PROBLEMS[name]
-    inputs, target = problem.sample(problem).train
+    inputs, target = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
     _, _, predicted = fitting.fit(

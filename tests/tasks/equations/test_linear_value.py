@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.in_sandbox.linear_value import LinearValue
+from evodiverse.tasks.equations.in_sandbox.fitting import LinearValue
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
 X = np.linspace(-2, 2, 7)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evodiverse.tasks.equations.operators.simplification import simplify
-from evodiverse.tasks.equations.operators.trees import evaluate, read_tree, write_infix
+from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
 from evodiverse.tasks.equations.pruning import Formula, remove_parts, snap_constants
 from evodiverse.tasks.equations.skeleton import read_skeleton
 
@@ -48,7 +48,7 @@ def test_a_part_is_removed_if_the_predictions_stay_the_same(
 def test_all_removals_together_keep_the_predictions_within_the_tolerance() -> None:
     formula = read(" + ".join(["v", *(f"params[{at}] * np.sin({at} * x)" for at in range(1, 8))]), [1e-3] * 8)
     shorter = remove_parts(formula, COLUMNS, 7e-4)
-    change = evaluate(shorter.tree, COLUMNS, shorter.params) - evaluate(formula.tree, COLUMNS, formula.params)
+    change = shorter.tree.evaluate(COLUMNS, shorter.params) - formula.tree.evaluate(COLUMNS, formula.params)
     assert 0 < np.sqrt(np.mean(change**2)) < 7e-4
     assert 1 < write_infix(*shorter).count("sin") < 6
 

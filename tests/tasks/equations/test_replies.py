@@ -1,14 +1,14 @@
 """How an equation is found in a model's reply."""
 
 import ast
+from functools import partial
 from textwrap import dedent, indent
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.tasks.equations.prompts.replies import read_reply
-from evodiverse.tasks.equations.prompts.reply_code import MAX_CHARACTERS
+from evodiverse.tasks.equations.prompts.replies import MAX_CHARACTERS, read_reply
 from evodiverse.vocabulary import Reason, Rejection
 from tests.tasks.clock import is_read_in_time
 
@@ -365,13 +365,12 @@ FLOODS = [
 ]
 
 
-@pytest.mark.parametrize("unit", FLOODS)
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("```\ndef f(x):\n    return ", ""), ("", f"\n{FUNCTION}")])
-def test_a_flood_is_read_in_linear_time(unit: str, before: str, after: str) -> None:
-    def flood(size: int) -> str:
+def test_a_flood_is_read_in_linear_time(before: str, after: str) -> None:
+    def flood(unit: str, size: int) -> str:
         return before + unit * ((size - len(before) - len(after)) // len(unit)) + after
 
-    assert is_read_in_time(read, flood, MAX_CHARACTERS)
+    assert [unit for unit in FLOODS if not is_read_in_time(read, partial(flood, unit), MAX_CHARACTERS)] == []
 
 
 @pytest.mark.parametrize("unit", ["x", "```\n", "<think>", "</think>", "\r", "\r\n", "\n"])

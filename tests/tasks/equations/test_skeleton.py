@@ -375,12 +375,11 @@ def test_a_skeleton_is_linear_in_what_is_said_to_be(expression: str, seed: int) 
     assert np.all((bend <= 1e-9 * scale) | ~np.isfinite(scale))
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_the_builtin_laws_are_skeletons(name: str) -> None:
-    problem = PROBLEMS[name]
-    skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
-    assert skeleton.n_params == len(problem.constants)
-    assert ast.parse(skeleton.source)
+def test_the_builtin_laws_are_skeletons() -> None:
+    for name, problem in PROBLEMS.items():
+        skeleton = read_skeleton(problem.skeleton, [variable.name for variable in problem.variables])
+        assert skeleton.n_params == len(problem.constants), name
+        assert ast.parse(skeleton.source), name
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from evodiverse.tasks.equations.operators.trees import (
-    PARAMETER,
-    Node,
-    leaves,
-    parameter,
-    write_tree,
-)
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.operators.trees import Node, parameter, write_tree
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.vocabulary import Hypothesis
 
@@ -119,7 +113,7 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     Raises:
         SkeletonError: The model is too large for a skeleton.
     """
-    places = list(dict.fromkeys(int(leaf.value) for leaf in leaves(model.tree, PARAMETER)))
+    places = list(dict.fromkeys(int(leaf.value) for leaf in model.tree.leaves("parameter")))
     params = np.array([model.constants[place] for place in places], dtype=np.float64)
     source = read_skeleton(write_tree(model.tree, variables), variables, len(params)).source
     key = hashlib.sha256(f"{source}{json.dumps(params.tolist())}".encode()).hexdigest()

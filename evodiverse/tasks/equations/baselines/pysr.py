@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from evodiverse.tasks.equations.baselines.engine import Front, Order
-from evodiverse.tasks.equations.baselines.infix import read_infix
+from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.operators.trees import Node, call, number, read_tree, variable
+from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 
 libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
 remedy: Final = "run pip install pysr; it fetches Julia when it first runs"
@@ -43,3 +44,34 @@ def find_models(order: Order) -> Front:
         selected=list(equations.index).index(regressor.get_best().name),
         evaluations=None,
     )
+
+
+def read_infix(text: str, names: Mapping[str, str]) -> Model:
+    """Return the model that PySR wrote as text.
+
+    ``^`` is a power. Numbers become constants of the model, except whole numbers in exponents.
+
+    Args:
+        text: The equation as PySR wrote it.
+        names: The variables. Each key is a variable's name in the text, and the value is its name in the data.
+
+    Raises:
+        SkeletonError: The text is not arithmetic of these names; the message names the part at fault.
+    """
+    right = text.replace("^", "**").replace("safe_", "")
+    source = read_skeleton(write_function(list(names), f"({right})"), list(names), most_params=0).source
+    constants = Constants()
+
+    def convert(node: Node, *, is_exponent: bool = False) -> Node:
+        is_negated = node.operation == "negative" and node.arguments[0].operation == "number"
+        if is_negated or node.operation == "number":
+            value = -float(node.arguments[0].value) if is_negated else float(node.value)
+            return number(value) if is_exponent and value.is_integer() else constants.add(value)
+        if node.operation == "variable":
+            return variable(names[str(node.value)])
+        is_power = node.operation == "power"
+        inner = [convert(one, is_exponent=is_power and at == 1) for at, one in enumerate(node.arguments)]
+        return call(node.operation, *inner)
+
+    tree = convert(read_tree(source))
+    return Model(tree, tuple(constants.values))

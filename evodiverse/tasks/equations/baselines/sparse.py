@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
-from evodiverse.tasks.equations.operators.trees import Node, call, evaluate, number, variable
-from evodiverse.tasks.equations.problems.problem import FloatArray
+from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
+from evodiverse.tasks.equations.problems import FloatArray
 
 libraries: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
 remedy: Final = "run pip install 'evodiverse[baselines]'"
@@ -71,7 +71,7 @@ def build_library(order: Order) -> tuple[list[Node], FloatArray]:
     columns = dict(zip(order.variables, order.inputs.T, strict=True))
     trees, values = list[Node](), list[FloatArray]()
     for tree in islice(_candidates(order.variables), settings["most_candidates"]):
-        column = evaluate(tree, columns, ())
+        column = tree.evaluate(columns, ())
         with np.errstate(all="ignore"):
             spread = np.std(column)
         if np.isfinite(spread) and spread > _ROUNDING * np.abs(column).max():

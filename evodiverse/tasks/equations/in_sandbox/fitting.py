@@ -6,18 +6,17 @@ A skeleton works element by element, so parameters of shape ``(starts, 1, 1)`` g
 once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from evodiverse.tasks.equations.in_sandbox.linear_value import LinearValue
-
 FloatArray = NDArray[np.float64]
+Factor: TypeAlias = float | FloatArray
 Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
 # The largest number of starts in total, and the number for each parameter in which the skeleton is not linear. All
@@ -51,6 +50,7 @@ def drive(
     functions: Callable[[], Sequence[Callable[..., Any]]],
     method: str,
     parameters: Sequence[tuple[int, Sequence[int], Sequence[Sequence[float]]]],
+    given: Sequence[Sequence[float]] | None,
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
@@ -63,39 +63,18 @@ def drive(
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm.
         parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`.
+        given: The parameters of each skeleton, if they are not to be fitted, such as those of a baseline, whose own
+            engine has fitted them; None to fit them.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
-    pairs = zip(functions(), parameters, strict=True)
-    return [
-        part
-        for function, (n, linear, units) in pairs
-        for part in fit(function, method, n, linear, units, target, *splits)
-    ]
-
-
-def apply(
-    functions: Callable[[], Sequence[Callable[..., Any]]],
-    counts: Sequence[int],
-    params: FloatArray,
-    *splits: FloatArray,
-) -> list[FloatArray]:
-    """Predict all splits with given parameters instead of fitted ones, and return a list like that of `drive`.
-
-    The sandbox calls this function instead of `drive` for the equations of a baseline, whose own engine has fitted the
-    parameters.
-
-    Args:
-        functions: The function that the untrusted program defines. It takes no arguments and returns the skeletons
-            (equations with free parameters) as Python functions.
-        counts: The number of parameters of each skeleton.
-        params: ``(sum(counts),)`` parameters of all skeletons, concatenated.
-        splits: ``(n, variables)`` inputs of each split.
-    """
-    each = np.split(params, np.cumsum(counts)[:-1])
-    return [
-        part for function, own in zip(functions(), each, strict=True) for part in _predict_all(function, own, splits)
-    ]
+    if given is None:
+        pairs = zip(functions(), parameters, strict=True)
+        results = [fit(function, method, n, linear, units, target, *splits) for function, (n, linear, units) in pairs]
+    else:
+        known = [np.array(params, dtype=np.float64) for params in given]
+        results = [_predict_all(function, own, splits) for function, own in zip(functions(), known, strict=True)]
+    return [part for result in results for part in result]
 
 
 def fit(
@@ -463,3 +442,83 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
 def _squared(residuals: FloatArray) -> FloatArray:
     errors = np.einsum("sn,sn->s", residuals, residuals)
     return np.where(np.isfinite(errors), errors, np.inf)
+
+
+class LinearValue:
+    """A value that is linear in some parameters.
+
+    If a skeleton (a candidate equation as a function) is called with such values in place of its linear parameters, the
+    result says what each of these parameters is multiplied by.
+
+    It supports what a skeleton does with its linear parameters: addition and subtraction, multiplication and division
+    by values that do not depend on these parameters, and the choice between two values by `numpy.where`.
+
+    Args:
+        offset: The value if all these parameters are 0.
+        factors: The factor by which each parameter is multiplied. The keys are the numbers of the parameters.
+    """
+
+    __slots__ = ("factors", "offset")
+    __array_ufunc__ = None  # an array on the left then leaves the operation to this class
+
+    def __init__(self, offset: Factor, factors: Mapping[int, Factor]) -> None:
+        self.offset = offset
+        self.factors = factors
+
+    def __add__(self, other: Any) -> "LinearValue":
+        if not isinstance(other, LinearValue):
+            return LinearValue(_sum(self.offset, other), self.factors)
+        factors = dict(self.factors)
+        for place, factor in other.factors.items():
+            factors[place] = _sum(factors[place], factor) if place in factors else factor
+        return LinearValue(_sum(self.offset, other.offset), factors)
+
+    def __mul__(self, other: Factor) -> "LinearValue":
+        return self._map(lambda value: _product(value, other))
+
+    def __truediv__(self, other: Factor) -> "LinearValue":
+        return self._map(lambda value: value if _is(value, 0.0) else value / other)
+
+    def __neg__(self) -> "LinearValue":
+        return self._map(lambda value: -value)
+
+    def __pos__(self) -> "LinearValue":
+        return self
+
+    def __sub__(self, other: Any) -> "LinearValue":
+        return self.__add__(-other)
+
+    def __rsub__(self, other: Factor) -> "LinearValue":
+        return -self + other
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
+        """Carry out `numpy.where`, the choice between two values; see NumPy Enhancement Proposal 18."""
+        if function is not np.where or kwargs:
+            return NotImplemented
+        condition, *pair = args
+        first, second = (value if isinstance(value, LinearValue) else LinearValue(value, {}) for value in pair)
+        factors = {
+            place: np.where(condition, first.factors.get(place, 0.0), second.factors.get(place, 0.0))
+            for place in {**first.factors, **second.factors}
+        }
+        return LinearValue(np.where(condition, first.offset, second.offset), factors)
+
+    def _map(self, change: Callable[[Factor], Factor]) -> "LinearValue":
+        return LinearValue(change(self.offset), {place: change(factor) for place, factor in self.factors.items()})
+
+
+def _sum(first: Factor, second: Factor) -> Factor:
+    return second if _is(first, 0.0) else first if _is(second, 0.0) else first + second
+
+
+def _product(first: Factor, second: Factor) -> Factor:
+    return first if _is(first, 0.0) else second if _is(first, 1.0) else first * second
+
+
+def _is(value: Factor, number: float) -> bool:
+    return isinstance(value, float) and value == number

@@ -4,11 +4,10 @@ It imports only the standard library and sympy. Some expressions keep sympy busy
 of the sandbox stop them.
 """
 
-import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -17,30 +16,26 @@ from sympy.core.alphabets import greeks
 # A number that sympy has computed from constants has up to this many digits more than the longest of them. Any others
 # are too small to matter, or are rounding errors, such as those of 0.1 * 3.
 MORE_DIGITS = 3
+Tree = list[Any]
 _GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
-_OPERATORS: Mapping[type[ast.AST], Callable[..., Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Mod: sympy.Mod,
-    ast.BitAnd: sympy.And,
-    ast.BitOr: sympy.Or,
-    ast.Invert: sympy.Not,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Lt: sympy.Lt,
-    ast.LtE: sympy.Le,
-    ast.Gt: sympy.Gt,
-    ast.GtE: sympy.Ge,
-    ast.Eq: sympy.Eq,
-    ast.NotEq: sympy.Ne,
-}
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power, in floating point if the base and the exponent are numbers and the exponent is large.
+
+    Otherwise sympy would compute an exact number, which may take forever if powers are nested.
+    """
+    if base.is_number and exponent.is_number and abs(exponent) > 20:
+        return sympy.Float(math.pow(base, exponent))
+    return base**exponent
+
+
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     **{name: getattr(sympy, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
     **{f"arc{name}": getattr(sympy, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **dict.fromkeys(("abs", "absolute", "fabs"), sympy.Abs),
     **dict.fromkeys(("divide", "true_divide"), operator.truediv),
+    **dict.fromkeys(("power", "float_power"), _power),
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,
@@ -73,13 +68,15 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "less_equal": sympy.Le,
     "greater": sympy.Gt,
     "greater_equal": sympy.Ge,
+    "equal": sympy.Eq,
+    "not_equal": sympy.Ne,
 }
 
 
 def drive(
     function: object,  # noqa: ARG001
     target: str,
-    equations: Sequence[tuple[str, Sequence[float]]],
+    trees: Sequence[Tree],
 ) -> list[list[str] | None]:
     """Return each equation in LaTeX and in sympy's notation.
 
@@ -88,12 +85,13 @@ def drive(
     Args:
         function: Unused; the sandbox passes the function of a program to every driver.
         target: The name of the left-hand side.
-        equations: The skeleton of each equation in canonical form, and the values of its parameters.
+        trees: The right-hand side of each equation; see `translate`.
     """
     written: list[list[str] | None] = []
-    for source, params in equations:
+    for tree in trees:
         try:
-            expression = shorten_numbers(translate(source, params), MORE_DIGITS + _most_digits(source, params))
+            digits = max([1, *(_count_digits(repr(float(number))) for number in _find_numbers(tree))])
+            expression = shorten_numbers(translate(tree), MORE_DIGITS + digits)
         except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
             written.append(None)
         else:
@@ -109,64 +107,39 @@ def _set(target: str, expression: Any) -> str:
     return f"{_write_name(target)} = {latex}"
 
 
-def translate(source: str, params: Sequence[float]) -> Any:
-    """Return the right-hand side of a skeleton, an equation with parameters, as an expression of sympy.
+def translate(tree: Tree) -> Any:
+    """Return an equation as an expression of sympy.
 
-    The parameters are replaced by their values, ``params``.
+    Args:
+        tree: A list of the name of an operation and its arguments, or of the kind of a leaf and its value.
 
     Raises:
-        ValueError: A part of the skeleton has no counterpart in sympy.
+        ValueError: A part of the equation has no counterpart in sympy.
         ArithmeticError, TypeError: A number in the equation is too large, undefined or not real.
     """
-    function = ast.parse(source).body[0]
-    if not isinstance(function, ast.FunctionDef):
-        raise TypeError("a skeleton is a function")
-    scope: dict[str, Any] = {argument.arg: sympy.Symbol(argument.arg, real=True) for argument in function.args.args}
-    for statement in function.body:
-        match statement:
-            case ast.Assign([ast.Name(name)], value):
-                scope[name] = _translate(value, scope, params)
-            case ast.Return(ast.expr() as value):
-                return _translate(value, scope, params)
-    raise ValueError("it returns nothing")
-
-
-def _translate(node: ast.expr, scope: Mapping[str, Any], params: Sequence[float]) -> Any:
-    match node:
-        case ast.Constant(int() | float() as value):
+    match tree:
+        case ["number", value]:
             return _number(value)
-        case ast.Name(name):
-            return scope[name]
-        case ast.Attribute(_, name):
+        case ["variable", name]:
+            return sympy.Symbol(name, real=True)
+        case ["constant", name]:
             return sympy.pi if name == "pi" else sympy.E
-        case ast.Subscript(_, ast.Constant(int() as place)):
-            return _number(params[place])
-        case ast.BinOp(base, ast.Pow(), exponent):
-            return _power(_translate(base, scope, params), _translate(exponent, scope, params))
-        case ast.BinOp(left, sign, right) | ast.Compare(left, [sign], [right]):
-            return _OPERATORS[type(sign)](_translate(left, scope, params), _translate(right, scope, params))
-        case ast.UnaryOp(sign, operand):
-            return _OPERATORS[type(sign)](_translate(operand, scope, params))
-        case ast.Call(ast.Attribute(_, "power" | "float_power"), [base, exponent]):
-            return _power(_translate(base, scope, params), _translate(exponent, scope, params))
-        case ast.Call(ast.Attribute(_, name), arguments) if name in _FUNCTIONS:
-            return _FUNCTIONS[name](*(_translate(argument, scope, params) for argument in arguments))
-    raise ValueError(f"{ast.unparse(node)[:60]} has no counterpart in sympy")
+        case [operation, *arguments] if operation in _FUNCTIONS:
+            return _FUNCTIONS[operation](*map(translate, arguments))
+    raise ValueError(f"np.{tree[0]} has no counterpart in sympy")
+
+
+def _find_numbers(tree: Tree) -> Iterator[float]:
+    match tree:
+        case ["number", value]:
+            yield value
+        case [_, *arguments]:
+            yield from (number for one in arguments if isinstance(one, list) for number in _find_numbers(one))
 
 
 def _number(value: float) -> Any:
     is_third = abs(value) < 1e9 and value == round(3 * value) / 3  # as a whole number is, too
     return sympy.Rational(round(3 * value), 3) if is_third else sympy.Float(value)
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    """Return a power, in floating point if the base and the exponent are numbers and the exponent is large.
-
-    Otherwise sympy would compute an exact number, which may take forever if powers are nested.
-    """
-    if base.is_number and exponent.is_number and abs(exponent) > 20:
-        return sympy.Float(math.pow(base, exponent))
-    return base**exponent
 
 
 def shorten_numbers(expression: Any, digits: int) -> Any:
@@ -178,13 +151,6 @@ def _shorten(value: float, digits: int) -> Any:
     text = f"{value:.{digits}g}" if digits < 16 else repr(value)
     is_whole = float(text).is_integer() and abs(value) < 1e6
     return sympy.Integer(int(float(text))) if is_whole else sympy.Float(text, _count_digits(text))
-
-
-def _most_digits(source: str, params: Sequence[float]) -> int:
-    """Return the number of significant digits of the constant that has the most."""
-    constants = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
-    numbers = [value for value in constants if isinstance(value, int | float)]
-    return max(_count_digits(repr(float(number))) for number in [1, *numbers, *params])
 
 
 def _count_digits(text: str) -> int:

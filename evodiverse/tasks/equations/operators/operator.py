@@ -11,13 +11,12 @@ from typing import Final
 import numpy as np
 
 from evodiverse.errors import describe
-from evodiverse.tasks.equations.operators.crossovers import cross
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guidance import FloatArray, Guide
-from evodiverse.tasks.equations.operators.guided import GuidedEdits
-from evodiverse.tasks.equations.operators.mutations import Mutations
+from evodiverse.tasks.equations.operators.guided import Guide, GuidedEdits
+from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
-from evodiverse.tasks.equations.operators.trees import Node, TreeSizeError, n_parameters, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import Node, read_tree, write_tree
+from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
@@ -54,7 +53,7 @@ class EquationOperator:
     ) -> None:
         self._grammar = Grammar(variables, positive)
         self._mutations = Mutations(self._grammar)
-        self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar.guard))
+        self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar))
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, whose genotype is a child: an equation with free parameters.
@@ -72,7 +71,7 @@ class EquationOperator:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         try:
             return self._vary_parents(request)
-        except (TreeSizeError, RecursionError) as error:  # parents from a language model may be that large
+        except RecursionError as error:  # parents from a language model may be that large
             return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
 
     def _vary_parents(self, request: Request) -> Proposal:
@@ -87,7 +86,7 @@ class EquationOperator:
         for _ in range(TRIES):
             tree, names = self._vary(parents, params, rng)
             tree = simplify(tree)
-            is_allowed = tree.size <= largest and n_parameters(tree) <= MAX_PARAMS and tree not in known
+            is_allowed = tree.size <= largest and tree.n_parameters() <= MAX_PARAMS and tree not in known
             if names and is_allowed and not tree.is_constant:
                 return Proposal(write_tree(tree, self._grammar.variables), "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")

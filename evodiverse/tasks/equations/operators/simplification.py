@@ -6,25 +6,24 @@ may absorb others.
 """
 
 import math
+import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Final, NamedTuple
 
-from evodiverse.tasks.equations.operators.trees import (
-    CONSTANT,
-    NUMBER,
-    PARAMETER,
-    VARIABLE,
-    Node,
-    call,
-    leaves,
-    number,
-)
+from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, SUMS, Node, call, number
 
 _PASSES: Final = 5
-_LARGEST: Final = 1e6
-_SUMS: Final = ("add", "subtract")
-_PRODUCTS: Final = ("multiply", "divide")
+_LARGEST, _LARGEST_EXPONENT = 1e6, 12
+_FOLDED: Final[Mapping[str, Callable[..., float]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "power": math.pow,
+    "negative": operator.neg,
+}
 _NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
 
@@ -38,7 +37,7 @@ def simplify(node: Node) -> Node:
     ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
     for _ in range(_PASSES):
-        counts = Counter(leaf.value for leaf in leaves(node, PARAMETER))
+        counts = Counter(leaf.value for leaf in node.leaves("parameter"))
         simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
         if simpler == node:
             break
@@ -66,10 +65,13 @@ class _Pass:
             return node
         if node.is_constant and not _is_condition(node):
             return self._constant(Node(node.operation, tuple(map(self.simplify, node.arguments))))
-        if node.operation in (*_SUMS, *_PRODUCTS, "negative"):
-            return self._arithmetic([(sign, self._inside(addend)) for sign, addend in _addends(node)])
+        if node.operation in (*SIGNED_SUMS, *PRODUCTS):
+            return self._arithmetic([(sign, self._inside(addend)) for sign, addend in node.flatten(SIGNED_SUMS)])
         node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
-        return _power(*node.arguments) if node.operation == "power" else _function(node)
+        if node.operation == "power":
+            return _power(*node.arguments)
+        is_needless = node.operation in ABSOLUTE and is_never_negative(node.arguments[0])
+        return node.arguments[0] if is_needless else node
 
     def _constant(self, node: Node) -> Node:
         """Shorten an expression that has no variables.
@@ -77,10 +79,10 @@ class _Pass:
         If the expression contains a free parameter, return this parameter. Otherwise, return the expression's value if
         all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
         """
-        for leaf in leaves(node, PARAMETER):
+        for leaf in node.leaves("parameter"):
             if leaf.value in self._free:
                 return leaf
-        values = [float(argument.value) for argument in node.arguments if argument.operation == NUMBER]
+        values = [float(argument.value) for argument in node.arguments if argument.operation == "number"]
         if len(values) < len(node.arguments):
             return node
         value = _fold(node.operation, values)
@@ -88,7 +90,7 @@ class _Pass:
 
     def _inside(self, node: Node) -> Node:
         """Return a product with its factors simplified."""
-        if node.operation in (*_PRODUCTS, "negative"):
+        if node.operation in (*PRODUCTS, "negative"):
             return Node(node.operation, tuple(map(self._inside, node.arguments)))
         return self.simplify(node)
 
@@ -102,29 +104,26 @@ class _Pass:
         merged = [term for terms in groups.values() if (term := _merge(terms)).free or term.number]
         if not merged:
             return number(0)
-        total: Node | None = None
-        for term in sorted(merged, key=_rank):
-            total = self._add(total, term)
-        return total if total is not None else number(0)
-
-    def _add(self, total: Node | None, term: _Term) -> Node:
-        if total is None:
-            return self._build(term)
-        if term.free is None and term.number < 0:
-            return call("subtract", total, self._build(term._replace(number=-term.number)))
-        return call("add", total, self._build(term))
+        first, *others = sorted(merged, key=_rank)
+        total = self._build(first)
+        for term in others:
+            if term.free is None and term.number < 0:
+                total = call("subtract", total, self._build(term._replace(number=-term.number)))
+            else:
+                total = call("add", total, self._build(term))
+        return total
 
     def _term(self, node: Node) -> _Term:
         """Return a product as a number, a free parameter and other factors, with equal factors combined into powers."""
         value, free = 1.0, None
         powers: dict[Node, float] = {}
         for factor, exponent in self._factors(node):
-            if factor.operation == NUMBER and (factor.value or exponent > 0):
+            if factor.operation == "number" and (factor.value or exponent > 0):
                 folded = _fold("power", [float(factor.value), exponent])
                 value = math.inf if folded is None else value * folded
-            elif factor.operation == PARAMETER and factor.value in self._free and free is None:
+            elif factor.operation == "parameter" and factor.value in self._free and free is None:
                 free = factor
-            elif not (factor.operation == PARAMETER and factor.value in self._free):
+            elif not (factor.operation == "parameter" and factor.value in self._free):
                 powers[factor] = powers.get(factor, 0.0) + exponent
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(1.0, None, (node,), ())
@@ -144,11 +143,11 @@ class _Pass:
         A product of another form is returned unchanged. So is a free parameter times a sum in which two or more terms
         have no free parameter of their own, since multiplying it out would take an additional parameter.
         """
-        if term.below or len(term.above) != 1 or term.above[0].operation not in _SUMS:
+        if term.below or len(term.above) != 1 or term.above[0].operation not in SUMS:
             return [term]
         parts = [
             part._replace(number=sign * part.number)
-            for sign, addend in _addends(term.above[0])
+            for sign, addend in term.above[0].flatten(SIGNED_SUMS)
             for part in [self._term(addend)]
         ]
         if term.free is None:
@@ -164,8 +163,8 @@ class _Pass:
         ``exp(params[0] + x)`` is a constant times ``exp(x)``.
         """
         for factor, exponent in _factors(node, 1.0):
-            addends = list(_addends(factor.arguments[0])) if factor.operation == "exp" else []
-            free = [addend for _, addend in addends if addend.operation == PARAMETER and addend.value in self._free]
+            addends = list(factor.arguments[0].flatten(SIGNED_SUMS)) if factor.operation == "exp" else []
+            free = [addend for _, addend in addends if addend.operation == "parameter" and addend.value in self._free]
             rest = [(sign, addend) for sign, addend in addends if addend not in free]
             if free and rest:
                 yield call("exp", _total(rest)), exponent
@@ -177,12 +176,14 @@ class _Pass:
         """Remove the parameter of a sum's first term if `_is_scaled` holds; return any other node unchanged."""
         if not self._is_scaled(node):
             return node
-        (_, first), *rest = _addends(node)
+        (_, first), *rest = node.flatten(SIGNED_SUMS)
         return _total([(1, self._build(self._term(first)._replace(free=None))), *rest])
 
     def _is_scaled(self, node: Node) -> bool:
         """Return whether an expression is a sum in which every term has a free parameter as a factor."""
-        return node.operation in _SUMS and all(self._term(addend).free is not None for _, addend in _addends(node))
+        return node.operation in SUMS and all(
+            self._term(addend).free is not None for _, addend in node.flatten(SIGNED_SUMS)
+        )
 
     def _build(self, term: _Term) -> Node:
         factors = list(term.above)
@@ -190,31 +191,19 @@ class _Pass:
             factors.insert(0, term.free)
         elif abs(term.number) != 1 or not factors:
             factors.insert(0, number(abs(term.number)))
-        product = factors[0]
-        for factor in factors[1:]:
-            product = call("multiply", product, factor)
+        product = _multiply(factors)
         if term.below:
-            divisor = term.below[0]
-            for factor in term.below[1:]:
-                divisor = call("multiply", divisor, factor)
-            product = call("divide", product, divisor)
+            product = call("divide", product, _multiply(term.below))
         is_negative = term.free is None and term.number < 0
         return call("negative", product) if is_negative else product
 
 
+def _multiply(factors: Sequence[Node]) -> Node:
+    return reduce(lambda product, factor: call("multiply", product, factor), factors)
+
+
 def _is_condition(node: Node) -> bool:
     return node.operation.startswith(("less", "greater", "equal", "not_", "logical"))
-
-
-def _addends(node: Node, sign: int = 1) -> Iterable[tuple[int, Node]]:
-    if node.operation in _SUMS:
-        left, right = node.arguments
-        yield from _addends(left, sign)
-        yield from _addends(right, sign if node.operation == "add" else -sign)
-    elif node.operation == "negative":
-        yield from _addends(node.arguments[0], -sign)
-    else:
-        yield sign, node
 
 
 def _total(addends: Sequence[tuple[int, Node]]) -> Node:
@@ -227,7 +216,7 @@ def _total(addends: Sequence[tuple[int, Node]]) -> Node:
 
 def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
     """Yield the factors of a product with their exponents, which are whole numbers."""
-    if node.operation in _PRODUCTS:
+    if node.operation in PRODUCTS:
         left, right = node.arguments
         yield from _factors(left, exponent)
         yield from _factors(right, exponent if node.operation == "multiply" else -exponent)
@@ -261,19 +250,13 @@ def _raise(factor: Node, exponent: float) -> Node:
 
 
 def _power(base: Node, exponent: Node) -> Node:
-    if exponent.operation == NUMBER and float(exponent.value) in (0.0, 1.0):
+    if exponent.operation == "number" and float(exponent.value) in (0.0, 1.0):
         return base if exponent.value else number(1)
     inner = _whole(base.arguments[1]) if base.operation == "power" else None
     outer = _whole(exponent)
     if inner is not None and outer is not None:
         return call("power", base.arguments[0], number(inner * outer))
     return call("power", base, exponent)
-
-
-def _function(node: Node) -> Node:
-    if node.operation in ABSOLUTE and is_never_negative(node.arguments[0]):
-        return node.arguments[0]
-    return node
 
 
 def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> bool:
@@ -283,11 +266,11 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
         node: The expression.
         positive: The names of variables that are never negative.
     """
-    if node.operation == VARIABLE:
+    if node.operation == "variable":
         return node.value in positive
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return float(node.value) >= 0
-    if node.operation in (*_NEVER_NEGATIVE, CONSTANT, "sqrt"):
+    if node.operation in (*_NEVER_NEGATIVE, "constant", "sqrt"):
         return True
     if node.operation in ("add", "multiply", "divide"):
         return all(is_never_negative(argument, positive) for argument in node.arguments)
@@ -298,28 +281,17 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
 
 
 def _whole(node: Node) -> float | None:
-    is_whole = node.operation == NUMBER and float(node.value).is_integer() and abs(float(node.value)) <= 12
-    return float(node.value) if is_whole else None
+    value = float(node.value) if node.operation == "number" else math.nan
+    return value if value.is_integer() and abs(value) <= _LARGEST_EXPONENT else None
 
 
 def _fold(operation: str, values: Sequence[float]) -> float | None:
     """Return the value of an operation on numbers; None if there is none, or if the operation should stay as it is."""
+    function = _FOLDED.get(operation)
+    if function is None or (operation == "power" and abs(values[1]) > _LARGEST_EXPONENT):
+        return None
     try:
-        match operation, values:
-            case "add", [one, other]:
-                value = one + other
-            case "subtract", [one, other]:
-                value = one - other
-            case "multiply", [one, other]:
-                value = one * other
-            case "divide", [one, other]:
-                value = one / other
-            case "power", [one, other] if abs(other) <= 12:
-                value = math.pow(one, other)
-            case "negative", [one]:
-                value = -one
-            case _:
-                return None
+        value = function(*values)
     except (ArithmeticError, ValueError):
         return None
     return value if abs(value) <= _LARGEST else None

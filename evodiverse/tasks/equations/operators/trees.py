@@ -6,61 +6,45 @@ The classical operator, which needs no language model, takes these trees apart a
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.kit.python import parse
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS
+from evodiverse.tasks.equations.skeleton import PARAMS, write_function
 
 FloatArray = NDArray[np.float64]
 
-VARIABLE: Final = "variable"
-PARAMETER: Final = "parameter"
-NUMBER: Final = "number"
-CONSTANT: Final = "constant"
 
 MAX_SIZE: Final = 2_000
 """The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
 
 _BINARY: Final = {
-    ast.Add: "add",
-    ast.Sub: "subtract",
-    ast.Mult: "multiply",
-    ast.Div: "divide",
-    ast.Pow: "power",
-    ast.Mod: "mod",
-    ast.BitAnd: "logical_and",
-    ast.BitOr: "logical_or",
-    ast.Lt: "less",
-    ast.LtE: "less_equal",
-    ast.Gt: "greater",
-    ast.GtE: "greater_equal",
-    ast.Eq: "equal",
-    ast.NotEq: "not_equal",
+    ast.Add: ("add", "+"),
+    ast.Sub: ("subtract", "-"),
+    ast.Mult: ("multiply", "*"),
+    ast.Div: ("divide", "/"),
+    ast.Pow: ("power", "**"),
+    ast.Mod: ("mod", ""),
+    ast.BitAnd: ("logical_and", "&"),
+    ast.BitOr: ("logical_or", "|"),
+    ast.Lt: ("less", "<"),
+    ast.LtE: ("less_equal", "<="),
+    ast.Gt: ("greater", ">"),
+    ast.GtE: ("greater_equal", ">="),
+    ast.Eq: ("equal", "=="),
+    ast.NotEq: ("not_equal", "!="),
 }
+"""The operation of each operator of Python, and the sign with which it is written; mod is written as a function."""
+
 _UNARY: Final = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "logical_not"}
-_SIGNS: Final = {
-    "add": "+",
-    "subtract": "-",
-    "multiply": "*",
-    "divide": "/",
-    "power": "**",
-    "less": "<",
-    "less_equal": "<=",
-    "greater": ">",
-    "greater_equal": ">=",
-    "equal": "==",
-    "not_equal": "!=",
-    "logical_and": "&",
-    "logical_or": "|",
-}
+_SIGNS: Final = {name: sign for name, sign in _BINARY.values() if sign}
 _CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
-class TreeSizeError(Exception):
+class TreeSizeError(RecursionError):
     """A tree would have more than `MAX_SIZE` nodes."""
 
 
@@ -70,6 +54,15 @@ class Kind(StrEnum):
     REAL = "real"
     EXPONENT = "exponent"
     CONDITION = "condition"
+
+
+Path = tuple[int, ...]
+"""The way from the root of a tree down to a node: at each step, the index of the argument to take."""
+
+SUMS: Final[Mapping[str, tuple[int, ...]]] = {"add": (1, 1), "subtract": (1, -1)}
+PRODUCTS: Final[Mapping[str, tuple[int, ...]]] = {"multiply": (1, 1), "divide": (1, -1)}
+SIGNED_SUMS: Final[Mapping[str, tuple[int, ...]]] = {**SUMS, "negative": (-1,)}
+"""Operations that `flatten` goes through, with the sign of each argument."""
 
 
 class Node:
@@ -89,7 +82,7 @@ class Node:
         self.operation = operation
         self.arguments = arguments
         self.value = value
-        self.is_constant: bool = operation != VARIABLE and all(argument.is_constant for argument in arguments)
+        self.is_constant: bool = operation != "variable" and all(argument.is_constant for argument in arguments)
         self.size: int = 1 + sum([argument.size for argument in arguments])
         if self.size > MAX_SIZE:
             raise TreeSizeError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
@@ -106,52 +99,105 @@ class Node:
     def __repr__(self) -> str:
         return self.text
 
+    def leaves(self, operation: str) -> "Iterator[Node]":
+        """Yield the leaves of the kind ``operation``, such as ``variable``, each as often as it occurs."""
+        if self.operation == operation:
+            yield self
+        for argument in self.arguments:
+            yield from argument.leaves(operation)
 
-Path = tuple[int, ...]
-"""The way from the root of a tree down to a node: at each step, the index of the argument to take."""
+    def places(self, kind: Kind = Kind.REAL, path: Path = ()) -> "Iterator[tuple[Path, Node, Kind]]":
+        """Yield every node of a tree, the root first, with the path to it and the kind of its place.
 
+        The kind says which expressions may stand in this place of the tree, for instance only conditions (see `Kind`).
 
-def variable(name: str) -> Node:
-    """Return a variable."""
-    return Node(VARIABLE, value=name)
+        Args:
+            kind: The kind of the root's place.
+            path: The path to the root, if the tree is part of a larger one.
+        """
+        yield path, self, kind
+        for at, argument in enumerate(self.arguments):
+            yield from argument.places(_kind(self.operation, at), (*path, at))
 
+    def flatten(self, operations: Mapping[str, tuple[int, ...]]) -> "Iterator[tuple[int, Node]]":
+        """Yield the parts of nested operations from left to right, each with the product of the signs above it.
 
-def parameter(number: int) -> Node:
-    """Return a parameter."""
-    return Node(PARAMETER, value=number)
+        For instance, the parts of a sum (`SUMS`) are its addends, each with its sign. The parts of a product
+        (`PRODUCTS`) are its factors, each with 1 above the fraction bar and -1 below it.
+        """
+        waiting = [(1, self)]
+        while waiting:
+            sign, part = waiting.pop()
+            if part.operation in operations:
+                pairs = zip(operations[part.operation], part.arguments, strict=True)
+                waiting += reversed([(sign * own, argument) for own, argument in pairs])
+            else:
+                yield sign, part
 
+    def terms(self) -> "list[Node]":
+        """Return the addends of a sum, or the expression itself if it is not a sum."""
+        if self.operation == "add":
+            return [term for argument in self.arguments for term in argument.terms()]
+        if self.operation == "subtract":
+            left, right = self.arguments
+            return [*left.terms(), *(call("negative", term) for term in right.terms())]
+        return [self]
 
-def number(value: float) -> Node:
-    """Return a number, as an integer if it is whole."""
-    return Node(NUMBER, value=int(value) if float(value).is_integer() else value)
+    def factors(self) -> "list[tuple[int, Node]]":
+        """Return the factors of a product, each paired with 1 above the fraction bar and -1 below it."""
+        return list(self.flatten(PRODUCTS))
 
+    def put(self, path: Path, new: "Node") -> "Node":
+        """Return a tree with the node at a path replaced."""
+        if not path:
+            return new
+        at, rest = path[0], path[1:]
+        arguments = list(self.arguments)
+        arguments[at] = arguments[at].put(rest, new)
+        return Node(self.operation, tuple(arguments), self.value)
 
-def call(operation: str, *arguments: Node) -> Node:
-    """Return an operation with its arguments."""
-    return Node(operation, arguments)
+    def replace_parameters(self, replace: "Callable[[Node], Node]") -> "Node":
+        """Return a tree with each parameter replaced by what ``replace`` returns for it."""
+        if self.operation == "parameter":
+            return replace(self)
+        if not self.arguments:
+            return self
+        return call(self.operation, *(argument.replace_parameters(replace) for argument in self.arguments))
 
+    def shift_parameters(self, by: int) -> "Node":
+        """Return a tree with the numbers of its parameters increased by ``by``."""
+        return self.replace_parameters(lambda leaf: parameter(int(leaf.value) + by))
 
-def leaves(node: Node, operation: str) -> Iterator[Node]:
-    """Yield the leaves of the kind ``operation``, such as `VARIABLE`, each as often as it occurs."""
-    if node.operation == operation:
-        yield node
-    for argument in node.arguments:
-        yield from leaves(argument, operation)
+    def next_parameter(self) -> int:
+        """Return the smallest number above those of all parameters in a tree."""
+        return max((int(leaf.value) for leaf in self.leaves("parameter")), default=-1) + 1
 
+    def n_parameters(self) -> int:
+        """Return the number of different parameters in a tree."""
+        return len({leaf.value for leaf in self.leaves("parameter")})
 
-def places(node: Node, kind: Kind = Kind.REAL, path: Path = ()) -> Iterator[tuple[Path, Node, Kind]]:
-    """Yield every node of a tree, the root first, with the path to it and the kind of its place.
+    def evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
+        """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
 
-    The kind says which expressions may stand in this place of the tree, for instance only conditions (see `Kind`).
+        Its functions must be functions of numpy, under their names in numpy.
 
-    Args:
-        node: The root of the tree.
-        kind: The kind of the root's place.
-        path: The path to the root, if the tree is part of a larger one.
-    """
-    yield path, node, kind
-    for at, argument in enumerate(node.arguments):
-        yield from places(argument, _kind(node.operation, at), (*path, at))
+        Args:
+            columns: The ``(n,)`` values of each variable, by name.
+            params: The values of the parameters, indexed by their numbers.
+        """
+        with np.errstate(all="ignore"):
+            return np.asarray(self._evaluate(columns, params), dtype=np.float64)
+
+    def _evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
+        if self.operation == "parameter":
+            return np.float64(params[int(self.value)])
+        if self.operation == "number":
+            return np.float64(self.value)
+        if self.operation == "variable":
+            return columns[str(self.value)]
+        if self.operation == "constant":
+            return getattr(np, str(self.value))
+        return getattr(np, self.operation)(*(argument._evaluate(columns, params) for argument in self.arguments))
 
 
 def _kind(operation: str, at: int) -> Kind:
@@ -160,9 +206,29 @@ def _kind(operation: str, at: int) -> Kind:
     return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
 
 
+def variable(name: str) -> Node:
+    """Return a variable."""
+    return Node("variable", value=name)
+
+
+def parameter(number: int) -> Node:
+    """Return a parameter."""
+    return Node("parameter", value=number)
+
+
+def number(value: float) -> Node:
+    """Return a number, as an integer if it is whole."""
+    return Node("number", value=int(value) if float(value).is_integer() else value)
+
+
+def call(operation: str, *arguments: Node) -> Node:
+    """Return an operation with its arguments."""
+    return Node(operation, arguments)
+
+
 def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw a place below the root of a tree, or the root if there is none."""
-    root, *inner = places(node)
+    root, *inner = node.places()
     return draw_place(inner or [root], rng)
 
 
@@ -171,38 +237,24 @@ def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Genera
     return choices[int(rng.integers(len(choices)))]
 
 
-def put(node: Node, path: Path, new: Node) -> Node:
-    """Return a tree with the node at a path replaced."""
-    if not path:
-        return new
-    at, rest = path[0], path[1:]
-    arguments = list(node.arguments)
-    arguments[at] = put(arguments[at], rest, new)
-    return Node(node.operation, tuple(arguments), node.value)
+def build_total(terms: Sequence[Node]) -> Node:
+    """Return the sum of at least one term."""
+    return reduce(lambda total, term: call("add", total, term), terms)
 
 
-def replace_parameters(node: Node, replace: Callable[[Node], Node]) -> Node:
-    """Return a tree with each parameter replaced by what ``replace`` returns for it."""
-    if node.operation == PARAMETER:
-        return replace(node)
-    if not node.arguments:
-        return node
-    return call(node.operation, *(replace_parameters(argument, replace) for argument in node.arguments))
+def draw_factor_place(factors: Sequence[tuple[int, Node]], rng: np.random.Generator) -> int | None:
+    """Draw the index of a factor that contains a variable, or return None if there is no such factor."""
+    changeable = [place for place, (_, factor) in enumerate(factors) if not factor.is_constant]
+    return changeable[rng.integers(len(changeable))] if changeable else None
 
 
-def shift_parameters(node: Node, by: int) -> Node:
-    """Return a tree with the numbers of its parameters increased by ``by``."""
-    return replace_parameters(node, lambda leaf: parameter(int(leaf.value) + by))
-
-
-def next_parameter(node: Node) -> int:
-    """Return the smallest number above those of all parameters in a tree."""
-    return max((int(leaf.value) for leaf in leaves(node, PARAMETER)), default=-1) + 1
-
-
-def n_parameters(node: Node) -> int:
-    """Return the number of different parameters in a tree."""
-    return len({leaf.value for leaf in leaves(node, PARAMETER)})
+def build_product(factors: Sequence[tuple[int, Node]]) -> Node:
+    """Return the product of at least one factor, each paired with 1 above the fraction bar and -1 below it."""
+    (sign, first), *others = sorted(factors, key=lambda pair: -pair[0])
+    product = first if sign > 0 else call("divide", number(1), first)
+    for sign, factor in others:
+        product = call("multiply" if sign > 0 else "divide", product, factor)
+    return product
 
 
 @lru_cache(maxsize=4096)
@@ -231,15 +283,15 @@ def read_tree(source: str) -> Node:
 def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
     match node:
         case ast.Constant(int() | float() as value):
-            return Node(NUMBER, value=value)
+            return Node("number", value=value)
         case ast.Name(name):
             return scope.get(name, variable(name))
         case ast.Attribute(_, name):
-            return Node(CONSTANT, value=name)
+            return Node("constant", value=name)
         case ast.Subscript(_, ast.Constant(int() as at)):
             return parameter(at)
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
-            return call(_BINARY[type(operator)], _read(left, scope), _read(right, scope))
+            return call(_BINARY[type(operator)][0], _read(left, scope), _read(right, scope))
         case ast.UnaryOp(operator, operand):
             inner = _read(operand, scope)
             return inner if isinstance(operator, ast.UAdd) else call(_UNARY[type(operator)], inner)
@@ -251,16 +303,15 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
 def write_tree(node: Node, variables: tuple[str, ...]) -> str:
     """Return a tree as the source code of a Python function, with its parameters numbered in order of appearance."""
     numbers: dict[str | float, int] = {}
-    text = _write(node, numbers)
-    return f"def {NAME}({', '.join([*variables, PARAMS])}):\n    return {text}\n"
+    return write_function(variables, _write(node, numbers))
 
 
 def _write(node: Node, numbers: dict[str | float, int]) -> str:
-    if node.operation == PARAMETER:
+    if node.operation == "parameter":
         return f"{PARAMS}[{numbers.setdefault(node.value, len(numbers))}]"
-    if node.operation == CONSTANT:
+    if node.operation == "constant":
         return f"np.{node.value}"
-    if node.operation == NUMBER:
+    if node.operation == "number":
         return f"({node.value!r})"
     if not node.arguments:
         return str(node.value)
@@ -270,39 +321,14 @@ def _write(node: Node, numbers: dict[str | float, int]) -> str:
     return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
 
 
-def evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> FloatArray:
-    """Return the ``(n,)`` values of an expression, or a single value if it has no variable; some may not be finite.
-
-    Args:
-        node: The expression. Its functions must be functions of numpy, under their names in numpy.
-        columns: The ``(n,)`` values of each variable, by name.
-        params: The values of the parameters, indexed by their numbers.
-    """
-    with np.errstate(all="ignore"):
-        return np.asarray(_evaluate(node, columns, params), dtype=np.float64)
-
-
-def _evaluate(node: Node, columns: Mapping[str, FloatArray], params: Sequence[float]) -> Any:
-    if node.operation == PARAMETER:
-        return np.float64(params[int(node.value)])
-    if node.operation == NUMBER:
-        return np.float64(node.value)
-    if node.operation == VARIABLE:
-        return columns[str(node.value)]
-    function = getattr(np, str(node.value) if node.operation == CONSTANT else node.operation)
-    return (
-        function(*(_evaluate(argument, columns, params) for argument in node.arguments)) if node.arguments else function
-    )
-
-
 _PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}
 
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
     """Return an expression in infix notation; its numbers have all digits that tell them from other floats."""
-    if node.operation in (PARAMETER, NUMBER):
-        value = float(params[int(node.value)] if node.operation == PARAMETER else node.value)
-        is_third = node.operation == NUMBER and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
+    if node.operation in ("parameter", "number"):
+        value = float(params[int(node.value)] if node.operation == "parameter" else node.value)
+        is_third = node.operation == "number" and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
         return f"({round(3 * value)}/3)" if is_third else repr(value).removesuffix(".0")
     if not node.arguments:
         return str(node.value)

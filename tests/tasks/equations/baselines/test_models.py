@@ -9,7 +9,7 @@ import pytest
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations.baselines.engine import Constants, Model, write_model
 from evodiverse.tasks.equations.data import Dataset
-from evodiverse.tasks.equations.in_sandbox import fitting, matching
+from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.trees import call, number, variable
 from evodiverse.tasks.equations.problems import Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import EquationSettings
@@ -26,7 +26,7 @@ DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[ProcessSandbox]:
-    sandbox = ProcessSandbox([fitting.__name__, matching.__name__])
+    sandbox = ProcessSandbox([fitting.__name__])
     yield sandbox
     sandbox.close()
 

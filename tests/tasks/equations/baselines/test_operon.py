@@ -7,7 +7,6 @@ import pytest
 
 from evodiverse.tasks.equations.baselines import operon
 from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
-from evodiverse.tasks.equations.operators.trees import evaluate
 
 pyoperon = pytest.importorskip("pyoperon", reason="pyoperon is not installed; pip install 'evodiverse[baselines]'")
 INPUTS = np.random.default_rng(0).uniform(0.2, 0.9, size=(200, 2))
@@ -36,7 +35,7 @@ def check(nodes: list[Any]) -> None:
     tree = pyoperon.Tree(nodes).UpdateNodes()
     theirs = pyoperon.Evaluate(pyoperon.DispatchTable(), tree, DATA, pyoperon.Range(0, len(INPUTS)))
     model = operon.read_model(tree.Nodes, NAMES)
-    ours = evaluate(model.tree, COLUMNS, model.constants)
+    ours = model.tree.evaluate(COLUMNS, model.constants)
     assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-6)
 
 
@@ -89,7 +88,7 @@ def test_predictions_are_those_of_operon_s_own_predict() -> None:
     assert len(regressor.pareto_front_) > 3
     for found in regressor.pareto_front_:
         model = operon.read_model(found["tree"].Nodes, names)
-        ours = evaluate(model.tree, COLUMNS, model.constants)
+        ours = model.tree.evaluate(COLUMNS, model.constants)
         theirs = regressor.evaluate_model(found["tree"], INPUTS)
         assert np.abs(ours - theirs).max() < 1e-6 * np.ptp(target)  # single precision
 

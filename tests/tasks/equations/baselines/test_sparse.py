@@ -5,7 +5,6 @@ import pytest
 
 from evodiverse.tasks.equations.baselines import sparse
 from evodiverse.tasks.equations.baselines.engine import Order, write_model
-from evodiverse.tasks.equations.operators.trees import evaluate
 from evodiverse.tasks.equations.terms import find_terms
 
 INPUTS = np.random.default_rng(0).uniform(0.5, 2, size=(300, 2))
@@ -23,13 +22,13 @@ def test_a_law_of_two_terms_of_the_library_is_found() -> None:
     hypothesis, params = write_model(model, ("a", "b"))
     assert find_terms(hypothesis.genotype) == {"a*b*b", "/a"}
     assert sorted(params) == pytest.approx([-0.5, 3, 4])
-    assert evaluate(model.tree, COLUMNS, model.constants) == pytest.approx(LAW)
+    assert model.tree.evaluate(COLUMNS, model.constants) == pytest.approx(LAW)
 
 
 def test_cross_validation_selects_the_law() -> None:
     noisy = order().target + np.random.default_rng(1).normal(scale=0.5, size=300)
     front = sparse.find_models(Order(INPUTS, noisy, ("a", "b"), 0, None, 10))
-    errors = [np.mean((evaluate(model.tree, COLUMNS, model.constants) - LAW) ** 2) for model in front.models]
+    errors = [np.mean((model.tree.evaluate(COLUMNS, model.constants) - LAW) ** 2) for model in front.models]
     assert front.selected < 9
     assert errors[front.selected] < 2 * min(errors)
 
@@ -39,7 +38,7 @@ def test_one_more_term_never_explains_less_whatever_the_terms_sizes_are() -> Non
     columns = dict(zip("ab", inputs.T, strict=True))
     target = np.sin(inputs[:, 0]) + np.exp(inputs[:, 0] - 40) + inputs[:, 1] ** 5
     front = sparse.find_models(Order(inputs, target, ("a", "b"), 0, None, 10))
-    errors = [np.mean((evaluate(model.tree, columns, model.constants) - target) ** 2) for model in front.models]
+    errors = [np.mean((model.tree.evaluate(columns, model.constants) - target) ** 2) for model in front.models]
     assert len(errors) == 10
     assert errors == sorted(errors, reverse=True)
 

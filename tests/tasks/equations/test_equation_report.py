@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from PIL import Image
 
-from evodiverse.tasks.equations import fit_picture
-from evodiverse.tasks.equations.fit_picture import (
+from evodiverse.tasks.equations import report
+from evodiverse.tasks.equations.report import (
     MAX_ROWS,
     OUTSIDE,
     POINT,
@@ -115,7 +115,7 @@ def test_a_constant_target_lies_in_the_middle(value: float, n: int) -> None:
 
 
 def test_at_most_so_many_points_are_drawn_and_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_picture, "MAX_POINTS", 3)
+    monkeypatch.setattr(report, "MAX_POINTS", 3)
     target = np.arange(5.0)
     panel = Panel("many", target, target[::-1].copy(), "")
     assert points(panel, POINT) == pairs(panel, [0, 2, 4])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import ServiceError
-from evodiverse.tasks.equations.baselines.apart import find_apart
+from evodiverse.tasks.equations.baselines import find_apart
 from evodiverse.tasks.equations.baselines.engine import Order
 
 ORDER = Order(np.ones((3, 1)), np.ones(3), ("x",), 0, None, 10)
