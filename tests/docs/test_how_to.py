@@ -10,9 +10,9 @@ from tests import starts
 from tests.docs.pages import find_unsaid, read_page, save
 from tests.runs import FROM_ROOT, ROOT, rows
 
-PAGES = sorted(path.name for path in (ROOT / "docs" / "how-to").glob("*.md"))
+PAGES = ["models.md", *sorted(f"how-to/{path.name}" for path in (ROOT / "docs" / "how-to").glob("*.md"))]
 ENV = {**FROM_ROOT, "EVODIVERSE_OFFLINE": "1"} | {
-    f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI")
+    f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")
 }
 MODULES = {
     "evodiverse": "evodiverse",
@@ -43,7 +43,7 @@ def shrink(words: list[str]) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     folder, printed = tmp_path, ""
-    for block in read_page(f"how-to/{name}"):
+    for block in read_page(name):
         if block.is_file:
             save(block, tmp_path)
         elif block.language == "text":
