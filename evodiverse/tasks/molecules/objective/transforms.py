@@ -1,4 +1,4 @@
-"""Transforms from raw values to scores from 0 to 1, named as in GuacaMol (Brown et al. 2019) and MolScore; their means."""
+"""Transforms from raw values to scores from 0 to 1, named as in GuacaMol (Brown et al. 2019) and MolScore; means."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
