@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 from rdkit import Chem
 
+from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.operators.chemistry_rules import editable_molecule
 from evodiverse.tasks.molecules.operators.crossover import cut_chain, cut_ring, read_parent
-from evodiverse.tasks.molecules.operators.operator import GraphGA
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 try:

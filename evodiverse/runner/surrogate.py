@@ -14,9 +14,19 @@ from evodiverse.runner.stock import Stock
 from evodiverse.runner.workers import Workers
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
-from evodiverse.search.families import GOOD, N_COUNTED, Families, find_best_of_niches
 from evodiverse.search.niches import Niches, Similarities
-from evodiverse.search.process import N_DATA, Kernel, Process, Row, choose_sample, stack
+from evodiverse.search.process import (
+    GOOD,
+    N_COUNTED,
+    N_DATA,
+    Families,
+    Kernel,
+    Process,
+    Row,
+    choose_sample,
+    find_best_of_niches,
+    stack,
+)
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.screening import InnerSearch, View, as_values, is_due
 from evodiverse.search.settings import Method

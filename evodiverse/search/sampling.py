@@ -26,7 +26,7 @@ def sample_without_replacement(log_weights: FloatArray, size: int, rng: np.rando
     Raises:
         ValueError: A log-weight is NaN or +inf.
     """
-    _check(log_weights)
+    _check_log_weights(log_weights)
     keys = log_weights + rng.gumbel(size=log_weights.size)
     return np.argsort(-keys, kind="stable")[:size]
 
@@ -45,7 +45,7 @@ def sample_with_replacement(log_weights: FloatArray, size: int, rng: np.random.G
     Raises:
         ValueError: A log-weight is NaN or +inf, or none is finite.
     """
-    _check(log_weights)
+    _check_log_weights(log_weights)
     peak = log_weights.max()
     if peak == -np.inf:
         raise ValueError("no weight is positive")
@@ -76,6 +76,6 @@ def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list
     return drawn
 
 
-def _check(log_weights: FloatArray) -> None:
+def _check_log_weights(log_weights: FloatArray) -> None:
     if np.isnan(log_weights).any() or (log_weights == np.inf).any():
         raise ValueError("log-weights must be finite or -inf")

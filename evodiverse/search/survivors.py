@@ -51,7 +51,7 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
     "Molecular-discovery survivor details".
     """
     elites, others = _split(contenders, method)
-    return np.concatenate([elites, _draw(others, method.capacity - elites.size, contenders, method, rng)])
+    return np.concatenate([elites, _draw_survivors(others, method.capacity - elites.size, contenders, method, rng)])
 
 
 @survivor_rules
@@ -86,7 +86,7 @@ def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> I
     if np.isinf(method.ladder[contenders.rung]):
         order = _best_first(contenders.scores)
     else:
-        order = np.concatenate([elites, _draw(others, others.size, contenders, method, rng)])
+        order = np.concatenate([elites, _draw_survivors(others, others.size, contenders, method, rng)])
     taken = keep_apart(
         [contenders.hypotheses[index] for index in order.tolist()],
         method.capacity,
@@ -105,7 +105,9 @@ def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
     return ranking[:n_elites], np.sort(ranking[n_elites:])
 
 
-def _draw(others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
+def _draw_survivors(
+    others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator
+) -> IntArray:
     """Draw ``size`` of the indices ``others`` without replacement, and return them in the order drawn.
 
     The weights are those of the rule ``method.survivors.weight``.

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from evodiverse.search.families import ALIKE, EACH, GOOD, PRIOR, Families, find_best_of_niches
-from evodiverse.search.process import Kernel, encode, stack
+from evodiverse.search.process import ALIKE, EACH, GOOD, PRIOR, Families, Kernel, encode, find_best_of_niches, stack
 from evodiverse.search.sampling import FloatArray, IntArray
 
 RNG = np.random.default_rng(4)

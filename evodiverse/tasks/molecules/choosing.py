@@ -64,7 +64,7 @@ class ChooseDifferent:
                 "minutes; a lower task.initial.among is faster",
                 f"{n_drawn:,}",
             )
-        drawn = _draw(library, self.among, rng)
+        drawn = _draw_in_file_order(library, self.among, rng)
         if len(drawn) <= size:
             return drawn
         bits = [fingerprint(molecule.smiles) for molecule in drawn]
@@ -89,7 +89,7 @@ class ChooseBest:
 
     def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return up to ``size`` molecules, best first."""
-        drawn = _draw(library, self.among, rng)
+        drawn = _draw_in_file_order(library, self.among, rng)
         scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
         if self.transform is not None:
             with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
@@ -135,7 +135,7 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
     return ChooseBest(initial.among, component.build(artifact), transform)
 
 
-def _draw(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:
+def _draw_in_file_order(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:
     """Draw up to ``among`` molecules uniformly, and return them in the order of the file."""
     return sorted(library.sample(among, rng), key=lambda molecule: molecule.line)
 

@@ -42,6 +42,15 @@ def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.fl
     return np.unpackbits(rows, axis=1, bitorder="little").astype(np.float32)
 
 
+def pairwise_distances(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> list[float]:
+    """Return one minus the Tanimoto similarity of each pair, in the order 1 and 0, 2 and 0, 2 and 1, 3 and 0."""
+    return [
+        1 - similarity
+        for at, one in enumerate(fingerprints)
+        for similarity in DataStructs.BulkTanimotoSimilarity(one, fingerprints[:at])
+    ]
+
+
 def select_by_average(
     smiles: Sequence[str],
     scores: NDArray[np.float64],

@@ -15,11 +15,15 @@ from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library
 from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
-from evodiverse.tasks.molecules.opening import OWN_PREFIX, find_oracle_source, find_oracle_violations, open_oracle
-from evodiverse.tasks.molecules.operators.operator import GraphGA
-from evodiverse.tasks.molecules.oracle import TargetOracle
-from evodiverse.tasks.molecules.parsing import Reader
-from evodiverse.tasks.molecules.patterns import find_smarts_violation
+from evodiverse.tasks.molecules.operators import GraphGA
+from evodiverse.tasks.molecules.oracle import (
+    OWN_PREFIX,
+    TargetOracle,
+    find_oracle_source,
+    find_oracle_violations,
+    open_oracle,
+)
+from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violation
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 

@@ -9,7 +9,7 @@ from rdkit.Chem.Draw import rdMolDraw2D
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.diversity import select_apart
 from evodiverse.tasks.molecules.objective.objective import RAW
-from evodiverse.tasks.molecules.patterns import read_smarts
+from evodiverse.tasks.molecules.parsing import read_smarts
 
 N_DRAWN: Final = 10
 _PER_ROW: Final = 5
@@ -80,7 +80,7 @@ def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
     score = f"{rank}:  {entry.candidate.score:.3f}"
     if not lines:
         return score
-    shown = ["   ".join(_write(entry.details, column) for column in line) for line in lines[:_MOST_LINES]]
+    shown = ["   ".join(_write_value(entry.details, column) for column in line) for line in lines[:_MOST_LINES]]
     n_more = sum(map(len, lines[_MOST_LINES:]))
     more = [f"... and {n_more} more"] if n_more else []
     return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" sets it apart from components
@@ -95,7 +95,7 @@ def _name(column: str) -> str:
     return name if len(name) <= most else f"{name[: most - 3]}..."
 
 
-def _write(details: Mapping[str, Any], column: str) -> str:
+def _write_value(details: Mapping[str, Any], column: str) -> str:
     """Return the name and the raw value of a component."""
     value = details.get(column)
     return f"{_name(column)} {'none' if value is None else write_number(value)}"

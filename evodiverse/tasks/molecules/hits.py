@@ -62,10 +62,10 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     different = {limit: [hits[place] for place in find_different([*bits.values()], limit)] for limit in LIMITS}
     apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
     return {
-        **{f"hits_{score:g}": _count(log, hits, score) for score in HIT_SCORES},
+        **{f"hits_{score:g}": _count_at_least(log, hits, score) for score in HIT_SCORES},
         # Hits with lower scores are visited later, so they do not change which hits with higher scores are selected.
         **{
-            f"different_hits_{score:g}_{limit:g}": _count(log, different[limit], score)
+            f"different_hits_{score:g}_{limit:g}": _count_at_least(log, different[limit], score)
             for score in HIT_SCORES
             for limit in LIMITS
         },
@@ -123,7 +123,7 @@ def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
     return list(picks)
 
 
-def _count(log: Log, calls: Sequence[int], score: float) -> int:
+def _count_at_least(log: Log, calls: Sequence[int], score: float) -> int:
     return sum(log.scores[call] >= score for call in calls)
 
 

@@ -16,7 +16,6 @@ from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from rdkit import DataStructs
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Headline, Subject, Tools
@@ -25,6 +24,7 @@ from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import (
     fingerprint,
+    pairwise_distances,
     select_by_average,
     select_ranked_by_average,
     unpack,
@@ -351,12 +351,7 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
     A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other
     fingerprint, including empty ones.
     """
-    distances = [
-        1 - similarity
-        for at, one in enumerate(fingerprints)
-        for similarity in DataStructs.BulkTanimotoSimilarity(one, fingerprints[:at])
-    ]
-    return mean(distances)
+    return mean(pairwise_distances(fingerprints))
 
 
 def first_of_each(items: Sequence[str]) -> list[int]:

@@ -10,6 +10,7 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # No molecule of a sensible size needs more; protects the parser from huge texts.
 MAX_CHARACTERS = 5_000
+MAX_SMARTS = 1_000
 # Limits on the number of independent rings (bonds - atoms + 1; drugs have up to a dozen), and on the number of shortest
 # rings, which include all equally short alternatives: cubane has 5 and 6. RDKit enumerates all of these alternatives,
 # which may be exponentially many, and looks for aromaticity in sets of them. For some cages this takes minutes.
@@ -194,3 +195,26 @@ def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
         return f"{n_rings} rings, at most {MAX_RINGS}"
     n_short = len(Chem.GetSymmSSSR(graph)) if n_rings > _FEW_RINGS else 0
     return f"{n_short} shortest rings, at most {MAX_SHORT_RINGS}" if n_short > MAX_SHORT_RINGS else None
+
+
+@lru_cache(maxsize=256)
+def read_smarts(smarts: str) -> Chem.Mol:
+    """Return the pattern of a SMARTS.
+
+    Raises:
+        ValueError: The text is not a SMARTS, is empty, or is too long.
+    """
+    with rdBase.BlockLogs():
+        pattern: Chem.Mol | None = Chem.MolFromSmarts(smarts) if len(smarts) <= MAX_SMARTS else None
+    if pattern is None or pattern.GetNumAtoms() == 0:
+        raise ValueError(f"expected a SMARTS of 1 to {MAX_SMARTS} characters, got {smarts[:80]!r}")
+    return pattern
+
+
+def find_smarts_violation(smarts: str, key: str) -> str | None:
+    """Return what is wrong with the SMARTS of a configuration key, or None if it can be used."""
+    try:
+        read_smarts(smarts)
+    except ValueError as error:
+        return f"{key}: {error}"
+    return None

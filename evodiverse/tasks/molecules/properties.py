@@ -1,11 +1,18 @@
-"""Molecular properties that RDKit computes, under the names that objectives, filters and libraries use."""
+"""Properties of molecules: those that RDKit computes, the closeness to a formula, QED, SA and the scaffold."""
 
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp
 from types import MappingProxyType
 from typing import Final
 
 from rdkit import Chem
 from rdkit.Chem import QED, Crippen, Descriptors, GraphDescriptors, Lipinski, rdMolDescriptors
+
+from evodiverse.tasks.molecules.parsing import canonical_form
 
 Property = Callable[[Chem.Mol], float]
 
@@ -50,3 +57,107 @@ _IN_WORDS: Final = {
 def in_words(name: str) -> str:
     """Return the name of a property for use in a sentence."""
     return _IN_WORDS.get(name, name.replace("_", " "))
+
+
+ATOM_SIGMA = 1.0
+TOTAL_SIGMA = 2.0
+ELEMENTS = frozenset(Chem.GetPeriodicTable().GetElementSymbol(number) for number in range(1, 119))
+"""The symbols of all elements."""
+MAX_ATOMS = 1_000
+"""The maximum number of atoms in a formula that molecules are compared with."""
+_MAX_CHARACTERS = 200
+_TERM = re.compile(r"([A-Z][a-z]?)(\d*)")
+
+
+def count_atoms(formula: str) -> Counter[str]:
+    """Return the number of atoms of each element in a molecular formula such as C9H10N2O2PF2Cl.
+
+    Raises:
+        ValueError: The text is not a molecular formula.
+    """
+    if not re.fullmatch(f"({_TERM.pattern})+", formula):
+        raise ValueError(f"{formula!r} is not a molecular formula; write one such as C7H8N2O2")
+    counts: Counter[str] = Counter()
+    for element, count in _TERM.findall(formula):
+        if element not in ELEMENTS:
+            raise ValueError(f"{formula!r} has {element}, which is not an element")
+        counts[element] += int(count or 1)
+    if not counts.total():
+        raise ValueError(f"{formula!r} has no atoms")
+    return counts
+
+
+def check_size(formula: str) -> None:
+    """Check that a molecular formula has a sensible number of atoms; `count_atoms` checks the rest.
+
+    Raises:
+        ValueError: The formula has too many characters or atoms.
+    """
+    if len(formula) > _MAX_CHARACTERS:
+        raise ValueError(f"expected at most {_MAX_CHARACTERS} characters, got {len(formula):,}; shorten it")
+    if sum(int(count) for count in re.findall(r"\d+", formula)) > MAX_ATOMS:
+        raise ValueError(f"{formula!r} has more than {MAX_ATOMS:,} atoms; lower the numbers")
+
+
+def isomer_score(target: Counter[str], molecule: Chem.Mol) -> float:
+    """Return how close the formula of a molecule is to a target formula.
+
+    The score is the geometric mean of Gaussians: one with a sigma of 1 for the number of atoms of each element in the
+    target, and one with a sigma of 2 for the number of all atoms. Hydrogens count as atoms.
+
+    Args:
+        target: The number of atoms of each element in the target formula.
+        molecule: The molecule to score.
+
+    Returns:
+        A score from 0 to 1, which is 1 only for isomers of the target.
+    """
+    # CalcMolFormula appends the charge, sign first.
+    counts = count_atoms(re.split(r"[+-]", rdMolDescriptors.CalcMolFormula(molecule))[0])
+    squares = [((counts[element] - count) / ATOM_SIGMA) ** 2 for element, count in target.items()]
+    squares.append(((counts.total() - target.total()) / TOTAL_SIGMA) ** 2)
+    return exp(-0.5 * sum(squares) / len(squares))
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The drug-likeness and the synthetic accessibility of a molecule.
+
+    Attributes:
+        qed: The quantitative estimate of drug-likeness, 0 to 1, higher is better (Bickerton 2012).
+        sa_score: The synthetic accessibility score, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009).
+    """
+
+    qed: float
+    sa_score: float
+
+    @property
+    def sa(self) -> float:
+        """The synthetic accessibility as (10 − ``sa_score``) / 9, 0 (hard) to 1 (easy)."""
+        return (10 - self.sa_score) / 9
+
+
+@lru_cache(maxsize=20_000)
+def find_scaffold(smiles: str) -> str:
+    """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
+    return molecule_scaffold(Chem.MolFromSmiles(smiles))
+
+
+def molecule_scaffold(molecule: Chem.Mol) -> str:
+    """Return the canonical SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
+    from rdkit.Chem.Scaffolds import MurckoScaffold  # here so that invalid settings are reported fast
+
+    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
+    return canonical_form(scaffold) or scaffold
+
+
+@lru_cache(maxsize=20_000)
+def assess(smiles: str) -> Quality:
+    """Return the QED and the SA score of a valid SMILES."""
+    return assess_molecule(Chem.MolFromSmiles(smiles))
+
+
+def assess_molecule(molecule: Chem.Mol) -> Quality:
+    """Return the QED and the SA score of a molecule."""
+    qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
+    return Quality(float(qed), sa_score(molecule))

@@ -65,7 +65,7 @@ class Source:
             InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line,
                 if it has one.
         """
-        return _count(self, self.stamp())
+        return _count_records(self, self.stamp())
 
     def records(self) -> Iterator[Record]:
         """Yield all records.
@@ -171,5 +171,5 @@ class Source:
 
 
 @lru_cache(maxsize=4)
-def _count(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (part of the cache key)
+def _count_records(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (part of the cache key)
     return sum(1 for _ in source.records())

@@ -11,9 +11,9 @@ from rdkit import Chem, DataStructs
 
 from evodiverse.errors import DataError, InputError, describe, reason
 from evodiverse.kit.files import refuse_link
-from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules import diversity, properties
 from evodiverse.tasks.molecules.parsing import read_molecule
-from evodiverse.tasks.molecules.quality import Quality
+from evodiverse.tasks.molecules.properties import Quality
 from evodiverse.vocabulary import Reason, Rejection
 
 Bits = DataStructs.ExplicitBitVect
@@ -77,7 +77,7 @@ class MoleculeStore:
 
     def fingerprint(self, smiles: str) -> Bits:
         """Return the Morgan fingerprint of a valid SMILES (radius 2, 2048 bits)."""
-        bits: Bits = self._find(
+        bits: Bits = self._look_up(
             "fingerprint",
             smiles,
             diversity.molecule_fingerprint,
@@ -88,14 +88,14 @@ class MoleculeStore:
 
     def scaffold(self, smiles: str) -> str:
         """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
-        return str(self._find("stable scaffold", smiles, quality.molecule_scaffold, str, str))
+        return str(self._look_up("stable scaffold", smiles, properties.molecule_scaffold, str, str))
 
     def quality(self, smiles: str) -> Quality:
         """Return the QED and the SA score of a valid SMILES."""
-        found: Quality = self._find("quality", smiles, quality.assess_molecule, _write_quality, _read_quality)
+        found: Quality = self._look_up("quality", smiles, properties.assess_molecule, _write_quality, _read_quality)
         return found
 
-    def _find(
+    def _look_up(
         self,
         what: str,
         smiles: str,
@@ -119,7 +119,7 @@ class MoleculeStore:
             except sqlite3.Error as error:
                 raise self._unusable(error) from error
             if row is None:
-                self._known[place] = compute(_read(smiles))
+                self._known[place] = compute(_read_logged(smiles))
                 self._new.append((*place, write(self._known[place])))
             else:
                 self._known[place] = read(row[0])
@@ -131,7 +131,7 @@ class MoleculeStore:
         )
 
 
-def _read(smiles: str) -> Chem.Mol:
+def _read_logged(smiles: str) -> Chem.Mol:
     """Return the molecule of a SMILES from a log, or an empty molecule for "".
 
     The scaffold of a molecule without rings is "". A log may come from an untrusted source, so the text is checked.

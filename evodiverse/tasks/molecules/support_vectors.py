@@ -1,18 +1,93 @@
 """A support vector machine on feature counts, stored as plain arrays and evaluated with numpy and scipy only."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.errors import DataError, describe
-from evodiverse.tasks.molecules.array_file import Arrays, hash_arrays, load_arrays, save_arrays
-from evodiverse.tasks.molecules.pickled_svm import read_machine
+from evodiverse.errors import DataError
+from evodiverse.tasks.molecules.classifier_files import (
+    Classifier,
+    Record,
+    build_array,
+    read_pickle,
+    refuse,
+    state_of,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+class MachineArrays(NamedTuple):
+    """A support vector classifier as libsvm stores it.
+
+    Attributes:
+        vectors: ``(n, n_features)``; the support vectors.
+        coefficients: ``(n,)``; their signed weights in the decision value, which is positive for the first class.
+        intercept: The intercept of the decision value.
+        gamma: The factor in the kernel ``exp(-gamma |x - y|²)``.
+        slope: The slope of the sigmoid that maps a decision value to a probability (Platt's A).
+        offset: The offset of the same sigmoid (Platt's B).
+    """
+
+    vectors: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    intercept: float
+    gamma: float
+    slope: float
+    offset: float
+
+
+class _Classifier(Record):
+    """The recorded content of a pickled scikit-learn SVC; the SVC itself is never created."""
+
+
+_ADMITTED: Final[Mapping[tuple[str, str], type[Record]]] = {
+    ("sklearn.svm.classes", "SVC"): _Classifier,
+    ("sklearn.svm._classes", "SVC"): _Classifier,
+}
+
+
+def read_machine(path: Path, n_features: int) -> MachineArrays:
+    """Read a pickled support vector classifier.
+
+    Args:
+        path: A file written by ``pickle.dump``, protocol 3 or later.
+        n_features: The number of columns that the classifier must have been trained on.
+
+    Raises:
+        DataError: The file is missing, is not a pickle, names a class or function that no such classifier needs, or
+            does not hold a classifier with two classes, an RBF kernel and probabilities.
+    """
+
+    def convert(classifier: Any) -> MachineArrays:
+        state = state_of(classifier, _Classifier)
+        if state["kernel"] != "rbf":
+            refuse("expected an RBF kernel")
+        vectors = build_array(state["support_vectors_"]).astype(np.float64)
+        if vectors.ndim != 2 or vectors.shape[1] != n_features:
+            refuse(f"expected vectors of {n_features} features, got an array of shape {vectors.shape}")
+        # Attributes with a leading underscore are libsvm's own; scikit-learn negates the public ones for two classes.
+        coefficients = build_array(state["_dual_coef_"]).astype(np.float64)
+        if coefficients.shape != (1, len(vectors)):
+            refuse(f"expected two classes, got coefficients of shape {coefficients.shape}")
+        intercept, slope, offset = (_number(state[name]) for name in ("_intercept_", "_probA", "_probB"))
+        return MachineArrays(vectors, coefficients[0], intercept, float(state["_gamma"]), slope, offset)
+
+    remedy = "give an SVC(probability=True) with an RBF kernel saved with pickle.dump(machine, file, protocol=4)"
+    return read_pickle(path, "support vector machine", _ADMITTED, convert, remedy)
+
+
+def _number(record: Any) -> float:
+    array = build_array(record)
+    if array.shape != (1,):
+        refuse(f"expected one number, got an array of shape {array.shape}")
+    return float(array[0])
+
 
 N_FEATURES: Final = 2048
 _DTYPES: Final = {"vectors": "<u1", "coefficients": "<f8", "constants": "<f8"}
@@ -24,19 +99,21 @@ _MOST_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SupportVectorMachine:
+class SupportVectorMachine(Classifier):
     """A support vector machine with an RBF kernel and Platt's probabilities; the arrays are read-only.
 
     Attributes:
         vectors: ``(n, 2048)`` uint8; the support vectors, which are counts.
         coefficients: ``(n,)`` float64; their signed weights in the decision value.
         constants: ``(4,)`` float64; the intercept, the gamma of the kernel, and the slope and offset of the sigmoid
-            (see `evodiverse.tasks.molecules.pickled_svm.MachineArrays`).
+            (see `MachineArrays`).
 
     Raises:
         ValueError: An array has the wrong shape or type, or a value is invalid.
     """
 
+    what: ClassVar = "support vector machine"
+    types: ClassVar[Mapping[str, str]] = _DTYPES
     vectors: NDArray[np.uint8]
     coefficients: NDArray[np.float64]
     constants: NDArray[np.float64]
@@ -80,31 +157,6 @@ class SupportVectorMachine:
             return cls(machine.vectors.astype(np.uint8), machine.coefficients, constants)
         except ValueError as error:
             raise DataError(f"{path} does not hold a valid support vector machine ({error}); train it again") from error
-
-    @classmethod
-    def load_npz(cls, path: Path) -> Self:
-        """Read a machine that `save_npz` wrote.
-
-        Raises:
-            DataError: The file is missing, is damaged, or does not hold a support vector machine.
-        """
-        try:
-            return cls(**load_arrays(path, _DTYPES, "support vector machine"))
-        except DataError:
-            raise
-        except Exception as error:  # see `load_arrays`
-            raise DataError(f"{path} does not hold a valid support vector machine ({describe(error)})") from error
-
-    def save_npz(self, path: Path) -> None:
-        """Write the arrays to ``path`` (see `save_arrays`)."""
-        save_arrays(path, self._arrays())
-
-    def arrays_sha256(self) -> str:
-        """Return the SHA-256 of the arrays (see `hash_arrays`)."""
-        return hash_arrays(self._arrays(), _DTYPES)
-
-    def _arrays(self) -> Arrays:
-        return {name: getattr(self, name) for name in _DTYPES}
 
     def predict(self, counts: "csr_array") -> NDArray[np.float64]:
         """Return the probability of being active, as scikit-learn's ``predict_proba`` does.

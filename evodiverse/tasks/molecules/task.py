@@ -19,8 +19,7 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
 from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.drawing import draw_top
-from evodiverse.tasks.molecules.filters.filters import Filters, parse_filtered
-from evodiverse.tasks.molecules.filters.start import FilteredLibrary
+from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Measured, Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets

@@ -39,8 +39,8 @@ def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> d
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
     """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
-    molecule = _read(genotype)
-    return None if molecule is None else embed_svg(_draw(molecule, ()), f"structure of {genotype}")
+    molecule = _read_drawable(genotype)
+    return None if molecule is None else embed_svg(_draw_svg(molecule, ()), f"structure of {genotype}")
 
 
 def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the structure suffices)
@@ -51,7 +51,7 @@ def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # no
     """
     from PIL import Image  # here, like matplotlib, so that a search does not load it
 
-    if (molecule := _read(genotype)) is None:
+    if (molecule := _read_drawable(genotype)) is None:
         raise ValueError(f"{genotype!r} is no molecule that can be drawn")
     drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
     rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule)
@@ -66,17 +66,17 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     The picture marks the atoms that the first parent lacks, and the line counts the atoms kept, new and gone. The
     result is None if the text of the child or of the first parent is not a molecule or is too large.
     """
-    parent, child = _read(parents[0]), _read(genotype)
+    parent, child = _read_drawable(parents[0]), _read_drawable(genotype)
     if parent is None or child is None:
         return None
     kept = _find_kept(parent, child)
     if kept is None:
         words = "too large to be compared with its parent"
-        return _CAPTIONED.format(embed_svg(_draw(child, ()), f"structure of {genotype}"), words)
+        return _CAPTIONED.format(embed_svg(_draw_svg(child, ()), f"structure of {genotype}"), words)
     new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
     lost = parent.GetNumAtoms() - len(kept)
     words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
-    return _CAPTIONED.format(embed_svg(_draw(child, new), f"structure of {genotype}; {words}"), words)
+    return _CAPTIONED.format(embed_svg(_draw_svg(child, new), f"structure of {genotype}; {words}"), words)
 
 
 def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:  # noqa: ARG001 (the log suffices)
@@ -85,7 +85,11 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
     Molecules are visited from the highest score to the lowest; one is chosen if its similarity to each one chosen
     before is below `LIMIT`. Each chosen hit stands for the cluster of hits that are similar to it.
     """
-    bits = {row["call"]: molecule_fingerprint(one) for row in ranked if (one := _read(row["key"] or "")) is not None}
+    bits = {
+        row["call"]: molecule_fingerprint(one)
+        for row in ranked
+        if (one := _read_drawable(row["key"] or "")) is not None
+    }
     if not bits:
         return None
     calls, hits = [*bits], {row["call"] for row in ranked if row["score"] >= HIT}
@@ -116,7 +120,7 @@ def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:
     return {atom for _, atom in found[0].atomMatches()} if found else set()
 
 
-def _read(genotype: str) -> Chem.Mol | None:
+def _read_drawable(genotype: str) -> Chem.Mol | None:
     """Return the molecule that the first word of a text represents, or None; the rest may be a name."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
@@ -124,7 +128,7 @@ def _read(genotype: str) -> Chem.Mol | None:
     return None if isinstance(molecule, Rejection) else molecule
 
 
-def _draw(molecule: Chem.Mol, marked: Sequence[int]) -> str:
+def _draw_svg(molecule: Chem.Mol, marked: Sequence[int]) -> str:
     drawing = rdMolDraw2D.MolDraw2DSVG(*_SIZE)
     colors = dict.fromkeys(marked, _NEW)
     rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)

@@ -3,8 +3,8 @@
 import numpy as np
 from rdkit import DataStructs
 
-from evodiverse.tasks.molecules.clusters import LEAST_SIMILARITY, count_clusters, count_scaffolds, find_clusters
 from evodiverse.tasks.molecules.diversity import fingerprint
+from evodiverse.tasks.molecules.report import LEAST_SIMILARITY, count_clusters, count_scaffolds, find_clusters
 
 RINGS = ("c1ccccc1", "C1CCNCC1", "c1ccncc1O", "C1CC1", "c1ccc2[nH]ccc2c1")
 RELATIVES = [f"{'C' * n}{ring}" for n in range(2, 14) for ring in RINGS]

@@ -17,7 +17,7 @@ from evodiverse.settings.plan import read_source
 from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
-from evodiverse.tasks.molecules.operators.operator import GraphGA
+from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask

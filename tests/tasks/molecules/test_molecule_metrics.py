@@ -27,7 +27,7 @@ from evodiverse.tasks.molecules.metrics import (
     measure_molecules,
     pmo_auc,
 )
-from evodiverse.tasks.molecules.quality import assess
+from evodiverse.tasks.molecules.properties import assess
 from evodiverse.tasks.molecules.store import MoleculeStore
 from tests.results.builders import (
     evaluated_row,

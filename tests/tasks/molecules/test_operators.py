@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.operators.operator import GraphGA
+from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.vocabulary import Candidate, Prompt, Proposal, Request, Stream
 from tests.tasks.molecules.drugs import DRUGS
 
@@ -120,7 +120,7 @@ def test_refused_children_print_nothing(capfd: pytest.CaptureFixture[str]) -> No
 
 
 SCRIPT = """
-from evodiverse.tasks.molecules.operators.operator import GraphGA
+from evodiverse.tasks.molecules.operators import GraphGA
 from tests.tasks.molecules.test_operators import pairs
 print([proposal.genotype for proposal in GraphGA(mutation_rate=0.5).propose(pairs(20))])
 """

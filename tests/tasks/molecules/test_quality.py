@@ -3,7 +3,7 @@ from rdkit import Chem
 from rdkit.Chem import QED
 from rdkit.Contrib.SA_Score import sascorer
 
-from evodiverse.tasks.molecules.quality import assess, find_scaffold
+from evodiverse.tasks.molecules.properties import assess, find_scaffold
 from tests.tasks.molecules.drugs import ALTERNATING, DRUGS
 
 

@@ -12,7 +12,7 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules import drawing
 from evodiverse.tasks.molecules.diversity import select_apart
 from evodiverse.tasks.molecules.drawing import draw_top, write_number
-from evodiverse.tasks.molecules.quality import assess, find_scaffold
+from evodiverse.tasks.molecules.properties import assess, find_scaffold
 from evodiverse.tasks.molecules.report import COLUMNS, lay_out
 from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import DataError
-from evodiverse.tasks.molecules import diversity, quality
+from evodiverse.tasks.molecules import diversity, properties
 from evodiverse.tasks.molecules import store as known
 from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
 
@@ -21,8 +21,8 @@ def ask(folder: Path) -> tuple[object, ...]:
 def test_what_is_kept_is_what_rdkit_computes(tmp_path: Path) -> None:
     expected = (
         tuple(diversity.fingerprint(ASPIRIN).GetOnBits()),
-        quality.assess(ASPIRIN),
-        quality.find_scaffold(ASPIRIN),
+        properties.assess(ASPIRIN),
+        properties.find_scaffold(ASPIRIN),
     )
     assert ask(tmp_path) == expected
     assert ask(tmp_path) == expected
@@ -32,8 +32,8 @@ def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     first = ask(tmp_path)
     for module, name in (
         (diversity, "molecule_fingerprint"),
-        (quality, "assess_molecule"),
-        (quality, "molecule_scaffold"),
+        (properties, "assess_molecule"),
+        (properties, "molecule_scaffold"),
     ):
         monkeypatch.setattr(module, name, pytest.fail)
     assert ask(tmp_path) == first

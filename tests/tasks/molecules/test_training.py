@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.initial import read_published
-from evodiverse.tasks.molecules.training import hold_out, measure_auc, number_twins, pack_fingerprints, train
+from evodiverse.tasks.molecules.train_forest import hold_out, measure_auc, number_twins, pack_fingerprints, train
 
 
 @pytest.fixture(scope="module")

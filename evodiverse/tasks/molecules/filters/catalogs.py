@@ -44,7 +44,7 @@ class Alerts:
 
     def find(self, catalog: str) -> Iterator[str]:
         """Yield the names of the substructures of a catalog that the molecule has, in the catalog's order."""
-        entries, bits = _build(catalog)
+        entries, bits = _load_catalog(catalog)
         # Most substructures have a bit that the molecule does not have, and are thus ruled out a hundred times faster
         # than by a substructure search.
         for place in np.flatnonzero(~(bits & self._absent).any(axis=1)).tolist():
@@ -53,7 +53,7 @@ class Alerts:
 
 
 @cache
-def _build(catalog: str) -> _Catalog:
+def _load_catalog(catalog: str) -> _Catalog:
     """Load a catalog, which takes up to a fifth of a second."""
     known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
     entries = tuple(known.GetEntryWithIdx(place) for place in range(known.GetNumEntries()))

@@ -46,8 +46,8 @@ class Known:
 
     def __contains__(self, smiles: str) -> bool:
         """Return whether a molecule, given as canonical isomeric SMILES, is one of those whose hashes are stored."""
-        place = int(np.searchsorted(self.hashes, _hash(smiles)))
-        return place < len(self.hashes) and bool(self.hashes[place] == _hash(smiles))
+        place = int(np.searchsorted(self.hashes, _hash_smiles(smiles)))
+        return place < len(self.hashes) and bool(self.hashes[place] == _hash_smiles(smiles))
 
 
 def read_known(path: Path) -> Known:
@@ -61,11 +61,11 @@ def read_known(path: Path) -> Known:
             names.
     """
     path = expanded(path)
-    return _read(path, input_sha256(path, KEY))
+    return _load_known(path, input_sha256(path, KEY))
 
 
 @lru_cache(maxsize=2)  # needed by the check before a run and by the run itself
-def _read(path: Path, sha256: str) -> Known:
+def _load_known(path: Path, sha256: str) -> Known:
     suffix = "".join(path.suffixes[-2:]).lower()
     kept = cache_folder() / "known" / f"{sha256}{suffix}-{_READING}-rdkit-{rdkit.__version__}.npy"
     try:
@@ -100,11 +100,11 @@ def _hash_all(path: Path) -> Iterator[np.uint64]:
             raise InputError(
                 f"{KEY}: {path} line {record.line}: {shown!r} is malformed ({parsed}); fix it or remove it"
             )
-        yield _hash(parsed.key)
+        yield _hash_smiles(parsed.key)
         if "." in parsed.key:
             fragments = map(_READER.read, parsed.key.split("."))
-            yield from (_hash(fragment.key) for fragment in fragments if not isinstance(fragment, Rejection))
+            yield from (_hash_smiles(fragment.key) for fragment in fragments if not isinstance(fragment, Rejection))
 
 
-def _hash(smiles: str) -> np.uint64:
+def _hash_smiles(smiles: str) -> np.uint64:
     return np.uint64(int.from_bytes(hashlib.blake2b(smiles.encode(), digest_size=_HASH_BYTES).digest()))

@@ -1,20 +1,39 @@
-"""Reading and checking ``task.filters``."""
+"""Reading and checking ``task.filters``, and the built-in sets of filters."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import documented, find_beyond, join_or, nearest
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
-from evodiverse.tasks.molecules.filters.sets import SETS
-from evodiverse.tasks.molecules.objective.formula import ELEMENTS
-from evodiverse.tasks.molecules.patterns import find_smarts_violation
-from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
+from evodiverse.tasks.molecules.parsing import find_smarts_violation
+from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, in_words
+
+SETS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
+    {
+        "medchem": {
+            "elements": ["C", "N", "S", "O", "F", "Cl", "Br"],  # as in MOSES (Polykovskiy et al. 2020)
+            "max_ring_size": 8,  # as in MOSES
+            "ranges": {
+                "weight": [None, 500],  # Lipinski et al. 1997, as are the next two and logp
+                "donors": [None, 5],
+                "acceptors": [None, 10],
+                "rotatable_bonds": [None, 10],  # Veber et al. 2002, as is the next one
+                "tpsa": [None, 140],
+                "logp": [None, 5],  # last, as it takes longest
+            },
+            "catalogs": ["BRENK", "NIH", "PAINS"],
+        },
+    }
+)
+"""The filters that each name stands for, in the form of ``task.filters``."""
+
 
 _KEY: Final = "task.filters"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")

@@ -1,10 +1,9 @@
 """The components of an objective: for each kind, a class of settings that builds the measuring function."""
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from math import isnan, nan
 from pathlib import Path
 from types import MappingProxyType
@@ -12,16 +11,83 @@ from typing import Any, Final
 
 from omegaconf import MISSING
 from rdkit import Chem, DataStructs, rdBase
+from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
 from evodiverse.kit.documented import documented, documented_mapping
-from evodiverse.tasks.molecules.objective.fingerprints import FINGERPRINTS, MOST_FEATURES, Fingerprint, generator
-from evodiverse.tasks.molecules.objective.formula import ELEMENTS, check_size, count_atoms, isomer_score
-from evodiverse.tasks.molecules.opening import find_oracle_source, find_oracle_violations, open_oracle
-from evodiverse.tasks.molecules.oracle import PUBLISHED
-from evodiverse.tasks.molecules.parsing import molecule_of
-from evodiverse.tasks.molecules.patterns import find_smarts_violation, read_smarts
-from evodiverse.tasks.molecules.properties import PROPERTIES, in_words
+from evodiverse.tasks.molecules.oracle import PUBLISHED, find_oracle_source, find_oracle_violations, open_oracle
+from evodiverse.tasks.molecules.parsing import find_smarts_violation, molecule_of, read_smarts
+from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, check_size, count_atoms, in_words, isomer_score
 from evodiverse.tasks.molecules.settings import Oracle
+
+Fingerprint = Any
+"""A vector of bits or counts for which RDKit computes Tanimoto similarities; None if it would take too long."""
+
+MOST_FEATURES: Final = 80
+"""The most pharmacophore features of a molecule with a fingerprint ``PHCO``, whose time grows with their cube.
+
+Drugs have up to about 30, which takes 30 ms. A molecule of 80 atoms may have 134, which would take 6 s.
+"""
+
+
+def _morgan(radius: int, *, features: bool = False) -> Callable[[Chem.Mol], Fingerprint]:
+    atoms = rdFingerprintGenerator.GetMorganFeatureAtomInvGen() if features else None
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=radius, atomInvariantsGenerator=atoms)
+    return generator.GetSparseCountFingerprint
+
+
+def _atom_pairs() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetAtomPairGenerator(maxDistance=10).GetSparseCountFingerprint
+
+
+def _torsions() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetTopologicalTorsionGenerator().GetSparseCountFingerprint
+
+
+def _paths() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdFingerprintGenerator.GetRDKitFPGenerator().GetFingerprint
+
+
+def _maccs() -> Callable[[Chem.Mol], Fingerprint]:
+    return rdMolDescriptors.GetMACCSKeysFingerprint
+
+
+def _pharmacophores() -> Callable[[Chem.Mol], Fingerprint]:
+    from rdkit.Chem.Pharm2D import Generate, Gobbi_Pharm2D  # here: slow to import
+
+    def compute(molecule: Chem.Mol) -> Fingerprint:
+        factory = Gobbi_Pharm2D.factory
+        features: list[Any] = factory.GetMolFeats(molecule)  # type: ignore[no-untyped-call]
+        if sum(map(len, features)) > MOST_FEATURES:
+            return None
+        return Generate.Gen2DFingerprint(molecule, factory)  # type: ignore[no-untyped-call]
+
+    return compute
+
+
+_GENERATORS: Final[Mapping[str, Callable[[], Callable[[Chem.Mol], Fingerprint]]]] = MappingProxyType(
+    {
+        "ECFP4": lambda: _morgan(2),
+        "ECFP6": lambda: _morgan(3),
+        "FCFP4": lambda: _morgan(2, features=True),
+        "FCFP6": lambda: _morgan(3, features=True),
+        "AP": _atom_pairs,
+        "TT": _torsions,
+        "RDK": _paths,
+        "MACCS": _maccs,
+        "PHCO": _pharmacophores,
+    }
+)
+FINGERPRINTS: Final = tuple(_GENERATORS)
+"""The names of the fingerprints. The first six are count vectors: of extended and functional connectivity, of atom
+pairs (at most 10 bonds apart) and of topological torsions. The others are bit vectors: of RDKit's paths, of MACCS keys
+and of Gobbi and Poppinger's two-dimensional pharmacophores."""
+
+
+@cache
+def generator(name: str) -> Callable[[Chem.Mol], Fingerprint]:
+    """Return the function that computes the fingerprint with this name."""
+    return _GENERATORS[name]()
+
 
 Measure = Callable[[list[str]], Any]
 """Maps ``n`` valid SMILES to ``(n,)`` raw values, NaN for a molecule without one; can be sent to worker processes."""
@@ -228,7 +294,7 @@ class Formula(Component):
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:  # noqa: ARG002
         """Return the function that compares formulas; ``artifact`` is not used."""
-        return partial(_measure_each, partial(_isomer_score, count_atoms(self.formula)))
+        return partial(_measure_each, partial(isomer_score, count_atoms(self.formula)))
 
     def describe(self) -> str:
         """Return a phrase for prompts that names the molecular formula."""
@@ -276,7 +342,3 @@ def _count_element(element: str, molecule: Chem.Mol) -> float:
     return sum(
         (atom.GetSymbol() == element) + (atom.GetTotalNumHs() if element == "H" else 0) for atom in molecule.GetAtoms()
     )
-
-
-def _isomer_score(target: Counter[str], molecule: Chem.Mol) -> float:
-    return isomer_score(molecule, target)

@@ -11,9 +11,9 @@ from evodiverse.errors import ContractError
 from evodiverse.kit.apart import Apart
 from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.tasks.molecules.asking import ask
-from evodiverse.tasks.molecules.objective.combination import COMBINATIONS, Values
 from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
+from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, Values
 from evodiverse.vocabulary import Rejection
 
 RAW, VALUE = "_raw", "_value"

@@ -10,9 +10,8 @@ from evodiverse.errors import InputError
 from evodiverse.kit.documented import documented, documented_mapping, find_beyond, nearest
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
-from evodiverse.tasks.molecules.objective.combination import COMBINATIONS
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, Component
-from evodiverse.tasks.molecules.objective.transforms import TRANSFORMS, Linear, Transform
+from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, TRANSFORMS, Linear, Transform
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MOST: Final = 30

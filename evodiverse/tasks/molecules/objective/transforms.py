@@ -1,4 +1,4 @@
-"""Transforms from raw values to scores from 0 to 1, named as in GuacaMol (Brown et al. 2019) and MolScore."""
+"""Transforms from raw values to scores from 0 to 1, named as in GuacaMol (Brown et al. 2019) and MolScore; means."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -107,4 +107,37 @@ TRANSFORMS: Final[Mapping[str, type]] = MappingProxyType(
         "step": Step,
         "thresholded": Thresholded,
     }
+)
+
+
+def arithmetic_mean(scores: Values, weights: Values) -> Values:
+    """Return the weighted arithmetic means of rows.
+
+    Args:
+        scores: ``(n, k)`` scores from 0 to 1.
+        weights: ``(k,)`` weights above 0.
+
+    Returns:
+        ``(n,)`` combined scores.
+    """
+    means: Values = scores @ (weights / weights.sum())
+    return means
+
+
+def geometric_mean(scores: Values, weights: Values) -> Values:
+    """Return the weighted geometric means of rows, 0 where any score is 0; shapes are those of `arithmetic_mean`."""
+    return product(scores, weights / weights.sum())
+
+
+def product(scores: Values, weights: Values) -> Values:
+    """Return for each row the product of its scores, each raised to the power of its weight.
+
+    Shapes are those of `arithmetic_mean`.
+    """
+    products: Values = np.prod(scores**weights, axis=1)
+    return products
+
+
+COMBINATIONS: Final[Mapping[str, Callable[[Values, Values], Values]]] = MappingProxyType(
+    {"arithmetic_mean": arithmetic_mean, "geometric_mean": geometric_mean, "product": product}
 )

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.filters.sets import SETS
-from evodiverse.tasks.molecules.filters.settings import FilterSettings, Range, read_filters
+from evodiverse.tasks.molecules.filters.settings import SETS, FilterSettings, Range, read_filters
 from evodiverse.tasks.molecules.prompts import build
 from tests.runs import plan
 from tests.tasks.molecules.test_prompts import request

@@ -6,9 +6,8 @@ from collections import Counter
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.filters.filters import Filters
+from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
-from evodiverse.tasks.molecules.filters.start import FilteredLibrary
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.vocabulary import Stream
 
@@ -61,7 +60,7 @@ def test_what_is_passed_over_is_counted(caplog: pytest.LogCaptureFixture) -> Non
 def test_the_counts_of_what_is_passed_over_add_up(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evodiverse.tasks.molecules.filters.start._MOST_TOLD", 1)
+    monkeypatch.setattr("evodiverse.tasks.molecules.filters.filters._MOST_TOLD", 1)
     with caplog.at_level(logging.INFO):
         draw(filtered(("C", "CN", "CO", "C" * 81)), 4)
     assert caplog.messages == ["filters rejected 3 of 4 molecules drawn for a pool (element 2, other 1)"]

@@ -19,7 +19,7 @@ from tests.tasks.molecules.drugs import DRUGS
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder, empty."""
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
-    known._read.cache_clear()
+    known._load_known.cache_clear()
     return tmp_path / "cache"
 
 
@@ -108,7 +108,7 @@ def test_a_file_is_read_once(
 ) -> None:
     path = write("a.smi", LINES)
     first = read_known(path)
-    known._read.cache_clear()
+    known._load_known.cache_clear()
     monkeypatch.setattr(known, "Source", None)
     assert np.array_equal(read_known(path).hashes, first.hashes)
     assert [kept.suffix for kept in (cache / "known").iterdir()] == [".npy"]
@@ -122,7 +122,7 @@ def test_a_changed_file_is_read_again(write: Callable[[str, str | bytes], Path])
 def test_a_damaged_cache_is_made_again(write: Callable[[str, str | bytes], Path], cache: Path) -> None:
     path = write("a.smi", "CCO\n")
     read_known(path)
-    known._read.cache_clear()
+    known._load_known.cache_clear()
     (kept,) = (cache / "known").iterdir()
     kept.write_bytes(b"no numbers")
     assert "CCO" in read_known(path)

@@ -1,4 +1,4 @@
-"""Read the content of a pickle without running any code that the pickle names.
+"""Files that hold classifiers: plain arrays (``.npz``), and pickles, read without running any code that they name.
 
 Unpickling calls any function that a file names, so a pickle from an untrusted source is an untrusted program. Here the
 names that a classifier needs are bound to stand-ins that only record their arguments, and every other name is refused.
@@ -9,17 +9,83 @@ bytes.
 This also makes reading independent of the scikit-learn version that wrote the file (tested with 0.21 to 1.9).
 """
 
+import hashlib
 import io
 import math
 import pickle
+import zipfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.errors import DataError, describe
+from evodiverse.kit.files import replace_file
+
+
+class Classifier(ABC):
+    """A classifier that consists of plain arrays, and is stored as a file of them (``.npz``).
+
+    A subclass is a dataclass whose first fields are the arrays. Its constructor raises ValueError if they are invalid.
+
+    Attributes:
+        what: What the arrays represent, such as "forest", for error messages.
+        types: The type of each array by name, in the order in which arrays are hashed.
+    """
+
+    __slots__ = ()
+    what: ClassVar[str]
+    types: ClassVar[Mapping[str, str]]
+
+    @classmethod
+    @abstractmethod
+    def from_pickle(cls, path: Path) -> Self:
+        """Read a classifier that scikit-learn pickled.
+
+        Raises:
+            DataError: The file cannot be used.
+        """
+
+    @classmethod
+    def load_npz(cls, path: Path) -> Self:
+        """Read a classifier that `save_npz` wrote; nothing is unpickled.
+
+        Raises:
+            DataError: The file is missing, is damaged, or does not hold such a classifier.
+        """
+        try:
+            with path.open("rb") as file, zipfile.ZipFile(file):  # np.load would accept other formats, too
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as archive:
+                    return cls(**{name: archive[name] for name in cls.types})
+        except OSError as error:
+            raise DataError(f"cannot read the {cls.what} {path} ({error.strerror or error}); check the path") from error
+        except Exception as error:  # zipfile, zlib, numpy and its header parser raise various exceptions
+            raise DataError(
+                f"{path} does not hold a valid {cls.what} ({describe(error)}); write it again with "
+                f"{cls.__name__}.save_npz"
+            ) from error
+
+    def save_npz(self, path: Path) -> None:
+        """Write the arrays uncompressed, so that they load fast.
+
+        Other processes never see an incomplete file. The same arrays always give the same bytes.
+        """
+        arrays = {name: getattr(self, name) for name in self.types}
+        replace_file(path, lambda file: np.savez(file, **arrays))
+
+    def arrays_sha256(self) -> str:
+        """Return the SHA-256 of the names, types, lengths and bytes of the arrays."""
+        digest = hashlib.sha256()
+        for name, dtype in self.types.items():
+            array: NDArray[Any] = np.ascontiguousarray(getattr(self, name), dtype=dtype)
+            digest.update(f"{name} {dtype} {len(array)}\n".encode())
+            digest.update(array.data)
+        return digest.hexdigest()
+
 
 _NUMBER_CODES: Final = {"i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8"}
 Read = TypeVar("Read")
