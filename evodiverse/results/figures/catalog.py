@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from evodiverse.results.figures import bars, curves, lineage, packings, projections, space, sweep
+from evodiverse.results.figures import bars, curves, lineage, packings, projections, reading, space, sweep
 from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, MOLECULE_CURVES, describe_targets
 from evodiverse.results.figures.reading import (
     OFF,
@@ -67,7 +67,9 @@ def _show_programs(name: str, method: str, project: Callable[[Any], FloatArray],
     )
 
 
-_WITH_SWAPS: Final = partial(Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=curves.has_xi)
+_WITH_SWAPS: Final = partial(
+    Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=lambda run: any(reading.curve(run, "xi.0"))
+)
 _WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=lambda run: (run.task,))
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
@@ -97,7 +99,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "circle_trajectory",
         "The best sum of radii by evaluation",
-        _WITH_SUMS(choose=packings.keep_if_best),
+        _WITH_SUMS(choose=lambda some, _: some if reading.best_run(some, packings.SUM) else []),
         packings.draw_records,
         "Packing of {facts}. {group.runs}. Bands: {WHAT}; a single seed has none. " + _WHOLE,
         _BANDS,
@@ -188,7 +190,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "circle_packing_example",
         "The best packing and its program",
-        _WITH_SUMS(choose=packings.keep_best),
+        _WITH_SUMS(choose=partial(reading.keep_best, packings.SUM)),
         packings.draw_program,
         "The best packing of {facts}, and the start of its program; the .py file has the whole program.",
         facts=packings.describe_program,
@@ -208,7 +210,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "diverse_molecules",
         "Drawings of the diverse top 10",
-        Runs(_MOLECULES, part=_task_and_method, choose=lineage.keep_most_diverse),
+        Runs(_MOLECULES, part=_task_and_method, choose=partial(reading.keep_best, lineage.DIVERSE_FULL)),
         lineage.draw_top,
         "{facts}, {group.words}: the diversity-aware top 10 of the last iteration with their scores, from the run of "
         "{group.best.run.method} with the highest sum of these scores (seed {group.best.run.seed}, sum divided by ten "
@@ -235,7 +237,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     FigureKind(
         "hits_by_calls",
         "Hits, and hits that differ, against calls",
-        Runs(counts=curves.counts_hits),
+        Runs(counts=lambda run: f"{curves.HITS}100" in run.metrics),
         curves.draw_hits,
         "{group.words}: after each tenth of the budget, {facts}. {group.runs}. Bands: {WHAT}; a single seed has none.",
         _BANDS,

@@ -312,11 +312,6 @@ def describe_targets(group: Group) -> str:
     return f"{'; '.join(each)}. Bands: {reading.WHAT}; a single seed has none."
 
 
-def counts_hits(result: Result) -> bool:
-    """Return whether the hits of a run were counted."""
-    return f"{HITS}100" in result.metrics
-
-
 def describe_hits(group: Group) -> str:
     """Return the part of a caption about what counts as a hit, and what as different."""
     metrics: Any = reading.find_metrics(group, group.best)
@@ -392,11 +387,6 @@ def draw_best(group: Group) -> Figure:
     axes.set(xlim=(0, budget_of(group.results) * 1.01), xlabel="oracle calls", ylabel="best score")
     style.add_legend(figure, legend_of(group.results))
     return figure
-
-
-def has_xi(result: Result) -> bool:
-    """Return whether the swaps of a run depend on the powering factor ξ: the larger it is, the fewer are accepted."""
-    return any(curve(result, "xi.0"))
 
 
 def draw_swaps(group: Group, panel_of: Callable[[Result], str]) -> Figure:

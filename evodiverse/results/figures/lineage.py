@@ -53,12 +53,6 @@ def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Resul
     return [max(results, key=lambda run: reading.numbers(run, "best")[-1])]
 
 
-def keep_most_diverse(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
-    """Return only the run with the best diversity-aware top 10; none if no run has one."""
-    best = reading.best_run(results, DIVERSE_FULL)
-    return [best] if best else []
-
-
 def trace(log: Log) -> Lineage:
     """Return the lineage of the ten best candidates in the final pools.
 

@@ -20,17 +20,6 @@ _SHARE_SHOWN: Final = 0.9
 """The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
 
-def keep_if_best(results: Sequence[Result], _: Sequence[Result] = ()) -> Sequence[Result]:
-    """Return the runs if one of them is the best, that is, if any of them has a sum of radii; otherwise none."""
-    return results if reading.best_run(results, SUM) else []
-
-
-def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> Sequence[Result]:
-    """Return only the run with the largest sum of radii; none if no run has one."""
-    best = reading.best_run(results, SUM)
-    return [best] if best else []
-
-
 def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
     """Return the texts of the packings that some oracle calls of a run evaluated, by call."""
     columns = result.run.columns("evaluations", ["call"], {"packing": str})
@@ -40,7 +29,7 @@ def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
 
 def draw_records(group: Group) -> Figure:
     """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
-    best = keep_best(group.results)[0]
+    (best,) = reading.keep_best(SUM, group.results)
     sums = {
         int(call): total
         for call, total in zip(reading.numbers(best, "sum_calls"), reading.numbers(best, "sum"), strict=True)
@@ -71,7 +60,7 @@ def choose_records(calls: Sequence[int]) -> list[int]:
 
 def describe_records(group: Group) -> str:
     """Return the part of a caption about the curves and about the run whose packings are drawn below them."""
-    (best,) = keep_best(group.results)
+    (best,) = reading.keep_best(SUM, group.results)
     return (
         f"{best.run.settings.get('task.n')} circles, {group.words}. Mean over seeds of the largest sum of radii so "
         "far; sums far below the best are not shown. Below: packings with which the best run "

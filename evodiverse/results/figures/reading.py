@@ -335,6 +335,12 @@ def best_run(results: Sequence[Result], name: str) -> Result | None:
     return max(known, key=lambda pair: pair[0], default=(None, None))[1]
 
 
+def keep_best(name: str, results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
+    """Return only the run with the highest value of a metric; none if no run has the metric."""
+    best = best_run(results, name)
+    return [] if best is None else [best]
+
+
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
     """Return the run with the lowest seed for each method, task or other value of ``key``, sorted by their seeds."""
     return [some[0] for some in group_by(sorted(results, key=lambda each: each.run.seed), key).values()]

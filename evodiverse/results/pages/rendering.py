@@ -57,20 +57,14 @@ def sortable(text: str) -> str | int:
         return text
 
 
-def _read(name: str) -> tuple[Markup, str]:
+def _load(name: str) -> tuple[Markup, str]:
     """Return the page's style or script, and the hash by which its content security policy knows it."""
     text = (_FOLDER / name).read_text(encoding="utf-8")
     return Markup(text), f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"  # noqa: S704
 
 
-def _build_environment() -> Environment:
-    environment = Environment(loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined)
-    environment.trim_blocks = environment.lstrip_blocks = True
-    filters = {"count": count_of, "cut": cut, "read": number, "sortable": sortable, "setting": write_setting}
-    environment.filters |= filters
-    style, script = _read("page.css"), _read("page.js")
-    environment.globals |= {"style": style, "script": script, "generator": GENERATOR}
-    return environment
-
-
-_ENVIRONMENT: Final = _build_environment()
+_ENVIRONMENT: Final = Environment(
+    loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+)
+_ENVIRONMENT.filters |= {"count": count_of, "cut": cut, "read": number, "sortable": sortable, "setting": write_setting}
+_ENVIRONMENT.globals |= {"style": _load("page.css"), "script": _load("page.js"), "generator": GENERATOR}
