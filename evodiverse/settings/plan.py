@@ -352,9 +352,7 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
-    quiet = _quiet_keys(values["evaluator"]["name"])
-    if task is not None:
-        quiet |= {*quiet_keys(type(task), "task.")}
+    quiet = _quiet_keys(values["evaluator"]["name"]) | quiet_keys(domain.settings, "task.")
     return identity({**values, "task": {**values["task"], **typed}}, quiet)
 
 
@@ -364,7 +362,7 @@ def _quiet_keys(evaluator: str) -> frozenset[str]:
     Keys under ``task``, which the domain (such as molecules) defines, are left out.
     """
     # A person's measurements may differ from what the task would compute, so asking a person can change the log.
-    return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
+    return quiet_keys(schema.Config) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:
