@@ -29,7 +29,14 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import count_proposals, freeze_caps, freeze_method, freeze_model, freeze_search
+from evodiverse.settings.freeze import (
+    count_proposals,
+    freeze_caps,
+    freeze_method,
+    freeze_model,
+    freeze_search,
+    per_rung,
+)
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
@@ -132,8 +139,8 @@ class Plan:
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
-        names = self.config.method.samplers
-        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.method.n_pools)]
+        names = per_rung(self.config.method.samplers, self.method.ladder)
+        return [model.samplers[name] for name in names]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of typical length for each pool, from which the cost of the run is estimated."""
