@@ -9,6 +9,7 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.hints import first_line, nearest_key, wrong_type
 
 _GROUP, _LIST, _PLAIN = "a group of keys", "a list", "a single value"
@@ -45,9 +46,10 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
-        The object, and the messages about unknown keys, values of the wrong type and missing values. In the object, a
-        key with an error keeps its default, so that the rest can be checked. The object is None if a key without a
-        default has no value, or if the value of a group of keys is not a mapping.
+        The object, and the messages about unknown keys, missing values, and values that have the wrong type or are
+        beyond the bounds of their keys. In the object, a key with a value of the wrong type keeps its default, so that
+        the rest can be checked. The object is None if a key without a default has no value, or if the value of a group
+        of keys is not a mapping.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
@@ -73,7 +75,10 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
             lacks_group |= _shape(kind) == _GROUP
     absent = [key for key, value in find_leaves(typed) if value == MISSING]
     violations += [f"{prefix}{key} has no value; set it" for key in absent if key not in wrong]
-    return None if absent or lacks_group else OmegaConf.to_object(typed), violations
+    if absent or lacks_group:
+        return None, violations
+    settings = OmegaConf.to_object(typed)
+    return settings, [*violations, *find_beyond(settings, prefix)]
 
 
 def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:

@@ -15,7 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
@@ -192,7 +191,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
-        *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
         *(_find_misplaced(config.name) or bad_outputs),
     ]
