@@ -4,7 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +83,7 @@ class Plan:
     search: Search
     caps: Caps
     model: ModelSettings | None
-    adapted: str = ""
+    adapted: str
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -132,9 +132,7 @@ class Plan:
         Raises:
             InputError: A model cannot be asked about this task; the message says what is missing.
         """
-        if not isinstance(self.domain, Prompted):
-            raise TypeError("the domain has no prompts")
-        return self.domain.build_prompts(self.task)
+        return _build_prompts(self.domain, self.task)
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
@@ -203,9 +201,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    method = freeze_method(config.method, has_model=config.llm.client != "none")
-    search, caps = freeze_search(config.search), freeze_caps(config.budget)
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, None, adapted)
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
@@ -213,19 +208,26 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         model = freeze_model(config.llm, cache_folder())
     except RuntimeError as error:  # no such home directory
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
+    tracker = config.tracking.name
     if model is not None:
-        violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
+        violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
-            plan.build_prompts()
+            _build_prompts(domain, task)
         except InputError as error:
             violations += error.violations
-    plan = replace(plan, model=model)
-    tracker = config.tracking.name
     if tracker != "none" and find_spec(tracker) is None:
         violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
-    return plan
+    method = freeze_method(config.method, has_model=model is not None)
+    search, caps = freeze_search(config.search), freeze_caps(config.budget)
+    return Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, model, adapted)
+
+
+def _build_prompts(domain: Domain, task: Any) -> Prompts:
+    if not isinstance(domain, Prompted):
+        raise TypeError("the domain has no prompts")
+    return domain.build_prompts(task)
 
 
 def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
