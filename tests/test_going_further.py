@@ -16,7 +16,6 @@ import pytest
 
 from evodiverse.errors import Interrupted
 from evodiverse.runner.rewind import rewind
-from evodiverse.settings.freeze import freeze_method, freeze_search
 from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
 
 LONG = "budget.oracle_calls=200"
@@ -182,12 +181,11 @@ def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
 
     run = run_toy(tmp_path, *words, "budget.oracle_calls=120", display=Silent(keep))
     planned = plan("task=bits", *words)
-    frozen, search = freeze_method(planned.config.method, has_model=False), freeze_search(planned.config.search)
     names = ("evaluations", "populations", "adaptation", "llm_calls")
     found = {name: rows(run, name) for name in names}
     assert len(kept) > 8
     for iteration, expected in kept.items():
         until = {name: [row for row in found[name] if row["iteration"] <= iteration] for name in names}
-        again = rewind(iteration, **until, method=frozen, search=search)
+        again = rewind(iteration, **until, method=planned.method, search=planned.search)
         assert again is not None
         assert again == {key: expected[key] for key in again}

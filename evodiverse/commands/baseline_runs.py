@@ -26,7 +26,6 @@ from evodiverse.search.mating import Slot
 from evodiverse.settings.assembly import open_sandbox
 from evodiverse.settings.command_line import explain, plan_each
 from evodiverse.settings.compose import COMPOSITION_ERRORS
-from evodiverse.settings.freeze import freeze_method
 from evodiverse.settings.identity import override_label
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
@@ -205,7 +204,7 @@ def _log(
     """
     began = time.perf_counter()
     written, given = _write_models(answer.front, dataset.names)
-    method, archive = freeze_method(plan.config.method, has_model=False), Archive()
+    archive = Archive()
     attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
     stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
     requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
@@ -219,10 +218,12 @@ def _log(
         best = archive.best()
         if best is not None:
             directory.write_best(task.show_best([Discovery(best, 0, 0)]))
-    state, info = start(attempts, archive, method)
+    state, info = start(attempts, archive, plan.method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
-    directory.commit(0, log_rows(info, method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended})
+    directory.commit(
+        0, log_rows(info, plan.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}
+    )
 
 
 def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:

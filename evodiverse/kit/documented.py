@@ -55,18 +55,7 @@ class Bounds:
         return " and ".join(finite) or ("" if self == Bounds() else "a number")
 
 
-def documented(
-    doc: str,
-    *,
-    default: Any = MISSING,
-    unit: str = "",
-    changes_log: bool = True,
-    least: float | None = None,
-    most: float | None = None,
-    above: float | None = None,
-    below: float | None = None,
-    choices: Choices | None = None,
-) -> Any:
+def documented(doc: str, *, default: Any = MISSING, unit: str = "", changes_log: bool = True, **bounds: Any) -> Any:
     """Return a dataclass field for a configuration key, whose metadata `find_beyond` and the reference page read.
 
     Args:
@@ -75,20 +64,15 @@ def documented(
         unit: The physical or counting unit of the value.
         changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
             are not part of the identity of a run.
-        least: The smallest allowed value. Null is allowed if the type of the field allows None, whatever the bounds.
-        most: The largest allowed value.
-        above: An exclusive lower bound.
-        below: An exclusive upper bound.
-        choices: The allowed strings, or a function that returns them.
+        bounds: The attributes of `Bounds`. Null is allowed if the type of the field allows None, whatever the bounds.
     """
-    bounds = Bounds(least, most, above, below, choices)
-    return field(default=default, metadata={"doc": doc, "unit": unit, "changes_log": changes_log, "bounds": bounds})
+    metadata = {"doc": doc, "unit": unit, "changes_log": changes_log, "bounds": Bounds(**bounds)}
+    return field(default=default, metadata=metadata)
 
 
 def documented_mapping(doc: str) -> Any:
     """Return a dataclass field for a configuration key whose value is a mapping with any keys, empty by default."""
-    metadata = {"doc": doc, "unit": "", "changes_log": True, "bounds": Bounds()}
-    return field(default_factory=dict, metadata=metadata)
+    return field(default_factory=dict, metadata=documented(doc).metadata)
 
 
 def find_beyond(settings: Any, prefix: str) -> Iterator[str]:

@@ -10,16 +10,6 @@ from yaml import MarkedYAMLError
 
 MAX_CHOICES = 3
 _PLAIN = re.compile(r"[\w./+-]*\.[a-z]+", re.ASCII)  # a path that both Hydra and a shell take as it is
-_MERGE_FAILURE = "Cannot merge DictConfig with ListConfig"  # either of them may be the given value
-_EXPECTED = {
-    "could not be converted to Integer": "an integer",
-    "could not be converted to Float": "a number",
-    "not a valid bool": "true or false",
-    "is not a ListConfig": "a list",
-    r"is not a subclass of|Cannot assign \w+ to Dict": "a group of keys",
-    r"Cannot convert '\w+' to string": "text",
-    "is not Optional": "a value other than null",
-}
 
 
 def nearest_key(key: str, known: Sequence[str]) -> str:
@@ -70,20 +60,6 @@ def quote_value(text: str) -> str:
     """Return a text in quotes, which Hydra reads as exactly this text."""
     escaped = re.sub(r'(\\+)(?="|\Z)', r"\1\1", text).replace('"', '\\"')  # backslashes count only before a quote
     return f'"{escaped}"'
-
-
-def wrong_value(key: str, value: object, error: BaseException) -> str:
-    """Return a message about a value that OmegaConf refused with ``error``.
-
-    The message says what was expected if the error is one of the known kinds; otherwise it quotes the error.
-    """
-    item = re.search(rf"full_key: ({re.escape(key)}\[\d+\])", str(error))
-    if _MERGE_FAILURE in str(error):
-        return wrong_type(key, "a group of keys" if str(value).startswith("[") else "a list", value)
-    for pattern, expected in _EXPECTED.items():
-        if re.search(pattern, str(error)):
-            return wrong_type(item[1] if item else key, expected, value)
-    return f"{key}={value}: {first_line(error)}"
 
 
 def wrong_type(key: str, expected: str, value: object) -> str:

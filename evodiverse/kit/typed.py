@@ -1,17 +1,31 @@
 """Conversion of nested mappings to dataclass objects, with a message for every invalid key."""
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evodiverse.kit.hints import nearest_key, wrong_type, wrong_value
+from evodiverse.kit.documented import find_beyond
+from evodiverse.kit.hints import first_line, nearest_key, wrong_type
 
 _GROUP, _LIST, _PLAIN = "a group of keys", "a list", "a single value"
+_NOT_NULL = "a value other than null"
 _WORDS: Final[Mapping[object, str]] = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
+
+
+def walk_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, Field[Any], Any]]:
+    """Yield all keys that a dataclass describes as (dotted key, field, type), each group before the keys in it."""
+    kinds = get_type_hints(schema)
+    for field in fields(schema):
+        key, kind = f"{prefix}{field.name}", kinds[field.name]
+        yield key, field, kind
+        for option in _options(kind):
+            if isinstance(option, type) and is_dataclass(option):
+                yield from walk_keys(option, f"{key}.")
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -32,15 +46,18 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
         prefix: The prefix of the keys in the messages, such as ``task.``.
 
     Returns:
-        The object, and the messages about unknown keys, values of the wrong type and missing values. In the object, a
-        key with an error keeps its default, so that the rest can be checked. The object is None if a key without a
-        default has no value, or if the value of a group of keys is not a mapping.
+        The object, and the messages about unknown keys, missing values, and values that have the wrong type or are
+        beyond the bounds of their keys. In the object, a key with a value of the wrong type keeps its default, so that
+        the rest can be checked. The object is None if a key without a default has no value, or if the value of a group
+        of keys is not a mapping.
     """
     typed = OmegaConf.structured(schema)
     OmegaConf.set_readonly(typed, False)  # the configuration of a frozen dataclass is read-only
     known = [f"{prefix}{key}" for key, _ in find_leaves(typed)]
     violations, wrong, lacks_group = [], set(), False
-    for key, value, kind in _pair_kinds(schema, values):
+    kinds = {key: kind for key, _, kind in walk_keys(schema)}
+    for key, value in _find_values(values, kinds):
+        kind = kinds.get(key, Any)
         violation = _find_wrong_shape(f"{prefix}{key}", value, kind)
         try:
             if value is None and get_origin(kind) is dict:
@@ -51,14 +68,17 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
             violations.append(f"{prefix}{key} is unknown; {nearest_key(prefix + key, known)}")
             continue
         except OmegaConfBaseException as error:
-            violation = wrong_value(f"{prefix}{key}", value, error)
+            violation = wrong_value(f"{prefix}{key}", value, kind, error, value)
         if violation is not None:
             violations.append(violation)
             wrong.add(key)
             lacks_group |= _shape(kind) == _GROUP
     absent = [key for key, value in find_leaves(typed) if value == MISSING]
     violations += [f"{prefix}{key} has no value; set it" for key in absent if key not in wrong]
-    return None if absent or lacks_group else OmegaConf.to_object(typed), violations
+    if absent or lacks_group:
+        return None, violations
+    settings = OmegaConf.to_object(typed)
+    return settings, [*violations, *find_beyond(settings, prefix)]
 
 
 def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
@@ -66,22 +86,36 @@ def find_leaves(config: DictConfig) -> Iterator[tuple[str, Any]]:
     return flatten(OmegaConf.to_container(config))  # type: ignore[arg-type]
 
 
-def _pair_kinds(schema: type, values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield all leaves of nested mappings as (dotted key, value, type).
+def wrong_value(key: str, value: object, kind: object, error: OmegaConfBaseException, shown: object) -> str:
+    """Return a message about a value that OmegaConf refused.
 
-    A mapping in the place of a plain value or a list is a leaf. The type is Any for an unknown key, and for a key that
-    the user chooses inside a field of type dict.
+    Args:
+        key: The dotted key.
+        value: The value.
+        kind: The type of the key. The message quotes the error instead if this is Any.
+        error: The error; it names the item if only an item of a list is wrong.
+        shown: The value as the message shows it.
     """
-    kinds = get_type_hints(schema)
+    item = re.search(r"\[(\d+)\]$", str(error.full_key))
+    if item and isinstance(value, list):
+        key, value, kind = f"{key}{item[0]}", value[int(item[1])], _item_kind(kind)
+    if value is None and kind is not Any:
+        return wrong_type(key, _NOT_NULL, shown)
+    expected = _describe(kind)
+    return f"{key}={shown}: {first_line(error)}" if expected is None else wrong_type(key, expected, shown)
+
+
+def _find_values(values: Mapping[str, Any], kinds: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all leaves of nested mappings as (dotted key, value).
+
+    A mapping in the place of a plain value or a list is a leaf.
+    """
     for name, value in values.items():
-        key, kind = f"{prefix}{name}", kinds.get(name, Any)
-        inner = next((option for option in _options(kind) if is_dataclass(option)), None)
-        if not isinstance(value, Mapping) or not value or _shape(kind) in (_LIST, _PLAIN):
-            yield key, value, kind
-        elif isinstance(inner, type):
-            yield from _pair_kinds(inner, value, f"{key}.")
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and value and _shape(kinds.get(key, Any)) not in (_LIST, _PLAIN):
+            yield from _find_values(value, kinds, f"{key}.")
         else:
-            yield from ((below, leaf, Any) for below, leaf in flatten(value, f"{key}."))
+            yield key, value
 
 
 def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
@@ -94,18 +128,27 @@ def _find_wrong_shape(key: str, value: object, kind: object) -> str | None:
     if expected is None or shape is None:
         return None
     if shape != expected:
-        words = [_WORDS.get(option, expected) for option in _options(kind)]
-        return wrong_type(key, " or ".join(dict.fromkeys(words)), value)
+        return wrong_type(key, _describe(kind) or expected, value)
     items = value if isinstance(value, list) else []
-    item_kind = next((get_args(option)[0] for option in _options(kind) if get_origin(option) is list), Any)
-    found = (_find_wrong_item(f"{key}[{at}]", item, item_kind) for at, item in enumerate(items))
+    found = (_find_wrong_item(f"{key}[{at}]", item, _item_kind(kind)) for at, item in enumerate(items))
     return next((violation for violation in found if violation is not None), None)
 
 
 def _find_wrong_item(key: str, item: object, kind: object) -> str | None:
     if item is None and kind is not Any and NoneType not in get_args(kind):
-        return wrong_type(key, "a value other than null", item)
+        return wrong_type(key, _NOT_NULL, item)
     return _find_wrong_shape(key, item, kind)
+
+
+def _item_kind(kind: object) -> object:
+    """Return the type of the items of a list type, or Any."""
+    return next((get_args(option)[0] for option in _options(kind) if get_origin(option) is list), Any)
+
+
+def _describe(kind: object) -> str | None:
+    """Return what a value of a type is, in words that follow "must be"; None if that is unknown, as for Any."""
+    words = [_WORDS.get(option, _shape_of(option)) for option in _options(kind)]
+    return None if None in words else " or ".join(dict.fromkeys(map(str, words)))
 
 
 def _shape(kind: object) -> str | None:

@@ -3,11 +3,10 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from hydra import compose
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -17,22 +16,23 @@ from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.documented import join_or, nearest
-from evodiverse.kit.hints import first_line, nearest_key, quote_value, write_override, wrong_value
+from evodiverse.kit.hints import first_line, nearest_key, quote_value, write_override
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.typed import find_leaves
+from evodiverse.kit.typed import find_leaves, wrong_value
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
     find_unknown,
+    key_kinds,
     known_keys,
     split_hydra,
 )
 from evodiverse.settings.flags import parse_arguments
 from evodiverse.settings.hydra_session import hydra_session
-from evodiverse.settings.schema import Config
 
 _PARTS = ("base", "defaults")
 """Subfolders of a group. Their files are parts of options, not options themselves."""
@@ -290,13 +290,26 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
             return _misplaced_plus(override, f"{key}={value}") or f"{override}: {first_line(error)}"
         if isinstance(error.__cause__, AttributeError | KeyError):
             return _explain_unknown(key, _compose(tuple(chosen)), chosen, override, check)
-        message = wrong_value(key, value, error.__cause__ or error)
+        if not isinstance(error.__cause__, OmegaConfBaseException):
+            return f"{override}: {first_line(error)}"
+        message = _explain_value(key, value, error.__cause__, override)
         return f"{message}{_several(key, value) if 'must be an integer' in message else ''}"
     except COMPOSITION_ERRORS as error:
         if _NO_STRING in str(error):
             return f"{key}={value} is unknown; {_number_key(key, value) or _nearest_option(key, value)}"
         return f"{override}: {first_line(error)}"
     return next(iter(find_unknown(config)), None)
+
+
+def _explain_value(key: str, text: str, error: OmegaConfBaseException, override: str) -> str:
+    """Return a message about a value that Hydra refused because of ``error``, or about the part of it at fault."""
+    value, shown = _parser().parse_override(override).value(), text
+    inner = str(error.full_key).partition("[")[0]
+    if isinstance(value, dict) and inner.startswith(f"{key}."):
+        for name in inner.removeprefix(f"{key}.").split("."):
+            value = shown = value[name]
+        key = inner
+    return wrong_value(key, value, key_kinds().get(key, Any), error, shown)
 
 
 def _number_key(group: str, value: str) -> str | None:
@@ -308,12 +321,16 @@ def _number_key(group: str, value: str) -> str | None:
         number = float(value)
     except ValueError:
         return None
-    kinds = {field.name: field.type for field in fields(Config)}
-    kind = kinds.get(group)
-    members = fields(kind) if isinstance(kind, type) and is_dataclass(kind) else ()
-    name = next((field.name for field in members if {int, float} & {field.type, *get_args(field.type)}), None)
+    name = next(
+        (
+            key
+            for key, kind in key_kinds().items()
+            if key.rpartition(".")[0] == group and {int, float} & {kind, *get_args(kind)}
+        ),
+        None,
+    )
     whole = int(number) if number.is_integer() else number
-    return None if name is None else f"to set a number, write {group}.{name}={whole}"
+    return None if name is None else f"to set a number, write {name}={whole}"
 
 
 def _several(key: str, value: str) -> str:

@@ -3,7 +3,7 @@
 import copy
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, get_args
@@ -20,7 +20,7 @@ from yaml import YAMLError
 from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.kit.hints import first_line, nearest_key
-from evodiverse.kit.typed import find_leaves, flatten
+from evodiverse.kit.typed import find_leaves, flatten, walk_keys
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import Config
 
@@ -156,10 +156,16 @@ def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None
         write_file(folder / f"{name}.yaml", OmegaConf.to_yaml(part).encode())
 
 
+@lru_cache(maxsize=1)
+def key_kinds() -> Mapping[str, Any]:
+    """Return the type of each key and each group of the schema."""
+    return {key: kind for key, _, kind in walk_keys(Config)}
+
+
 def find_unknown(config: DictConfig) -> list[str]:
     """Return one message for each key that is not in the schema (added with ``+key=value``), since nothing reads it."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
-    unknown = list(_appended(container, Config))
+    unknown = list(_appended(container, key_kinds()))
     known = [key for key in known_keys(config) if not f"{key}.".startswith(tuple(f"{other}." for other in unknown))]
     return [f"{key} is unknown; {nearest_key(key, known)}" for key in unknown]
 
@@ -197,17 +203,14 @@ def _resolution_errors(
             yield from _resolution_errors(value, f"{key}.")
 
 
-def _appended(container: Mapping[str, Any], schema: type, prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys that are not in the schema."""
-    known = {field.name: field.type for field in fields(schema)}
+def _appended(container: Mapping[str, Any], kinds: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """Yield the dotted keys that are not in the schema, whose keys ``kinds`` holds; a group may hold any keys."""
     for name, value in container.items():
-        if name not in known:
-            yield f"{prefix}{name}"
-            continue
-        kind = known[name]
-        for inner in get_args(kind) or [kind]:  # `EarlyStop | None` has two arguments
-            if isinstance(inner, type) and is_dataclass(inner) and isinstance(value, Mapping):
-                yield from _appended(value, inner, f"{prefix}{name}.")
+        key = f"{prefix}{name}"
+        if key not in kinds:
+            yield key
+        elif isinstance(value, Mapping) and any(is_dataclass(option) for option in (kinds[key], *get_args(kinds[key]))):
+            yield from _appended(value, kinds, f"{key}.")
 
 
 def known_keys(config: DictConfig) -> list[str]:

@@ -125,31 +125,28 @@ def _checking(module: Domain, name: str, check: Callable[[Function, Any], None])
     return checked
 
 
-def _check_lines(function: Function, lines: object) -> None:
-    if not _are_texts(lines):
-        raise broken(function, f"returned {show(lines)}", "a list with one str for each problem, [] for none")
+def _expect(is_right: Callable[[Any], bool], expected: str) -> Callable[[Function, Any], None]:
+    """Return a check of a return value; ``expected`` says what it must be."""
+
+    def check(function: Function, answer: object) -> None:
+        if not is_right(answer):
+            raise broken(function, f"returned {show(answer)}", expected)
+
+    return check
 
 
 def _are_texts(lines: object) -> bool:
     return isinstance(lines, list | tuple) and all(isinstance(line, str) for line in lines)
 
 
-def _check_count(function: Function, count: object) -> None:
-    if not isinstance(count, int) or isinstance(count, bool):
-        raise broken(function, f"returned {show(count)}", "an int, the largest number of initial candidates of a pool")
+def _is_int(count: object) -> bool:
+    return isinstance(count, int) and not isinstance(count, bool)
 
 
-def _check_truth(function: Function, answer: object) -> None:
-    if not isinstance(answer, bool):
-        raise broken(function, f"returned {show(answer)}", "True or False")
-
-
-def _check_sources(function: Function, sources: object) -> None:
-    if not isinstance(sources, Mapping) or not all(
+def _are_sources(sources: object) -> bool:
+    return isinstance(sources, Mapping) and all(
         isinstance(role, str) and isinstance(source, str | Path) for role, source in sources.items()
-    ):
-        expected = "a dictionary from roles to files, each a Path, or a SHA-256 for data without a file; {} for no data"
-        raise broken(function, f"returned {show(sources)}", expected)
+    )
 
 
 def _check_task(function: Function, task: Any) -> None:
@@ -165,12 +162,8 @@ def _check_task(function: Function, task: Any) -> None:
             "a dictionary from names to types, each float, int or str; {} for no columns",
         )
     size = getattr(task, "batch_size", 1)
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+    if not _is_int(size) or size < 1:
         raise broken(function, f"returned a task whose batch_size is {show(size)}", "an int of at least 1")
-
-
-def _check_operator(function: Function, operator: object) -> None:
-    _check_offers(function, operator, Operator)
 
 
 def _check_prompts(function: Function, prompts: object) -> None:
@@ -194,11 +187,14 @@ def _find_missing(part: object, port: type) -> str:
 
 
 _CHECKS: Final[Mapping[str, Callable[[Function, Any], None]]] = {
-    "find_violations": _check_lines,
-    "count_initial": _check_count,
-    "is_shared": _check_truth,
-    "sources": _check_sources,
+    "find_violations": _expect(_are_texts, "a list with one str for each problem, [] for none"),
+    "count_initial": _expect(_is_int, "an int, the largest number of initial candidates of a pool"),
+    "is_shared": _expect(lambda answer: isinstance(answer, bool), "True or False"),
+    "sources": _expect(
+        _are_sources,
+        "a dictionary from roles to files, each a Path, or a SHA-256 for data without a file; {} for no data",
+    ),
     "build_task": _check_task,
-    "build_operator": _check_operator,
+    "build_operator": lambda function, operator: _check_offers(function, operator, Operator),
     "build_prompts": _check_prompts,
 }

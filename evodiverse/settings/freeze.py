@@ -1,8 +1,8 @@
 """Conversion of the schema, whose fields Hydra overrides, into the frozen settings that the program uses."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from evodiverse.kit.inputs import expanded
 from evodiverse.llm.settings import ModelSettings
@@ -15,6 +15,13 @@ from evodiverse.vocabulary import Decoding, Prompt, Sampler
 # proposals of a model cost more than most oracle calls.
 _PROPOSALS: Final = 100
 
+T = TypeVar("T")
+
+
+def per_rung(values: Sequence[T], ladder: Sequence[float]) -> tuple[T, ...]:
+    """Return one value for each rung, cold first; the last value applies to all further rungs."""
+    return tuple(values[min(rung, len(values) - 1)] for rung in range(len(ladder)))
+
 
 def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
     """Return the search core's settings for the keys of ``method``.
@@ -22,18 +29,19 @@ def freeze_method(method: schema.Method, *, has_model: bool) -> Method:
     Screening is disabled if there are no proposals to choose from, which is the default with a language model
     (``has_model``).
     """
+    niche, ladder = method.niche, method.ladder
     return Method(
-        ladder=tuple(method.ladder),
+        ladder=tuple(ladder),
         capacity=method.capacity,
         offspring=method.offspring,
         parents=method.parents,
         elites=method.elites,
         hot_prompt=Prompt(method.hot_prompt),
-        mating_pool=MatingPool(**asdict(method.mating_pool)),
-        survivors=Survivors(**asdict(method.survivors)),
-        swap=Swap(**asdict(method.swap)),
-        niche=_freeze_niche(method),
-        screen=freeze_screen(method, has_model=has_model),
+        mating_pool=MatingPool(**vars(method.mating_pool)),
+        survivors=Survivors(**vars(method.survivors)),
+        swap=Swap(**vars(method.swap)),
+        niche=None if niche is None else Niche(niche.radius, per_rung(niche.share, ladder)),
+        screen=_freeze_screen(method, has_model=has_model),
     )
 
 
@@ -46,32 +54,15 @@ def count_proposals(method: schema.Method, *, has_model: bool) -> int:
     return method.screen.proposals
 
 
-def freeze_screen(method: schema.Method, *, has_model: bool) -> Screen | None:
-    """Return the search core's settings for ``method.screen``, or None if there are no proposals to choose from."""
-    screen, proposals = method.screen, count_proposals(method, has_model=has_model)
-    if screen is None or not proposals:
+def _freeze_screen(method: schema.Method, *, has_model: bool) -> Screen | None:
+    proposals = count_proposals(method, has_model=has_model)
+    if method.screen is None or not proposals:
         return None
-    kappa = [(low, high) for low, high in screen.kappa]
-    rungs = range(len(method.ladder))
-    return Screen(
-        proposals=proposals,
-        generations=1 if has_model else screen.generations,
-        kappa=tuple(kappa[min(rung, len(kappa) - 1)] for rung in rungs),
-        radius=screen.radius,
-        at_most=screen.at_most,
-        batches=tuple(Batch(*pair) for pair in screen.batch),
-        shortlist=screen.shortlist,
-        share=screen.share,
-        apart=screen.apart,
-        only_evaluated=has_model,
-    )
-
-
-def _freeze_niche(method: schema.Method) -> Niche | None:
-    if method.niche is None:
-        return None
-    share = method.niche.share
-    return Niche(method.niche.radius, tuple(share[min(rung, len(share) - 1)] for rung in range(len(method.ladder))))
+    settings = vars(method.screen) | {"proposals": proposals, "only_evaluated": has_model}
+    settings["generations"] = 1 if has_model else method.screen.generations
+    settings["kappa"] = per_rung([(low, high) for low, high in method.screen.kappa], method.ladder)
+    settings["batches"] = tuple(Batch(*pair) for pair in settings.pop("batch"))
+    return Screen(**settings)
 
 
 def freeze_search(search: schema.Search) -> Search:
@@ -95,10 +86,9 @@ def freeze_model(llm: schema.Llm, cache_folder: Path) -> ModelSettings | None:
     """
     if llm.client == "none":
         return None
-    pools = {"cold": llm.pools.cold, "hot": llm.pools.hot}
     return ModelSettings(
         client=llm.client,
-        samplers={name: _freeze_sampler(pool, llm) for name, pool in pools.items()},
+        samplers={name: _freeze_sampler(pool, llm) for name, pool in vars(llm.pools).items()},
         provider=llm.provider,
         api_base=llm.api_base,
         api_key_env=llm.api_key_env,

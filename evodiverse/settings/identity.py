@@ -5,12 +5,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from evodiverse.kit.typed import flatten
+from evodiverse.kit.typed import flatten, walk_keys
 
 MAX_LABEL_BYTES = 100
 _UNSAFE = re.compile(r"[^A-Za-z0-9._=,\[\]-]")
@@ -20,13 +19,9 @@ _ABSENT = object()
 NAMED_ELSEWHERE = frozenset({"seed"})
 
 
-def quiet_keys(schema: type, prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys that the schema marks as unable to change a run's log."""
-    for field in fields(schema):
-        if field.metadata.get("changes_log", True) is False:
-            yield f"{prefix}{field.name}"
-        if isinstance(field.type, type) and is_dataclass(field.type):
-            yield from quiet_keys(field.type, f"{prefix}{field.name}.")
+def quiet_keys(schema: type, prefix: str = "") -> frozenset[str]:
+    """Return the dotted keys that the schema marks as unable to change a run's log."""
+    return frozenset(key for key, field, _ in walk_keys(schema, prefix) if not field.metadata.get("changes_log", True))
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import find_beyond
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
@@ -29,7 +28,14 @@ from evodiverse.search.settings import Method, Search
 from evodiverse.settings import choices, schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import count_proposals, freeze_caps, freeze_method, freeze_model, freeze_search
+from evodiverse.settings.freeze import (
+    count_proposals,
+    freeze_caps,
+    freeze_method,
+    freeze_model,
+    freeze_search,
+    per_rung,
+)
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
@@ -77,7 +83,7 @@ class Plan:
     search: Search
     caps: Caps
     model: ModelSettings | None
-    adapted: str = ""
+    adapted: str
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -126,14 +132,12 @@ class Plan:
         Raises:
             InputError: A model cannot be asked about this task; the message says what is missing.
         """
-        if not isinstance(self.domain, Prompted):
-            raise TypeError("the domain has no prompts")
-        return self.domain.build_prompts(self.task)
+        return _build_prompts(self.domain, self.task)
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
-        names = self.config.method.samplers
-        return [model.samplers[names[min(pool, len(names) - 1)]] for pool in range(self.method.n_pools)]
+        names = per_rung(self.config.method.samplers, self.method.ladder)
+        return [model.samplers[name] for name in names]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of typical length for each pool, from which the cost of the run is estimated."""
@@ -185,7 +189,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
-        *([] if task is None else find_beyond(task, "task.")),
         *([] if task is None else domain.find_violations(task)),
         *(_find_misplaced(config.name) or bad_outputs),
     ]
@@ -198,9 +201,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
-    method = freeze_method(config.method, has_model=config.llm.client != "none")
-    search, caps = freeze_search(config.search), freeze_caps(config.budget)
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, None, adapted)
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
@@ -208,19 +208,26 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         model = freeze_model(config.llm, cache_folder())
     except RuntimeError as error:  # no such home directory
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
+    tracker = config.tracking.name
     if model is not None:
-        violations = KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
+        violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
-            plan.build_prompts()
+            _build_prompts(domain, task)
         except InputError as error:
             violations += error.violations
-    plan = replace(plan, model=model)
-    tracker = config.tracking.name
     if tracker != "none" and find_spec(tracker) is None:
         violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
-    return plan
+    method = freeze_method(config.method, has_model=model is not None)
+    search, caps = freeze_search(config.search), freeze_caps(config.budget)
+    return Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, model, adapted)
+
+
+def _build_prompts(domain: Domain, task: Any) -> Prompts:
+    if not isinstance(domain, Prompted):
+        raise TypeError("the domain has no prompts")
+    return domain.build_prompts(task)
 
 
 def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
@@ -352,9 +359,7 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     """
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
-    quiet = _quiet_keys(values["evaluator"]["name"])
-    if task is not None:
-        quiet |= {*quiet_keys(type(task), "task.")}
+    quiet = _quiet_keys(values["evaluator"]["name"]) | quiet_keys(domain.settings, "task.")
     return identity({**values, "task": {**values["task"], **typed}}, quiet)
 
 
@@ -364,7 +369,7 @@ def _quiet_keys(evaluator: str) -> frozenset[str]:
     Keys under ``task``, which the domain (such as molecules) defines, are left out.
     """
     # A person's measurements may differ from what the task would compute, so asking a person can change the log.
-    return frozenset(quiet_keys(schema.Config)) - ({"evaluator.name"} if choices.asks(evaluator) else set())
+    return quiet_keys(schema.Config) - ({"evaluator.name"} if choices.asks(evaluator) else set())
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:

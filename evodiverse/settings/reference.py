@@ -1,10 +1,11 @@
 """The configuration reference, generated from the schema so that it cannot go out of date."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import MISSING, Field
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin
 
+from evodiverse.kit.typed import walk_keys
 from evodiverse.settings.identity import show
 
 _KINDS = {
@@ -28,36 +29,23 @@ def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
             overrides nothing, by dotted key.
     """
     return "\n".join(
-        f"## {heading}\n\n{_HEAD}" + "".join(_rows(schema, prefix, defaults))
+        f"## {heading}\n\n{_HEAD}"
+        + "".join(
+            _row(key, field, kind, defaults)
+            for key, field, kind in walk_keys(schema, prefix)
+            if "doc" in field.metadata
+        )
         for heading, (schema, prefix, defaults) in sections.items()
     )
 
 
-def _rows(schema: type, prefix: str, defaults: Mapping[str, Any]) -> Iterator[str]:
-    for field in fields(schema):
-        key = f"{prefix}{field.name}"
-        inner = _inner(field.type)
-        if inner is not None:
-            yield from _rows(inner, f"{key}.", defaults)
-        elif "doc" in field.metadata:
-            yield _row(key, field, defaults)
-
-
-def _row(key: str, field: Field[Any], defaults: Mapping[str, Any]) -> str:
+def _row(key: str, field: Field[Any], kind: Any, defaults: Mapping[str, Any]) -> str:
     doc = field.metadata["doc"]
     if not field.metadata["changes_log"]:
         doc += " (not part of a run's identity)"
     default = field.default if field.default_factory is MISSING else field.default_factory()
     values, shown = str(field.metadata["bounds"]), f"`{show(defaults.get(key, default))}`"
-    return f"| `{key}` | {doc} | {shown} | {field.metadata['unit']} | {_kind(field.type)} | {values} |\n"
-
-
-def _inner(kind: Any) -> type | None:
-    """Return the dataclass that describes the keys below a key, or None if the key holds a plain value."""
-    for option in get_args(kind) or [kind]:
-        if isinstance(option, type) and is_dataclass(option):
-            return option
-    return None
+    return f"| `{key}` | {doc} | {shown} | {field.metadata['unit']} | {_kind(kind)} | {values} |\n"
 
 
 def _kind(kind: Any) -> str:

@@ -5,6 +5,7 @@ These classes give Hydra the types. They are not frozen because Hydra overrides 
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any, Final
 
@@ -23,24 +24,23 @@ STRICT: Final = "strict"
 ON_FAILED_START: Final = ("stop", "continue")
 REQUIREMENTS: Final = ("available", STRICT)
 
+required = partial(documented, default=MISSING)
+"""The field of a key whose value comes from a YAML file."""
+
 
 @dataclass
 class MatingPool:
     """The keys of ``method.mating_pool``."""
 
-    size: int = documented(
-        "number of draws that make up a mating pool, from which the parents are taken",
-        default=MISSING,
-        unit="candidates",
-        least=1,
+    size: int = required(
+        "number of draws that make up a mating pool, from which the parents are taken", unit="candidates", least=1
     )
-    replacement: bool = documented("whether to draw with replacement", default=MISSING)
-    weight: str = documented(
+    replacement: bool = required("whether to draw with replacement")
+    weight: str = required(
         "rule that gives each of the n members of a pool its weight in the draws: boltzmann gives exp(βs) to a member "
         "with the score s, boltzmann_floor exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, "
         "and rank exp(βq), where q is the quantile of the score in the pool; quantile draws a share of the pool, "
         "log-uniformly from 0.001 to 1, and then one of the best members of this share",
-        default=MISSING,
         choices=choices.weight_rules,
     )
 
@@ -49,15 +49,13 @@ class MatingPool:
 class Survivors:
     """The keys of ``method.survivors``."""
 
-    rule: str = documented(
+    rule: str = required(
         "how survivors are chosen: sample keeps the elites and draws the others by weight; niche does the same, but "
         "keeps only a few similar candidates; append keeps the best candidates; founders keeps only the initial ones",
-        default=MISSING,
         choices=choices.survivor_rules,
     )
-    weight: str = documented(
+    weight: str = required(
         "rule that gives each candidate its weight in the draws of survivors, as in method.mating_pool.weight",
-        default=MISSING,
         choices=choices.weight_rules,
     )
 
@@ -66,47 +64,35 @@ class Survivors:
 class Swap:
     """The keys of ``method.swap``."""
 
-    rule: str = documented(
+    rule: str = required(
         "exchange rule: metropolis swaps candidates by the Metropolis rule; random accepts every swap; ring copies the "
         "best candidates of each pool to the next pool; none exchanges nothing",
-        default=MISSING,
         choices=choices.exchange_rules,
     )
-    schedule: str = documented(
+    schedule: str = required(
         "which pairs of adjacent rungs exchange candidates: all pairs, or every second pair, beginning with the first "
         "or the second pair; the two beginnings take turns (even_odd_alternating), or one of them is chosen at random "
         "for each exchange (even_odd_random)",
-        default=MISSING,
         choices=choices.schedules,
     )
-    period: int = documented(
-        "number of iterations from one exchange to the next", default=MISSING, unit="iterations", least=1
+    period: int = required("number of iterations from one exchange to the next", unit="iterations", least=1)
+    size: int = required(
+        "number of pairs of candidates that two pools try to swap at an exchange, k", unit="pairs", least=1
     )
-    size: int = documented(
-        "number of pairs of candidates that two pools try to swap at an exchange, k",
-        default=MISSING,
-        unit="pairs",
-        least=1,
-    )
-    xi: float = documented(
+    xi: float = required(
         "initial powering factor ξ, which multiplies all β in exchanges; with a larger one, fewer swaps are accepted",
-        default=MISSING,
         least=1e-3,
         most=1e3,
     )
-    target: float = documented("target swap rate, τ", default=MISSING, least=0, most=1)
-    tolerance: float = documented(
+    target: float = required("target swap rate, τ", least=0, most=1)
+    tolerance: float = required(
         "width of the band around the target, ε; ξ is adapted when the mean swap rate is at least ε/2 above or below "
         "the target",
-        default=MISSING,
         least=0,
         most=1,
     )
-    window: int = documented(
-        "number of exchanges whose swap rates are averaged before ξ is adapted, L",
-        default=MISSING,
-        unit="exchanges",
-        least=1,
+    window: int = required(
+        "number of exchanges whose swap rates are averaged before ξ is adapted, L", unit="exchanges", least=1
     )
 
 
@@ -114,16 +100,12 @@ class Swap:
 class Niche:
     """The keys of ``method.niche``."""
 
-    radius: float = documented(
-        "least similarity, as the task measures it, at which two candidates count as similar",
-        default=MISSING,
-        above=0,
-        most=1,
+    radius: float = required(
+        "least similarity, as the task measures it, at which two candidates count as similar", above=0, most=1
     )
-    share: list[int] = documented(
+    share: list[int] = required(
         "how many candidates that are similar to each other a pool keeps at most, as long as dissimilar ones are "
         "available; one number for each rung, cold first; the last entry applies to all further rungs",
-        default=MISSING,
         unit="candidates",
         least=1,
     )
@@ -140,39 +122,31 @@ class Screen:
         unit="proposals",
         least=0,
     )
-    generations: int = documented(
+    generations: int = required(
         "number of generations of proposals in an iteration, none of which costs oracle calls; each is bred from the "
         "best of the earlier ones; a language model makes only one",
-        default=MISSING,
         unit="generations",
         least=1,
     )
-    kappa: list[Any] = documented(
+    kappa: list[Any] = required(
         "range from which each iteration draws κ, log-uniformly; proposals rank by mean + κ * standard deviation of "
-        "the surrogate's forecast; one range for each rung, cold first; the last applies to all further rungs",
-        default=MISSING,
+        "the surrogate's forecast; one range for each rung, cold first; the last applies to all further rungs"
     )
-    radius: float = documented(
-        "least similarity, as the task measures it, at which two candidates count as similar",
-        default=MISSING,
-        above=0,
-        most=1,
+    radius: float = required(
+        "least similarity, as the task measures it, at which two candidates count as similar", above=0, most=1
     )
-    at_most: int = documented(
+    at_most: int = required(
         "how many of the candidates that an iteration evaluates may be similar to each other, as long as dissimilar "
         "ones are available",
-        default=MISSING,
         unit="candidates",
         least=1,
     )
-    batch: list[Any] = documented(
+    batch: list[Any] = required(
         "number of oracle calls of an iteration, over all pools, as pairs: from this number of calls on, this many",
-        default=MISSING,
         unit="calls",
     )
-    shortlist: int = documented(
+    shortlist: int = required(
         "how many candidates of the task's library, those with the best forecasts, take part in each iteration",
-        default=MISSING,
         unit="candidates",
         least=0,
     )
@@ -183,10 +157,9 @@ class Screen:
         unit="candidates",
         least=1,
     )
-    apart: int = documented(
+    apart: int = required(
         "number of calls until which each pool learns from its own calls alone and leaves alone what a better pool has "
         "found; after that, all pools learn from all calls",
-        default=MISSING,
         unit="calls",
         least=0,
     )
@@ -196,37 +169,27 @@ class Screen:
 class Method:
     """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
-    name: str = documented(
-        "name of the method; a folder in the path of the run has this name, unless you set name=…", default=MISSING
+    name: str = required("name of the method; a folder in the path of the run has this name, unless you set name=…")
+    needs_model: bool = required("whether the method requires a language model")
+    ladder: list[float] = required(
+        "inverse temperature β of each rung (pool), cold first; a pool at inf keeps the best candidates", least=0
     )
-    needs_model: bool = documented("whether the method requires a language model", default=MISSING)
-    ladder: list[float] = documented(
-        "inverse temperature β of each rung (pool), cold first; a pool at inf keeps the best candidates",
-        default=MISSING,
-        least=0,
-    )
-    samplers: list[str] = documented(
+    samplers: list[str] = required(
         "sampling settings with which each rung asks a language model, cold first: cold (llm.pools.cold) or hot "
         "(llm.pools.hot); the last entry applies to all further rungs",
-        default=MISSING,
         choices=SAMPLERS,
     )
-    capacity: int = documented(
-        "maximum number of members that are kept when the survivors of a pool are selected",
-        default=MISSING,
-        unit="candidates",
-        least=1,
+    capacity: int = required(
+        "maximum number of members that are kept when the survivors of a pool are selected", unit="candidates", least=1
     )
-    offspring: int = documented(
+    offspring: int = required(
         "number of offspring of a pool per iteration; the place for one offspring is called a slot",
-        default=MISSING,
         unit="slots",
         least=1,
     )
-    parents: int = documented("number of parents of each offspring", default=MISSING, unit="candidates", least=1)
-    elites: int = documented(
+    parents: int = required("number of parents of each offspring", unit="candidates", least=1)
+    elites: int = required(
         "number of best members that always survive; has no effect if method.survivors.rule is append or founders",
-        default=MISSING,
         unit="candidates",
         least=0,
     )
@@ -242,7 +205,7 @@ class Method:
         default=None,
         changes_log=False,  # the task's key does
     )
-    hot_prompt: str = documented("prompt of all rungs but the coldest", default=MISSING, choices=PROMPTS)
+    hot_prompt: str = required("prompt of all rungs but the coldest", choices=PROMPTS)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
@@ -288,10 +251,7 @@ class LlmLocal:
 class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
-    name: str = documented(
-        "name of the llm option; a folder in the path of the run has this name, unless you set name=…",
-        default=MISSING,
-    )
+    name: str = required("name of the llm option; a folder in the path of the run has this name, unless you set name=…")
     client: str = documented(
         "where the replies come from: a provider or server (litellm), a model that EvoDiverse runs (local), or "
         "only the cache of replies (replay)",
@@ -356,9 +316,7 @@ class Llm:
 class Budget:
     """The keys of ``budget``: hard limits of a run; null means no limit."""
 
-    oracle_calls: int = documented(
-        "limit on oracle calls (evaluations of new candidates)", default=MISSING, unit="calls", least=1
-    )
+    oracle_calls: int = required("limit on oracle calls (evaluations of new candidates)", unit="calls", least=1)
     llm_calls: int | None = documented("limit on requests to language models", default=None, unit="requests", above=0)
     tokens: int | None = documented(
         "limit on the tokens of all prompts and replies", default=None, unit="tokens", above=0
@@ -375,17 +333,12 @@ class Budget:
 class EarlyStop:
     """The keys of ``search.early_stop``."""
 
-    top: int = documented(
-        "number of best candidates of the whole run whose mean score early stopping watches",
-        default=MISSING,
-        unit="candidates",
-        least=1,
+    top: int = required(
+        "number of best candidates of the whole run whose mean score early stopping watches", unit="candidates", least=1
     )
-    gain: float = documented("smallest increase of that mean score that counts as a gain", default=MISSING, least=0)
-    patience: int | None = documented(
-        "number of consecutive iterations without a gain after which the run ends; null: never",
-        default=MISSING,
-        least=1,
+    gain: float = required("smallest increase of that mean score that counts as a gain", least=0)
+    patience: int | None = required(
+        "number of consecutive iterations without a gain after which the run ends; null: never", least=1
     )
 
 
@@ -393,20 +346,18 @@ class EarlyStop:
 class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
-    attempts: int = documented(
+    attempts: int = required(
         "maximum number of attempts to fill a slot (the place for one offspring); if all fail, the slot stays empty, "
         "unless llm.fallback names an operator, which then has the same number of attempts",
-        default=MISSING,
         least=1,
     )
-    patience: int = documented(
+    patience: int = required(
         "number of consecutive iterations without a new oracle call after which the run ends",
-        default=MISSING,
         unit="iterations",
         least=1,
     )
     early_stop: EarlyStop | None = field(default_factory=EarlyStop)
-    target: float | None = documented("score above which the run ends; null: no target", default=MISSING, least=-inf)
+    target: float | None = required("score above which the run ends; null: no target", least=-inf)
     on_failed_start: str = documented(
         "what to do if all initial candidates failed",
         default="stop",

@@ -96,7 +96,7 @@ def test_a_wrong_type_does_not_hide_what_else_is_wrong() -> None:
     assert [line.split()[0] for line in refused.value.violations] == ["sed"]
     with pytest.raises(InputError) as refused:
         plan("task=bits", "task.start=many", "task.length=0", "method.elites=11")
-    assert [line.split()[0] for line in refused.value.violations] == ["task.start", "method.elites", "task.length"]
+    assert [line.split()[0] for line in refused.value.violations] == ["task.start", "task.length", "method.elites"]
 
 
 def test_all_violations_are_reported_at_once() -> None:

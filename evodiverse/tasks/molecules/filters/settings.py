@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import documented, find_beyond, join_or, nearest
+from evodiverse.kit.documented import documented, join_or, nearest
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
 from evodiverse.tasks.molecules.parsing import find_smarts_violation
@@ -126,7 +126,6 @@ def read_filters(value: object) -> FilterSettings | None:
     typed, wrong = merge_typed(PlainFilters, merged, f"{_KEY}.")
     violations += [
         *wrong,
-        *find_beyond(typed, f"{_KEY}."),
         *_find_no_elements(typed.elements),
         *_find_no_catalogs(typed.catalogs or ()),
     ]

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, Final, cast
 
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import documented, documented_mapping, find_beyond, nearest
+from evodiverse.kit.documented import documented, documented_mapping, nearest
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, Component
@@ -50,7 +50,6 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
     """
     settings, violations = merge_typed(ObjectiveSettings, _without_components(values), PREFIX)
     components = {} if values.get("components") is None else values["components"]
-    violations += find_beyond(settings, PREFIX)
     if not isinstance(components, Mapping):
         violations.append(f"{PREFIX}components must be a group of keys, got {components}")
         components = {}
@@ -132,7 +131,7 @@ def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str
         kinds[kind], {key: value for key, value in values.items() if key != "kind" or "kind" in known}, prefix
     )
     if settings is not None:
-        violations += [*find_beyond(settings, prefix), *_find_unusable(settings, prefix)]
+        violations += _find_unusable(settings, prefix)
     return settings, violations
 
 
