@@ -27,14 +27,14 @@ check: .venv/.check data ## run lint, site and test-both at once, as CI does
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(PYTEST) -n 4 --dist worksteal
 
-test-slow: .venv/.docking data ## run the tests that take minutes
+test-slow: .venv/.docking data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
-	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch'
+	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
 test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
 	$(PYTEST) -n 4 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
 
-test-torch: .venv/.torch data ## run the tests that take minutes and need torch
+test-torch: .venv/.torch data ## run the tests that need torch
 	@$(BIN)/evodiverse-data fetch minilm
 	$(PYTEST) -n 4 --dist worksteal -m 'slow and torch'
 
