@@ -198,14 +198,15 @@ def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
 
 
 def test_building_blocks_are_never_changed() -> None:
-    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
+    grammar = grammar_of("circle_packing")
+    operator = ProgramOperator("construct_packing", grammar)
     source = insert(SEED, "layouts", 0)
     blocks = [write_program(ast.Module([one], [])) for one in functions_of(BLOCKS).values()]
     for slot in range(60):
         child = operator.propose([request(source, slot=slot)])[0].genotype
         assert child is not None
         for name, function in functions_of(read(child)).items():
-            if name in grammar_of("circle_packing").fixed:
+            if name in grammar.fixed:
                 assert write_program(ast.Module([function], [])) in blocks
 
 
