@@ -8,7 +8,7 @@ PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help run runs test test-slow test-torch test-slurm test-leak tables figures docs site lint format data constraints clean
+.PHONY: help run runs check test test-slow test-both test-torch test-slurm test-leak tables figures docs site lint format data constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,14 +21,20 @@ runs: .venv/.user data ## carry out all runs that need no model and fit on a lap
 	$(BIN)/evodiverse -m +experiment=algo_classical
 	$(BIN)/evodiverse -m +experiment=eq_builtin
 
+check: .venv/.check data ## run lint, site and test-both at once, as CI does
+	@$(MAKE) --no-print-directory --jobs 3 --keep-going lint site test-both
+
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(PYTEST) -n 4 --dist worksteal
 
-test-slow: .venv/.docking data ## run the tests that take minutes
+test-slow: .venv/.docking data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
-	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch'
+	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
-test-torch: .venv/.torch data ## run the tests that take minutes and need torch
+test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
+	$(PYTEST) -n 4 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
+
+test-torch: .venv/.torch data ## run the tests that need torch
 	@$(BIN)/evodiverse-data fetch minilm
 	$(PYTEST) -n 4 --dist worksteal -m 'slow and torch'
 
@@ -88,6 +94,10 @@ clean: ## remove the environment and all caches, not the runs
 .venv/.site: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --editable '.[site]'
 	@touch $@ .venv/.user
+
+.venv/.check: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL) --editable '.[dev,site]'
+	@touch $@ .venv/.dev .venv/.site .venv/.user
 
 # Where PyPI has no wheel of Vina, its tests are skipped.
 .venv/.docking: pyproject.toml constraints.txt | .venv/bin/python

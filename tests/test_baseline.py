@@ -225,6 +225,7 @@ def test_every_engine_can_be_chosen() -> None:
     assert set(baseline.ENGINES) == set(ENGINES)
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_run_that_appears_in_the_tables(spring: list[str], tmp_path: Path) -> None:
     process = start("sparse", *spring[:2], "--evaluations", "2", *spring[2:])
     stdout, stderr = process.communicate(timeout=100)

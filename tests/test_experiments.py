@@ -122,6 +122,7 @@ def test_the_runs_of_an_experiment_are_valid_distinct_and_exactly_those_of_its_t
             assert [result.run.path for result in results if not fills(layout, result)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", WHOLE)
 def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
     plans = plans_of(experiment, *off(experiment))

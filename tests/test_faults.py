@@ -61,6 +61,7 @@ def wait_for_parts(run: Path, process: Started) -> None:
         time.sleep(0.01)  # no assertion depends on how long it takes
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_the_run_with_one_line_and_a_larger_disk_resumes_it(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_full_disk_ends_the_run_with_one_line_and_a_larger_disk_resumes_it(
     assert log(run) == whole
 
 
+@pytest.mark.slow
 def test_a_disk_that_becomes_read_only_ends_the_run_with_one_line(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]], tmp_path: Path
 ) -> None:
@@ -114,6 +116,7 @@ def turn_read_only(place: Path) -> None:
     pytest.fail(done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_directory_that_disappears_ends_the_run_with_one_line(tmp_path: Path, n_workers: int) -> None:
     process = start(tmp_path, f"evaluator.workers={n_workers}", "task.pause=0.01")
@@ -126,6 +129,7 @@ def test_a_directory_that_disappears_ends_the_run_with_one_line(tmp_path: Path, 
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_a_retry(tmp_path: Path, whole: dict[str, list[dict[str, object]]]) -> None:
     process = start(tmp_path, "evaluator.workers=2", "task.pause=0.01")
     run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"

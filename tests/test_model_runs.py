@@ -520,6 +520,7 @@ class HalfServer(ModelServer):
         return answer
 
 
+@pytest.mark.slow
 def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> None:
     with serving(HalfServer()) as server:
         arguments = with_140_requests(server, tmp_path / "killed")

@@ -16,7 +16,7 @@ import pytest
 from tests import starts
 from tests.runs import CONF, ROOT
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 OFFLINE = OUTSIDE | KEYS | {"EVODIVERSE_OFFLINE": "1"}
@@ -123,7 +123,6 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 def test_the_commands_in_the_readme_work_from_the_wheel_in_an_empty_folder_offline(
     installed: Path, empty: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_a_molecule_that_cannot_be_embedded_has_no_conformer() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @needs_vina
 def test_a_ligand_is_unchanged_after_writing_and_reading() -> None:
     molecule = embed(BENZAMIDE, 1)
@@ -85,6 +86,7 @@ def docked(job: Job) -> Iterator[Docked]:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(900)
 @needs_vina
 def test_a_small_ligand_binds_in_the_pocket_of_mapk14(job: Job, docked: Docked) -> None:
@@ -101,6 +103,7 @@ def test_a_small_ligand_binds_in_the_pocket_of_mapk14(job: Job, docked: Docked) 
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(900)
 @needs_vina
 def test_the_same_docking_has_the_same_result_next_to_another_one(job: Job, docked: Docked) -> None:
@@ -109,6 +112,7 @@ def test_the_same_docking_has_the_same_result_next_to_another_one(job: Job, dock
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @needs_vina
 def test_a_molecule_with_an_atom_that_has_no_type_fails(job: Job, tmp_path: Path) -> None:
     ((_, docked),) = dock_each([Job("C[Po]C", job.target, job.settings)], vina.dock, 1)

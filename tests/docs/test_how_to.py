@@ -40,6 +40,7 @@ def shrink(words: list[str]) -> list[str]:
     return [word for word in words if not word.startswith("budget")] + size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     folder, printed = tmp_path, ""

@@ -31,8 +31,19 @@ def test_workflows_call_what_exists(path: Path) -> None:
     scripts = re.findall(r"clean/bin/(evodiverse[a-z-]*)", commands)
     declared = re.findall(r"^(evodiverse[a-z-]*) = ", (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
     assert set(scripts) <= set(declared)
-    assert ".ci/run" in commands
+    assert ".ci/run" in commands or "make test-slow" in commands
     assert (ROOT / ".ci" / "run").is_file()
+
+
+def test_ci_checks_style_and_types_and_runs_all_tests_of_which_some_only_each_week() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec make check"
+    assert re.search(r"^check: .*\n\t@\$\(MAKE\) .* lint site test-both$", makefile, re.MULTILINE)
+    chosen = re.search(r"^test-both: .*\n\t\$\(PYTEST\) .* -m '(.*)'$", makefile, re.MULTILINE)
+    assert chosen is not None
+    assert chosen[1] == "not torch and not leak and not slurm and not weekly"
+    weekly = (GITHUB / "workflows" / "weekly.yml").read_text()
+    assert re.findall(r"make (test-[a-z]+)", weekly) == ["test-slow", "test-torch", "test-leak"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

@@ -22,6 +22,7 @@ SWEEP = ["-m", *TOY, "seed=0,1,2", "method.swap.period=2,5"]
 # Some seconds long, in many iterations.
 LONG = ["-m", *TOY, "seed=0,1", "budget.oracle_calls=600", "search.patience=1000", "task.pause=0.01"]
 
+pytestmark = pytest.mark.slow
 LONGEST_WAIT = 200.0  # seconds; a Ray cluster starts slowly where the machine does much else
 
 
@@ -165,7 +166,6 @@ def note_a_cluster_that_is_gone() -> None:
         note.write_text("127.0.0.1:1")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_killed_ray_worker_changes_no_log(whole: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")

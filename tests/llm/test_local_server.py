@@ -37,6 +37,7 @@ def post(address: str, key: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_server_answers_only_with_its_key_and_on_the_loopback_interface_and_ends() -> None:
     with LocalServer(artifact_path("smollm2"), 2, 64) as server:
         assert server.address.startswith("http://127.0.0.1:")
@@ -48,6 +49,7 @@ def test_the_server_answers_only_with_its_key_and_on_the_loopback_interface_and_
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 def test_the_server_ends_when_its_run_is_killed() -> None:
     command = [sys.executable, "-c", HOLDER, str(artifact_path("smollm2"))]
     with subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.PIPE, text=True) as holder:
@@ -62,6 +64,7 @@ def test_the_server_ends_when_its_run_is_killed() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(1500)
 def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_path: Path) -> None:
     asked = ["task=jnk3", "method=pt", "llm=local", "method.offspring=2", "budget.llm_calls=8", "search.patience=2"]

@@ -26,6 +26,7 @@ def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int
     assert log(together) == log(alone)
 
 
+@pytest.mark.slow
 def test_any_hash_seed_gives_the_same_log(tmp_path: Path) -> None:
     logs = []
     for hash_seed in ("0", "1", "4711"):

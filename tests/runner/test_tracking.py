@@ -187,6 +187,7 @@ def read_mlflow(uri: str, cwd: Path) -> list[tuple[str, dict[str, str], dict[str
     return [tuple(one) for one in json.loads(read.stdout)]
 
 
+@pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
 def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates(tmp_path: Path) -> None:
@@ -204,6 +205,7 @@ def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates
     assert "best/equation.py" in files
 
 
+@pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
 def test_a_folder_of_files_also_works_and_a_resumed_run_is_the_same_one(tmp_path: Path) -> None:
@@ -221,6 +223,7 @@ def test_a_folder_of_files_also_works_and_a_resumed_run_is_the_same_one(tmp_path
     assert (status, steps, bool(files)) == ("FINISHED", sorted(set(steps)), True)
 
 
+@pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
 def test_a_server_that_does_not_answer_causes_one_warning(tmp_path: Path) -> None:

@@ -298,6 +298,7 @@ def test_what_an_unfinished_commit_leaves_in_the_list_of_parts_does_not_count(
     assert run_toy(tmp_path) == interrupted
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_page_of_an_older_run_is_noticed(older: Path, tmp_path: Path) -> None:
     part = max((older / "evaluations").iterdir())
     content = bytearray(part.read_bytes())

@@ -118,6 +118,14 @@ def test_a_damaged_checkpoint_is_named(directory: RunDirectory) -> None:
         RunDirectory(directory.path, {})
 
 
+def test_a_checkpoint_that_was_changed_is_refused_by_its_checksum(directory: RunDirectory) -> None:
+    commit(directory, 1)
+    file = directory.path / "checkpoint" / "state.json"
+    file.write_text(file.read_text().replace('"oracle_calls": 1', '"oracle_calls": 2'))
+    with pytest.raises(InputError, match=r"state\.json is damaged \(its checksum is wrong\); use overwrite=true"):
+        RunDirectory(directory.path, {}).checkpoint()
+
+
 def test_a_directory_that_cannot_be_made_is_the_users_to_fix(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match=r"cannot write to .* choose another folder with outputs="):

@@ -1,4 +1,4 @@
-"""Niches and screening in each real domain, at the capacity that its niche methods have there."""
+"""Niches and screening in each real domain."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,9 +15,11 @@ from tests.runs import plan, rows, run_here
 
 SMALL = {
     "molecules": ["task=jnk3", "budget.oracle_calls=300"],
-    "equations": ["task=equation", "task.problem=builtin/reaction3", "budget.oracle_calls=110"],
-    "programs": ["task=circle_packing", "budget.oracle_calls=100", "method.offspring=4"],
+    "equations": ["task=equation", "task.problem=builtin/reaction3", "method.capacity=15", "budget.oracle_calls=40"],
+    "programs": ["task=circle_packing", "method.capacity=15", "budget.oracle_calls=40", "method.offspring=4"],
 }
+
+CAPACITIES = {"jnk3": 120, "equation": 60, "circle_packing": 60}
 
 
 @pytest.fixture(scope="module", params=SMALL)
@@ -49,9 +51,14 @@ def test_the_rule_drops_somebody_who_is_better_than_others_that_stay(run: Path) 
     assert any(score > lowest for score, lowest in dropped)
 
 
-def test_a_pool_keeps_to_the_capacity_of_niches(run: Path) -> None:
+def test_a_pool_keeps_to_its_capacity(run: Path) -> None:
     sizes = [len(row["members"]) for row in rows(run, "populations")]
-    assert max(sizes) == {"jnk3": 120, "equation": 60, "circle_packing": 60}[run.parts[-5]]
+    assert max(sizes) == (120 if "jnk3" in run.parts else 15)
+
+
+def test_niches_have_a_capacity_of_their_own_in_each_domain() -> None:
+    found = {task: plan(f"task={task}", "method=niche_ga").method.capacity for task in CAPACITIES}
+    assert found == CAPACITIES
 
 
 # What hypotheses are compared and described by

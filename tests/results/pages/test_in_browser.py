@@ -9,7 +9,11 @@ from evodiverse.results.pages.writing import write_reports
 from tests.results.pages.browser import CHROMIUM, opened
 from tests.results.pages.runs import PLANTED, write_planted
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.weekly,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
+]
 
 COLUMN = (
     "[...document.querySelectorAll('#best tbody tr')].filter(row => !row.hidden).map(row => row.cells[{}].textContent)"

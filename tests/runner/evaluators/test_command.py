@@ -53,6 +53,7 @@ def test_each_process_gets_a_batch_of_the_chosen_size(local: Path, tmp_path: Pat
     assert starts(tmp_path / "marks") == 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "timeout"), [("dies", "null"), ("hangs", "2"), ("noise", "null")])
 def test_a_program_that_dies_hangs_or_prints_noise_costs_a_retry(
     local: Path, tmp_path: Path, fault: str, timeout: str
@@ -65,12 +66,14 @@ def test_a_program_that_dies_hangs_or_prints_noise_costs_a_retry(
     assert why is None or f" got no answer from the program ({why}); " in done.stderr
 
 
+@pytest.mark.slow
 def test_the_evaluator_works_without_ps(tmp_path: Path) -> None:
     env = {**FROM_ROOT, "PATH": str(tmp_path)}
     done = evodiverse(*TOY, *command(tmp_path / "marks"), "budget.oracle_calls=30", cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_candidate_that_always_times_out_is_a_failed_evaluation(tmp_path: Path) -> None:
     words = [*command(tmp_path / "marks", "0", "hopeless"), "evaluator.timeout=1", "evaluator.retries=1"]
     done = evodiverse(*TOY, *words, "budget.oracle_calls=30", cwd=tmp_path, env=FROM_ROOT)
@@ -92,6 +95,7 @@ def test_an_impossible_score_ends_the_run_and_a_fixed_program_resumes_it(local: 
     assert log_without_errors(tmp_path / "outputs/run") == log_without_errors(local)
 
 
+@pytest.mark.slow
 def test_a_program_that_never_answers_ends_the_run_with_its_last_error_message(tmp_path: Path) -> None:
     done = evodiverse(*TOY, *command(tmp_path / "marks", "0", "always dies"), cwd=tmp_path, env=FROM_ROOT)
     assert done.returncode == 1
@@ -124,6 +128,7 @@ def wait_for(seen: Path, n: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
 def test_evaluations_outlive_the_run_and_are_collected_when_it_starts_again(
     local: Path, tmp_path: Path, signum: signal.Signals

@@ -7,16 +7,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
 
-pytest.importorskip("ray")
-
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=120", "name=run", "task.pause=0.02"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed"),
+]
 
 
 def start_node(folder: Path, env: Mapping[str, str], *options: str) -> "subprocess.Popen[bytes]":

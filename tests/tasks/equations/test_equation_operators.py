@@ -118,6 +118,7 @@ def test_a_proposal_depends_on_its_request_alone() -> None:
     assert pickle.loads(pickle.dumps(OPERATOR)).propose(requests) == alone
 
 
+@pytest.mark.slow
 def test_a_proposal_does_not_depend_on_hash_seeds() -> None:
     script = (
         "from tests.tasks.equations.test_equation_operators import *\n"

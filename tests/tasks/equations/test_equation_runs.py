@@ -98,6 +98,7 @@ def test_any_number_of_workers_gives_the_same_log(whole: Path, tmp_path: Path) -
     assert log(run_here(*SMALL, "evaluator.workers=1", f"outputs={tmp_path}")) == log(whole)
 
 
+@pytest.mark.slow
 def test_any_size_of_batches_gives_the_same_log(whole: Path, tmp_path: Path) -> None:
     assert (
         log(run_here(*SMALL, TWO, "evaluator.batch=1", f"outputs={tmp_path}"))["evaluations"]

@@ -20,6 +20,7 @@ def start_of(task: str, n: int | None = None) -> str:
     return load_start(ProgramSettings(evaluator=task, n=n))
 
 
+@cache
 def grammar_of(task: str) -> Grammar:
     """Return the moves of a task as a grammar."""
     grammar = read_moves(find_folder(task))

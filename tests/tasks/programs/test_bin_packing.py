@@ -278,6 +278,7 @@ def test_a_model_is_told_of_the_instances_and_the_score() -> None:
     assert "(between 7 and 10 here)" in TWO.description
 
 
+@pytest.mark.slow
 def test_a_run_improves_on_the_seed_and_its_log_proves_it(tmp_path: Any) -> None:
     run = run_here(
         "task=bin_packing",

@@ -161,9 +161,11 @@ def test_radii_are_changed_wherever_they_are_made() -> None:
 
 
 @pytest.mark.parametrize("source", [BINS, LAYOUT.replace("import numpy as np", "import numpy"), "x = 1\n"])
-@pytest.mark.parametrize("name", NAMES)
-def test_a_move_needs_its_arrays_and_numpy(name: str, source: str) -> None:
-    assert insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=BLOCKS) is None
+def test_a_move_needs_its_arrays_and_numpy(source: str) -> None:
+    def inserted(name: str) -> object:
+        return insert_move(read(source), np.random.default_rng(0), move=MOVES[name], blocks=BLOCKS)
+
+    assert [name for name in NAMES if inserted(name) is not None] == []
 
 
 def test_the_grammar_has_all_moves_and_leaves_the_number_of_circles_and_the_building_blocks_alone() -> None:
@@ -196,14 +198,15 @@ def test_building_blocks_that_nothing_calls_are_removed_again() -> None:
 
 
 def test_building_blocks_are_never_changed() -> None:
-    operator = ProgramOperator("construct_packing", grammar_of("circle_packing"))
+    grammar = grammar_of("circle_packing")
+    operator = ProgramOperator("construct_packing", grammar)
     source = insert(SEED, "layouts", 0)
     blocks = [write_program(ast.Module([one], [])) for one in functions_of(BLOCKS).values()]
     for slot in range(60):
         child = operator.propose([request(source, slot=slot)])[0].genotype
         assert child is not None
         for name, function in functions_of(read(child)).items():
-            if name in grammar_of("circle_packing").fixed:
+            if name in grammar.fixed:
                 assert write_program(ast.Module([function], [])) in blocks
 
 

@@ -43,8 +43,9 @@ class BitTask:
         ]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
-        pairs = [zip(hypothesis.key, other.key, strict=True) for other in others]
-        return np.array([sum(one == another for one, another in pair) / self.length for pair in pairs])
+        bits = int(hypothesis.key, 2)
+        n_different = [(bits ^ int(other.key, 2)).bit_count() for other in others]
+        return np.array([(self.length - n) / self.length for n in n_different])
 
     def features(self, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
         return np.array([list(map(int, hypothesis.key)) for hypothesis in hypotheses], dtype=np.float32)
