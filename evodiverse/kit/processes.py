@@ -3,13 +3,14 @@
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from types import FrameType
 from typing import NamedTuple, TypeVar
 
 from evodiverse.errors import describe
-from evodiverse.kit.signals import postponed_signals
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -60,6 +61,30 @@ def call_each(
         for _, process in running.values():
             process.kill()
             process.join()
+
+
+@contextmanager
+def postponed_signals() -> Iterator[None]:
+    """Postpone SIGINT and SIGTERM until the end of the context.
+
+    The first signal that arrived in the context is then raised again. If an exception leaves the context, the
+    signals are dropped.
+
+    Blocking the signals in this thread would not be enough, because the threads of libraries would receive them.
+    """
+    noted: list[int] = []
+
+    def note(signum: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        noted.append(signum)
+
+    handlers = {signum: signal.signal(signum, note) for signum in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in handlers.items():
+            signal.signal(signum, handler)
+    if noted:
+        signal.raise_signal(noted[0])
 
 
 def _receive(connection: Connection, process: BaseProcess) -> Answer | Failure:

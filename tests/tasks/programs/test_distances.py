@@ -23,9 +23,9 @@ from evodiverse.tasks.programs.distances.evaluator import (
     PROBLEM,
     draw_distances,
     find_extremes,
+    find_squared_ratio,
     measure_ratio,
 )
-from evodiverse.tasks.programs.distances.verifier import find_squared_ratio
 from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
 from evodiverse.tasks.programs.points import PointPlacing, fit
 from evodiverse.tasks.programs.settings import ProgramSettings

@@ -25,10 +25,10 @@ from evodiverse.tasks.programs.heilbronn.evaluator import (
     PROBLEM,
     draw_triangles,
     find_smallest,
+    find_smallest_share,
     measure_share,
     to_place,
 )
-from evodiverse.tasks.programs.heilbronn.verifier import find_smallest_share
 from evodiverse.tasks.programs.points import PointPlacing
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask

@@ -9,8 +9,8 @@ import pytest
 
 from evodiverse.tasks.programs.builtins import find_folder
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
+from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
-from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_statements, places_for

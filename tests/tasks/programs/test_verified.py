@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import shrink
-from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.verified import BestKnown, Verified, lay_out
 
 KNOWN = BestKnown("2.6359830849", "a paper")

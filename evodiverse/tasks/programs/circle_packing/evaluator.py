@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -11,7 +12,6 @@ from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
-from evodiverse.tasks.programs.circle_packing.verifier import find_fault
 from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.prompts import describe
@@ -141,6 +141,23 @@ def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
         radii: ``(n,)`` radii.
     """
     return {"sum_radii": math.fsum(radii), "strict_sum": math.fsum(shrink(centers, radii))}
+
+
+def find_fault(centers: Sequence[Sequence[float]], radii: Sequence[float]) -> str | None:
+    """Return why circles are not a packing of the unit square, without any tolerance, or None if they are one.
+
+    This verifier shares no code with the scoring, and calculates with fractions.
+    """
+    circles = [(Fraction(x), Fraction(y), Fraction(radius)) for (x, y), radius in zip(centers, radii, strict=True)]
+    for number, (x, y, radius) in enumerate(circles):
+        if radius < 0:
+            return f"circle {number} has a negative radius"
+        if min(x, y) < radius or max(x, y) + radius > 1:
+            return f"circle {number} leaves the square"
+    for (number, (x, y, radius)), (other, (its_x, its_y, its_radius)) in combinations(enumerate(circles), 2):
+        if (x - its_x) ** 2 + (y - its_y) ** 2 < (radius + its_radius) ** 2:
+            return f"circles {number} and {other} overlap"
+    return None
 
 
 def _read_packing(discovery: Discovery) -> Packing:

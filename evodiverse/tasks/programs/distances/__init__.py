@@ -1,1 +1,1 @@
-"""Points at nearly equal distances: measure, verifier, picture, seed program, and the task's own mutations."""
+"""Points at nearly equal distances: evaluator, picture, seed program, and the task's own mutations."""

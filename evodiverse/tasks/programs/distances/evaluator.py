@@ -1,13 +1,12 @@
 """A program places points so that their largest distance is as small as possible, compared with the smallest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from evodiverse.tasks.programs import points
-from evodiverse.tasks.programs.distances.verifier import find_squared_ratio
 from evodiverse.tasks.programs.points import Place, Points, Problem, fit, to_integers
 from evodiverse.tasks.programs.verified import BestKnown
 
@@ -31,6 +30,29 @@ def measure_ratio(points: Points) -> Fraction:
             raise ValueError(f"points {first[point]} and {number} are the same")
     squares = [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
     return Fraction(max(squares), min(squares))
+
+
+def find_squared_ratio(points: Sequence[Sequence[float]]) -> Fraction:
+    """Return the square of the largest distance over the square of the smallest, found pair by pair.
+
+    This verifier shares no code with the scoring.
+
+    Raises:
+        ValueError: Two points are the same, or there is only one point.
+    """
+    exact = [(Fraction(x), Fraction(y)) for x, y in points]
+    largest = smallest = None
+    for number, (x, y) in enumerate(exact):
+        for other, (its_x, its_y) in enumerate(exact[:number]):
+            right, up = x - its_x, y - its_y
+            square = right * right + up * up
+            if not square:
+                raise ValueError(f"points {other} and {number} are the same")
+            largest = square if largest is None else max(largest, square)
+            smallest = square if smallest is None else min(smallest, square)
+    if largest is None or smallest is None:
+        raise ValueError(f"expected at least 2 points, got {len(exact)}")
+    return largest / smallest
 
 
 SHARE: Final = 1_000_000

@@ -1,7 +1,7 @@
 """Heilbronn's problem in a triangle: programs place points so that their smallest triangle is as large as possible."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from itertools import combinations
@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from evodiverse.kit.pictures import GROUND, INK
 from evodiverse.tasks.programs import points
-from evodiverse.tasks.programs.heilbronn.verifier import find_smallest_share
 from evodiverse.tasks.programs.points import Place, Points, Problem, to_integers
 from evodiverse.tasks.programs.verified import BestKnown
 
@@ -36,6 +35,27 @@ def measure_share(points: Points) -> Fraction:
         abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in combinations(whole, 3)
     )
     return Fraction(smallest, scale**2)
+
+
+def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
+    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
+
+    The share of three points is the absolute value of the determinant of their barycentric coordinates. This verifier
+    shares no code with the scoring.
+
+    Raises:
+        ValueError: A point has a negative barycentric coordinate and therefore lies outside the triangle.
+    """
+    rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
+    for number, row in enumerate(rows):
+        if min(row) < 0:
+            raise ValueError(f"point {number} has a negative barycentric coordinate")
+    return min(abs(_determinant(*three)) for three in combinations(rows, 3))
+
+
+def _determinant(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:
+    cross = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
+    return sum((x * y for x, y in zip(a, cross, strict=True)), Fraction(0))
 
 
 EQUAL: Final = Fraction(1, 10**6)
