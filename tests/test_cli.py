@@ -279,8 +279,8 @@ def test_mistakes_of_every_kind_are_reported_together(tmp_path: Path) -> None:
         "evodiverse: seed must be an integer, got abc",
         "evodiverse: method.swap.perid is unknown; did you mean method.swap.period?",
         "evodiverse: task.foo is unknown; evodiverse --cfg job prints all keys",
-        "evodiverse: method.swap.period must be at least 1, got 0",
         "evodiverse: task.length must be at least 1, got 0",
+        "evodiverse: method.swap.period must be at least 1, got 0",
     ]
 
 

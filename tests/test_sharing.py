@@ -39,5 +39,5 @@ def test_eight_simultaneous_runs_on_an_empty_cache_do_not_disturb_each_other(tmp
     logs = [log(path.parent) for number in range(8) for path in (tmp_path / str(number)).rglob("run.json")]
     assert logs == logs[:2] * 4
     made = {os.path.relpath(path, cache) for path in cache.rglob("*") if path.is_file()}
-    assert {path.partition("/")[0] for path in made} > {"equations", "known", "jnk3.pkl.npz"}
+    assert {path.partition("/")[0] for path in made} > {"known", "jnk3.pkl.npz"}
     assert [path for path in made if "tmp" in path] == []
