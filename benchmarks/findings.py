@@ -1,4 +1,4 @@
-"""Make the runs of a study in docs/findings.md: python benchmarks/findings.py STUDY OUTPUTS.
+"""Make the runs of a study in docs/results.md: python benchmarks/findings.py STUDY OUTPUTS.
 
 Makes those runs that do not exist yet, one on each core. Stop it whenever you like: the same command resumes where it
 stopped. `benchmarks/findings_tables.py` makes the tables.

@@ -1,4 +1,4 @@
-"""The tables of docs/findings.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
+"""The tables of docs/results.md: python benchmarks/findings_tables.py STUDY OUTPUTS.
 
 Writes the metrics of the complete runs below OUTPUTS to benchmarks/results/STUDY.csv, a line for each run. For each
 task, prints the means over seeds, and compares each method with a baseline, in pairs of runs with the same seed: the
