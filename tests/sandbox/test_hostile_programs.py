@@ -107,6 +107,11 @@ def test_a_program_cannot_start_a_process(sandbox: ProcessSandbox, code: str) ->
     assert "PermissionError" in refuse(sandbox, code)
 
 
+def test_a_program_holds_at_most_64_files_open(sandbox: ProcessSandbox) -> None:
+    opened = "held = []\ntry:\n    while True: held.append(open('/dev/null'))\nexcept OSError: return held[-1].fileno()"
+    assert run(sandbox, body(opened)).value == 63
+
+
 def test_a_shell_command_does_not_run(sandbox: ProcessSandbox) -> None:
     assert run(sandbox, body("import os\nreturn os.system('true')")).value != 0
 
