@@ -168,9 +168,10 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
     standing = read_standing(run.path)
     shown = "running or killed" if status == "running" and standing.is_alive is None else standing.state
     stopped = f", stopped by {stopped_by}" if stopped_by else ""
-    changed = (
-        None if run.overrides is None else [f"{key}={write_setting(value)}" for key, value in run.overrides.items()]
-    )
+    changed = [f"{key}={write_setting(value)}" for key, value in (run.overrides or {}).items()] or ["nothing"]
+    if run.overrides is None:
+        changed = ["unknown: written by an older version"]
+    versions = [", ".join(f"{name} {version}" for name, version in each.items()) for each in record.get("versions", [])]
     command, folder = read_command(run.path) or ("unknown: no .hydra folder", None)
     seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in run.seconds.items())
     if status == "running":
@@ -180,15 +181,12 @@ def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Tex
         ("status", _text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
         *([("error", _text(record["error"]))] if record.get("error") else []),
         ("run", _text(f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}")),
-        (
-            "changed",
-            _text(*(["unknown: written by an older version"] if changed is None else changed or ["nothing"])),
-        ),
+        ("changed", _text(*changed)),
         ("command", _text(command)),
         *([("started in", _text(folder))] if folder else []),
         ("started", _text(record.get("started") or "unknown")),
         ("seconds", _text(seconds or "none recorded")),
-        ("versions", _text(*(map(_versions, record["versions"]) if "versions" in record else ["unknown"]))),
+        ("versions", _text(*(versions or ["unknown"]))),
         ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
         ("data", _text(_sources(record.get("sources", {})))),
     ]
@@ -236,11 +234,10 @@ def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
 
 
 def _draw_attempts(attempts: Columns) -> Table:
-    outcomes = Counter(attempts["outcome"])
+    counts = Counter(attempts["outcome"])
     table = _table("outcome", ">attempts", ">share")
     for outcome in Outcome:
-        count = outcomes[outcome]
-        table.add_row(str(outcome), f"{count:,}", f"{count / outcomes.total():.1%}")
+        table.add_row(str(outcome), f"{counts[outcome]:,}", f"{counts[outcome] / counts.total():.1%}")
     return table
 
 
@@ -310,8 +307,8 @@ def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
         table = _table("rungs", ">events", ">tried", ">accepted", ">rate", ">blocked")
         for rungs in swaps_by_rungs(swaps):
             rate = f"{rungs.accepted / rungs.tried:.3f}" if rungs.tried else "-"
-            counts = [rungs.events, rungs.tried, rungs.accepted, rate, rungs.blocked]
-            table.add_row(f"{rungs.cold_pool} ⇄ {rungs.hot_pool}", *map(str, counts))
+            counts = map(str, (rungs.events, rungs.tried, rungs.accepted, rate, rungs.blocked))
+            table.add_row(f"{rungs.cold_pool} ⇄ {rungs.hot_pool}", *counts)
         drawn.append(table)
     if curve := xi_curve(log):
         drawn.append(f"ξ {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}")
@@ -363,10 +360,6 @@ def _one_line(text: str | None) -> Text:
 def _text(*lines: str, style: str = "") -> Text:
     """Return lines as text that cannot control the terminal."""
     return Text("\n".join(map(printable, lines)), style=style)
-
-
-def _versions(session: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {version}" for name, version in session.items())
 
 
 def _sources(sources: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final
 
 from evodiverse.results.figures import bars, curves, lineage, packings, projections, reading, space, sweep
@@ -12,7 +13,6 @@ from evodiverse.results.figures.reading import (
     SCIENCES,
     FigureKind,
     FloatArray,
-    Result,
     Runs,
     Wanted,
     first_of,
@@ -45,12 +45,8 @@ _PROGRAMS: Final = (
 )
 
 
-def _task(run: Result) -> str:
-    return run.task
-
-
-def _task_and_method(run: Result) -> tuple[str, str]:
-    return run.task, run.run.method
+_task: Final = attrgetter("task")
+_task_and_method: Final = attrgetter("task", "run.method")
 
 
 def _show_programs(name: str, method: str, project: Callable[[Any], FloatArray], axis: str) -> FigureKind:

@@ -116,10 +116,9 @@ def _tables(task: str, results: Sequence[Result], keys: Sequence[str], against: 
         if against is not None:
             differences = [cell for line in lines for cell in line.cells[len(metrics) :]]
             notes = (note, *_note_differences(differences, against), *notes[1:])
-            signs = ["÷" if column.style == "scientific" else "−" for column in metrics]
             columns += [
-                replace(column, title=f"{column.title} {sign} {against}")
-                for column, sign in zip(metrics, signs, strict=True)
+                replace(column, title=f"{column.title} {'÷' if column.style == 'scientific' else '−'} {against}")
+                for column in metrics
             ]
         yield Table(name, title, (keys[0],), tuple(columns), tuple(lines), notes)
 
