@@ -337,8 +337,7 @@ def best_run(results: Sequence[Result], name: str) -> Result | None:
 
 def keep_best(name: str, results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
     """Return only the run with the highest value of a metric; none if no run has the metric."""
-    best = best_run(results, name)
-    return [] if best is None else [best]
+    return [*filter(None, [best_run(results, name)])]
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
