@@ -39,6 +39,11 @@ def fact(text: str, name: str) -> str:
     return found
 
 
+def edit_record(path: Path, **changes: object) -> None:
+    record = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(record | changes))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_toy(tmp_path_factory.mktemp("runs"), "method=pt3", *SMALL, "seed=3")
@@ -83,15 +88,12 @@ def test_provenance_is_that_of_the_record(run: Path) -> None:
 )
 def test_a_commit_is_short_and_says_whether_files_were_changed(tmp_path: Path, commit: str | None, shown: str) -> None:
     write_record(tmp_path)
-    record = json.loads((tmp_path / "run.json").read_text())
-    (tmp_path / "run.json").write_text(json.dumps(record | {"git_commit": commit}))
+    edit_record(tmp_path, git_commit=commit)
     assert fact(printed(tmp_path), "git commit") == shown
 
 
 def test_a_session_with_other_versions_has_a_line_of_its_own(copy: Path) -> None:
-    record = json.loads((copy / "run.json").read_text())
-    record["versions"] = [{"numpy": "2.0"}, {"numpy": "2.1"}]
-    (copy / "run.json").write_text(json.dumps(record))
+    edit_record(copy, versions=[{"numpy": "2.0"}, {"numpy": "2.1"}])
     assert re.search(r"^versions +numpy 2.0 *\n +numpy 2.1 *$", printed(copy), flags=re.MULTILINE)
 
 
@@ -405,8 +407,7 @@ def test_a_failed_run_says_with_what(tmp_path: Path, spoiled: str, iterations: s
 
 
 def test_seconds_of_a_running_run_are_those_of_earlier_sessions(copy: Path) -> None:
-    record = json.loads((copy / "run.json").read_text())
-    (copy / "run.json").write_text(json.dumps(record | {"status": "running", "seconds": {"wall": 1234.56}}))
+    edit_record(copy, status="running", seconds={"wall": 1234.56})
     assert fact(printed(copy), "seconds") == "wall 1,234.6 s (before it was resumed)"
 
 
@@ -560,9 +561,7 @@ def test_runs_in_progress_show_the_time_left_and_failed_ones_the_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed, changes in enumerate([{"status": "running"}, {"status": "failed", "error": "the disk is full"}, {}]):
-        path = run_toy(tmp_path, "budget.oracle_calls=40", f"seed={seed}")
-        record = json.loads((path / "run.json").read_text())
-        (path / "run.json").write_text(json.dumps(record | changes))
+        edit_record(run_toy(tmp_path, "budget.oracle_calls=40", f"seed={seed}"), **changes)
     capsys.readouterr()
     monkeypatch.setattr("sys.argv", ["evodiverse-show", str(tmp_path)])
     assert show.main() == 0
