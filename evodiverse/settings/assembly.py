@@ -10,7 +10,6 @@ from shlex import quote
 from typing import NamedTuple
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
@@ -39,6 +38,7 @@ from evodiverse.settings import schema
 from evodiverse.settings.going_further import begin_from_shorter
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
+from evodiverse.settings.sweep import identify_run
 from evodiverse.store.datasets import add_columns
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
@@ -137,8 +137,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
             searched in the way that the settings ask for, or the evaluator does not exist.
     """
     overwrite = plan.config.overwrite
-    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-    this = Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    this = identify_run(plan)
     complete = None if overwrite else find_complete(this)
     if complete is not None:
         return complete
