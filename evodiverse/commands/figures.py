@@ -1,11 +1,8 @@
 """Draw the figures of the paper, and others, from the logs of runs, as SVG, PNG and PDF, and list missing runs."""
 
-import os
-import sys
 from pathlib import Path
 
-from evodiverse.commands.frame import make_parser
-from evodiverse.errors import EvoDiverseError
+from evodiverse.commands.frame import finish_reading, make_parser
 
 
 def main() -> int:
@@ -31,13 +28,12 @@ def main() -> int:
         "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
     )
     arguments = parser.parse_args()
-    sys.path.append(os.getcwd())  # where a user's own domain may be
-    try:
+
+    def draw() -> int:
         from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
-        runs = arguments.runs or [Path("outputs")]
         return write(
-            runs,
+            arguments.runs or [Path("outputs")],
             arguments.to,
             arguments.only,
             arguments.reference,
@@ -47,9 +43,5 @@ def main() -> int:
             arguments.threshold,
             with_empty=arguments.all,
         )
-    except EvoDiverseError as error:
-        sys.stderr.write(f"figures: {error}\n")
-        return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write("figures: stopped; finished measurements are stored\n")
-        return 130
+
+    return finish_reading("figures", draw)

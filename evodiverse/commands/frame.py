@@ -1,5 +1,7 @@
 """What the commands have in common: their parsers, their exit codes and their error lines."""
 
+import os
+import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +36,22 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def finish_reading(name: str, work: Callable[[], int]) -> int:
+    """Do the work of a command that reads runs, print its error if it fails, and return the exit code.
+
+    The work may import a user's own domain from the working directory.
+    """
+    sys.path.append(os.getcwd())
+    try:
+        return work()
+    except EvoDiverseError as error:
+        sys.stderr.write(f"{name}: {error}\n")
+        return error.exit_code
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{name}: stopped; finished measurements are stored\n")
+        return 130
 
 
 def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: str = "") -> int:

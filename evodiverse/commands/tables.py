@@ -1,11 +1,8 @@
 """Write the tables of the paper, and others, from the logs of all runs in a folder, and list them on one page."""
 
-import os
-import sys
 from pathlib import Path
 
-from evodiverse.commands.frame import make_parser
-from evodiverse.errors import EvoDiverseError
+from evodiverse.commands.frame import finish_reading, make_parser
 
 
 def main() -> int:
@@ -38,10 +35,10 @@ def main() -> int:
     arguments = parser.parse_args()
     from evodiverse.commands.table_files import write  # here so that --help stays fast
 
-    sys.path.append(os.getcwd())  # where a user's own domain may be
-    try:
-        by = None if arguments.by is None else arguments.by.split(",")
-        return write(
+    by = None if arguments.by is None else arguments.by.split(",")
+    return finish_reading(
+        "tables",
+        lambda: write(
             arguments.outputs,
             arguments.task or None,
             arguments.llm or None,
@@ -50,10 +47,5 @@ def main() -> int:
             arguments.against,
             arguments.metric,
             with_empty=arguments.all,
-        )
-    except EvoDiverseError as error:
-        sys.stderr.write(f"tables: {error}\n")
-        return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write("tables: stopped; finished measurements are stored\n")
-        return 130
+        ),
+    )
