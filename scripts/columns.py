@@ -19,7 +19,7 @@ INTRODUCTION = """\
 # Columns of the log
 
 This page lists the columns of all datasets that a run writes, and the keys of its `run.json`. `make docs` generates
-the page from the code that writes the logs. [The run directory](log.md) explains where the files are and how to read
+the page from the code that writes the logs. [The run directory](runs.md#the-run-directory) explains where the files are and how to read
 them.
 
 A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the

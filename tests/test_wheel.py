@@ -92,7 +92,7 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
 
 
-PAGES = ("README.md", "docs/quickstart.md", "docs/log.md", "docs/data.md", "docs/results.md")
+PAGES = ("README.md", "docs/quickstart.md", "docs/runs.md", "docs/data.md", "docs/results.md")
 
 
 def read_commands() -> Iterator[list[str]]:
@@ -139,7 +139,7 @@ def test_the_commands_in_the_readme_work_from_the_wheel_in_an_empty_folder_offli
             small.rename(small.with_name("default"))  # its name without the settings that make it small
     assert failed == {}
     assert n_run >= 20
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "log.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "runs.md").read_text(), re.DOTALL)
     (empty / "blocks.py").write_text("".join(blocks))
     read = starts.run("blocks.py", cwd=empty, env=OFFLINE, python=python)
     assert (read.returncode, "evaluated" in read.stdout) == (0, True), read.stderr

@@ -14,8 +14,8 @@ from tests.runs import ROOT
 BLOCK = re.compile(
     r"^```(?P<language>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
-NOT_HERE = {"install", "checkout", "after the measurements"}
-"""The titles of commands that a test does not run: they need the network, a checkout or a person."""
+NOT_HERE = {"install", "checkout", "your files", "a cluster", "many runs", "after the runs", "after the measurements"}
+"""The titles of commands that a test does not run: they need the network, a checkout, files, time or a person."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ class MoleculeSettings:
     prompts: PromptSettings = field(default_factory=PromptSettings)
     filters: Any = documented(
         "filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group of "
-        "keys (docs/filters.md)",
+        "keys (docs/objectives.md)",
         default=None,
     )
     score_timeout: float | None = documented(
