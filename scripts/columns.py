@@ -18,25 +18,23 @@ from evodiverse.tasks.programs.circle_packing import evaluator as circle_packing
 INTRODUCTION = """\
 # Columns of the log
 
-This page lists the columns of all datasets that a run writes, and the keys of its `run.json`. `make docs` generates
-the page from the code that writes the logs. [The run directory](runs.md#the-run-directory) explains where the files are and how to read
-them.
+The columns of all datasets that a run writes, and the keys of its `run.json`; `make docs` generates this page. A
+dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet` ([the run
+directory](runs.md#the-run-directory)). Candidates are identified by the number of the oracle call that evaluated them
+(`call`). A column has a value in every row, unless *null* says when it has none. The columns listed after *Key*
+identify a row.
 
-A dataset is a folder of Parquet files, `<run>/<dataset>/part-*.parquet`. Candidates are identified by the number of the
-oracle call that evaluated them (`call`). The entry under *null* says in which rows a column has no value. A column
-without such an entry has a value in every row (except for [columns of the domains](#columns-of-the-domains)). The
-columns listed after *Key* identify a row. Two runs have the same log if, after sorting the rows by these columns, all
-columns but `seconds`, `cached`, `cost_usd` and `retries` are equal.
+Columns of several datasets:
+
 """
 
 OWN = """
 ## Columns of the domains
 
-Each domain adds columns of its own to `evaluations`, after those above. All of them are null for a candidate that was
-not evaluated, and most of them are null for a candidate whose evaluation failed. The entries under *null* list only
-further cases. An evaluator or a domain of your own adds the columns that it declares ([programs](programs.md),
-[domains](domain.md)). Runs of [`evodiverse-baseline`](baselines.md), which runs another engine on a problem, also have
-the column `selected`: 1 for the equation that the engine itself chose as its result, otherwise 0.
+Each domain adds columns of its own to `evaluations`. All of them are null for a candidate that was not evaluated, and
+most of them for a candidate whose evaluation failed. Your own [evaluator](programs.md) or [domain](domain.md) adds the
+columns that it declares. Runs of [`evodiverse-baseline`](baselines.md) also have the column `selected`: 1 for the
+equation that the engine itself chose, otherwise 0.
 """
 
 RECORD = """
@@ -53,6 +51,11 @@ TYPES: Mapping[pa.DataType, str] = {
     pa.bool_(): "bool",
     TIMES: "struct",
 }
+SHARED: Mapping[str, Column] = {
+    **{name: COLUMNS["llm_calls"].columns[name] for name in ("iteration", "pool", "slot", "attempt")},
+    **{name: COLUMNS["swaps"].columns[name] for name in ("cold_pool", "hot_pool")},
+}
+"""The columns that several datasets have."""
 OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", str: "string"}
 
 
@@ -65,6 +68,7 @@ def main() -> int:
 def write_page() -> Iterator[str]:
     """Yield the text of the page, piece by piece."""
     yield INTRODUCTION
+    yield from write_table(SHARED)
     for name, dataset in COLUMNS.items():
         yield from write_dataset(name, dataset)
         if name == "evaluations":
@@ -88,17 +92,23 @@ def write_page() -> Iterator[str]:
 
 
 def write_dataset(name: str, dataset: Dataset) -> Iterator[str]:
-    """Yield the text of the page's section about a dataset, piece by piece."""
-    key = ", ".join(f"`{column}`" for column in dataset.key)
-    yield f"\n## {name}\n\n{dataset.meaning} Key: {key}.\n\n"
-    yield from write_table(dataset.columns)
+    """Yield the text of the page's section about a dataset, piece by piece; shared columns are only named."""
+    own = {column: described for column, described in dataset.columns.items() if described != SHARED.get(column)}
+    key, shared = (
+        ", ".join(f"`{column}`" for column in columns)
+        for columns in (dataset.key, [column for column in dataset.columns if column not in {*own, *dataset.key}])
+    )
+    yield f"\n## {name}\n\n{dataset.meaning} Key: {key}." + (f" Shared: {shared}." if shared else "") + "\n\n"
+    yield from write_table(own)
 
 
 def write_table(columns: Mapping[str, Column] | Mapping[str, OwnColumn]) -> Iterator[str]:
     """Yield a table with one row per column."""
-    yield "| column | type | unit | meaning | null |\n|---|---|---|---|---|\n"
+    yield "| column | type | meaning |\n|---|---|---|\n"
     for name, column in columns.items():
-        yield f"| `{name}` | {type_name(column)} | {column.unit} | {column.meaning} | {column.null} |\n"
+        unit = f", {column.unit}" if column.unit else ""
+        null = f"; null: {column.null}" if column.null else ""
+        yield f"| `{name}` | {type_name(column)}{unit} | {column.meaning}{null} |\n"
 
 
 def type_name(column: Column | OwnColumn) -> str:

@@ -17,20 +17,15 @@ INTRODUCTION = """\
 
 Every configuration key, with its default and its meaning. `make docs` generates this page.
 
-Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The defaults on this page are
-those of `evodiverse` without arguments, which means `task=jnk3 method=pt llm=off budget=paper`. The defaults in the
-sections *Programs* and *Equations* are those of `task=bin_packing` and `task=equation`. `???` marks a key that has no
-default with these choices. Other tasks and methods have defaults of their own; `evodiverse --cfg job task=… method=…`
-prints them. Some defaults of methods and budgets depend on the domain (molecules, programs or equations). They are in
-the configuration of the task, below `task.defaults`. `search.early_stop=null` disables early stopping.
+Every key can be set on the command line (`key=value`) and swept with `-m` (`key=a,b,c`). The defaults are those of
+`task=jnk3 method=pt llm=off budget=paper`; those of *Programs* and *Equations* are those of `task=bin_packing` and
+`task=equation`. `???` marks a key that has no default with these choices. `evodiverse --cfg job task=… method=…` prints
+the defaults of other tasks and methods. Some defaults depend on the domain: they are in the task's file, below
+`task.defaults`. `search.early_stop=null` disables early stopping.
 
-Keys that are *not part of a run's identity* do not by themselves change what a run logs. A run resumes even if their
-values have changed, and the path of the run's folder does not name them. There are two kinds of exceptions. First,
-`evaluator.timeout` and `evaluator.retries` decide when an evaluation counts as failed, and `search.on_failed_start`
-whether a run whose initial candidates all failed goes on. Second, `method.mutation_rate` and `method.operator` are the
-defaults of `task.mutation_rate` and `task.operator`, which are part of the identity.
-
-A value of type *keys* is a group of keys with values of their own.
+† Not part of a run's identity: a run resumes even if the value has changed, and the path of its folder does not name
+it. Such a key does not by itself change what a run logs, except that `evaluator.timeout`, `evaluator.retries`,
+`task.score_timeout` and `search.on_failed_start` decide what counts as failed.
 
 The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher` and `experiment` choose files in
 `conf/`; `evodiverse --help` lists their options. `--config-dir FOLDER` adds a folder of your own.

@@ -68,23 +68,18 @@ def _truth(meaning: str) -> Column:
 _ITERATION: Final = _whole("the iteration, counted from 1")
 _POOL: Final = _whole("the pool, counted from 0 (the coldest)")
 _SLOT: Final = _whole(
-    "the place of the offspring among those of its pool in this iteration, counted from 0; with screening, its place "
-    "among the proposals of its generation, or among the candidates of the library"
+    "the place of the offspring among those of its pool in this iteration, counted from 0; with screening, among the "
+    "proposals of its generation or the candidates of the library"
 )
 _ATTEMPT: Final = _whole(
-    "the number of the attempt at this slot, counted from 1; with screening, the generation; 0 for a candidate of the "
-    "task's library"
+    "the number of the attempt at this slot, counted from 1; with screening, the generation, or 0 for the library"
 )
 _COLD: Final = _whole("the colder of the two pools of the exchange")
 _HOT: Final = _whole("the hotter of the two pools of the exchange, always `cold_pool` + 1")
-_NO_SCORE: Final = "not evaluated, or the evaluation failed (but a program that failed has a score of 0)"
-_NO_ENERGY: Final = "not evaluated, or the evaluation failed (but a program that failed has an energy of 0)"
+_NO_SCORE: Final = "not evaluated, or the evaluation failed (a program that failed has 0)"
 _NO_MODEL: Final = "no language model was asked for the candidate"
 
-_PREDICTED: Final = (
-    "the forecast of the value by the surrogate, the Gaussian process that screens proposals; the value is the score, "
-    "cut to the range of 0 to 1"
-)
+_PREDICTED: Final = "the surrogate's forecast of the score, cut to the range of 0 to 1"
 _SPREAD: Final = "the standard deviation of the forecast"
 
 COLUMNS: Final[Mapping[str, Dataset]] = {
@@ -102,48 +97,44 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "attempt": _ATTEMPT,
             "outcome": _text(
                 "how the attempt ended: `evaluated` (counted as an oracle call), `reused` (evaluated earlier in the "
-                "run; if it has a score, it joins the pool for free), `duplicate` (it is already in the pool or among "
-                "the pool's new offspring; in an iteration with screening, `method.screen`, a proposal is also a "
-                "duplicate if the run has evaluated it before, or if it was proposed earlier in the same iteration for "
-                "any pool) or `rejected` (not a valid candidate)"
+                "run; if it has a score, it joins the pool for free), `duplicate` (already in the pool or among its "
+                "new offspring; with screening, also evaluated or proposed before) or `rejected` (not valid)"
             ),
             "call": _whole(
-                "the number of the attempt's oracle call, counted from 1 over the whole run; "
-                "other columns that hold calls, such as `parents`, refer to it",
+                "the number of the attempt's oracle call, counted from 1 over the whole run",
                 null="it cost no oracle call",
             ),
             "reused_call": _whole(
                 "the earlier call that evaluated a `reused` candidate", null="`outcome` is not `reused`"
             ),
             "genotype": _text(
-                "the candidate itself: a SMILES string or source code; for a rejected candidate, the text as proposed",
+                "the candidate itself, a SMILES string or source code; if rejected, the text as proposed",
                 null="nothing was proposed",
             ),
             "key": _text(
-                "the canonical identity of the candidate; each key is evaluated at most once in a run",
+                "the canonical identity of the candidate",
                 null="`outcome` is `rejected`",
             ),
             "score": _number("the score of the candidate, higher is better", "of the task", _NO_SCORE),
-            "energy": _number("the energy that exchanges compare, lower is better", "of the task", _NO_ENERGY),
+            "energy": _number("the energy that exchanges compare, lower is better", "of the task", _NO_SCORE),
             "valid": _truth("false for a rejected candidate and for one whose evaluation failed"),
             "error": _text(
                 "why the candidate was rejected or failed: a reason, often followed by `:` and details",
                 null="nothing went wrong",
             ),
             "operator": _text(
-                "how the candidate was made: `initial` (drawn for the start), `library` (chosen by screening from the "
-                "task's library), `llm` (by a language model) or the name "
-                "of the changes that the classical operator made; this name begins with `fallback_` if the operator "
-                "filled a slot that a language model had left empty"
+                "how the candidate was made: `initial`, `library` (chosen by screening), `llm` or the name of the "
+                "changes that the classical operator made, which begins with `fallback_` if it filled a slot that a "
+                "language model had left empty"
             ),
             "parents": Column(
                 CALLS,
-                "the calls of the parents, in the order in which they were drawn; in place of a parent that was never "
-                "evaluated, those of its nearest evaluated ancestors",
+                "the calls of the parents, in the order in which they were drawn; of a parent never evaluated, "
+                "those of its nearest evaluated ancestors",
             ),
             "llm_call": _whole("the row of `llm_calls` whose reply the candidate came from", null=_NO_MODEL),
             "seconds": _number(
-                "the time of the evaluation; each evaluation of a batch gets an equal share of the batch's time",
+                "the time of the evaluation; in a batch, an equal share",
                 "s",
                 "it cost no oracle call",
             ),
@@ -159,8 +150,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "members": Column(CALLS, "the calls of the members, in ascending order"),
             "seconds": Column(
                 TIMES,
-                "the times of the run up to the end of the iteration, like `seconds` in [run.json](#runjson); the same "
-                "for all pools",
+                "the times of the run up to the end of the iteration, like `seconds` in [run.json](#runjson)",
                 "s",
                 "an older version wrote the row",
             ),
@@ -179,13 +169,9 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "log_u": _number("the logarithm of the uniform random number that was drawn for the pair", "nats"),
             "accepted": _truth("whether the two candidates changed places"),
             "blocked": _truth(
-                "whether the pair could not be swapped, because one of the candidates was already in the other pool; "
-                "such a pair does not count toward the swap rate"
+                "whether the pair could not be swapped, because a candidate was already in the other pool"
             ),
-            "xi": _number(
-                "the powering factor ξ, a factor of `log_accept`: the larger ξ is, the fewer swaps are accepted; "
-                "0 under the `random` rule"
-            ),
+            "xi": _number("the powering factor ξ, a factor of `log_accept`; 0 under the `random` rule"),
         },
     ),
     "migrations": Dataset(
@@ -206,14 +192,13 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cold_pool": _COLD,
             "hot_pool": _HOT,
             "rate": _number(
-                "the swap rate of the whole exchange, repeated in each of its rows: the number of accepted pairs of "
-                "candidates divided by the number of unblocked ones, for all its pools together",
+                "the swap rate of the whole exchange: accepted pairs divided by unblocked ones, for all pools together",
                 "0 to 1",
                 "every pair of the exchange was blocked",
             ),
-            "xi": _number("the powering factor ξ (see `swaps`) after the exchange"),
-            "accepted": _whole("the number of pairs of candidates that these two pools swapped"),
-            "tried": _whole("the number of unblocked pairs of candidates that these two pools tried"),
+            "xi": _number("ξ after the exchange"),
+            "accepted": _whole("pairs that these two pools swapped"),
+            "tried": _whole("unblocked pairs that these two pools tried"),
             "clamped": _truth("whether ξ was held at one of its bounds, 0.001 or 1,000"),
         },
     ),
@@ -235,7 +220,7 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
         "One row for each request to a language model, numbered in the order of the search. Empty with `llm=off`.",
         ("llm_call",),
         {
-            "llm_call": _whole("the number of the request, counted from 1; `evaluations.llm_call` refers to it"),
+            "llm_call": _whole("the number of the request, counted from 1"),
             "iteration": _ITERATION,
             "pool": _POOL,
             "slot": _SLOT,
@@ -246,21 +231,18 @@ COLUMNS: Final[Mapping[str, Dataset]] = {
             "cost_usd": _number(
                 "the price of the reply when it was bought, at litellm's prices", "USD", "the price is unknown"
             ),
-            "seconds": _number(
-                "the time from sending the successful request to its reply, measured when the reply was bought", "s"
-            ),
+            "seconds": _number("the time from sending the successful request to its reply", "s"),
             "cached": _truth("whether the reply came from the reply cache"),
             "retries": _whole("how often the request failed before the reply was bought"),
             "outcome": _text(
-                "what became of the reply: `parsed` (it has a valid candidate), `no_answer` (it proposed nothing, or "
-                "was cut off at `max_tokens`), `invalid` (it proposed something that is not valid) or `error` (it was "
-                "withheld, for instance by a content filter, or the provider refused the prompt)"
+                "what became of the reply: `parsed` (a valid candidate), `no_answer` (it proposed nothing, or was cut "
+                "off at `max_tokens`), `invalid` (not valid) or `error` (it was withheld, or the prompt was refused)"
             ),
             "prompt": _text("the messages of the request"),
             "reply": _text("the text of the reply", null="the reply was empty"),
             "error": _text(
-                "why there is no reply or it was withheld, or what came instead of a text, such as `only reasoning`",
-                null="there is a text that was not withheld, or the reply was empty",
+                "why there is no reply, or what came instead of a text, such as `only reasoning`",
+                null="there is a text, or the reply was empty",
             ),
         },
     ),

@@ -140,32 +140,27 @@ _KINDS: Final[Mapping[Key, _Kind]] = {
 MEANINGS: Final[Mapping[str, str]] = {
     "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are still readable",
     "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
-    "stopped_by": "what ended a complete run: `budget` (its evaluations are used up); `early_stop`, `patience` or "
-    "`target` (keys of `search`); `llm_calls`, `tokens`, `usd` or `seconds` (keys of `budget`); or `engine` (the "
-    "engine of a baseline finished by itself); null before the end",
+    "stopped_by": "what ended a complete run: `budget` (evaluations), `early_stop`, `patience`, `target`, `llm_calls`, "
+    "`tokens`, `usd`, `seconds` or `engine` (that of a baseline finished by itself); null before the end",
     "error": "the message of the error that ended a failed run; null otherwise",
     "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
     "settings": "the value of every configuration key that can change the log",
     "overrides": "the settings that differ from the defaults of the chosen task, method and llm",
-    "sources": "the SHA-256 of all data and code that the results depend on, each under a name for its role in the "
-    "run, such as `initial` for the initial candidates",
-    "begun_from": "the run with a smaller budget whose results this run started from: its `path`, and the "
-    "`oracle_calls` taken from it; missing if there is none",
-    "corrected": "a list with an entry for each time that a failed run was resumed after the user had changed code of "
-    "their own: the SHA-256 of that code before the change; missing if this never happened",
-    "versions": "the versions of EvoDiverse, Python and the libraries, and as `code` a digest of EvoDiverse's own code "
-    "that can change a log (missing before this was recorded); resuming with others adds an entry",
-    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null if it is unknown, as "
-    "outside a checkout",
+    "sources": "the SHA-256 of all data and code that the results depend on, by role, such as `initial`",
+    "begun_from": "the run with a smaller budget that this run continued: its `path`, and the `oracle_calls` taken "
+    "from it; missing if there is none",
+    "corrected": "for each time that a failed run was resumed after the user had changed code of their own, the "
+    "SHA-256 of that code before; missing if this never happened",
+    "versions": "the versions of EvoDiverse, Python and the libraries, and as `code` a digest of EvoDiverse's own "
+    "code; resuming with others adds an entry",
+    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
     "started": "when the run was started, in UTC",
     "seconds": "`wall` time in seconds over all starts of the run, and how much of it the `operator` and the "
-    "`oracle` took; what was taken over from a shorter run brings the time that it took there. After a kill, the time "
-    "since the last commit is missing",
+    "`oracle` took, those of a continued run included. After a kill, the time since the last commit is missing",
     "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
     "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
-    "the same four numbers for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` "
-    "(`counted_tokens`, `counted_usd`), where a reply of unknown size or price counts as the most that it could have "
-    "cost, if that is known",
+    "the same for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` (`counted_tokens`, "
+    "`counted_usd`), where a reply of unknown size or price counts as the most that it could have cost",
     "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
 }
 """The meaning of each key of a record, for ``docs/columns.md``."""

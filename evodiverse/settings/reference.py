@@ -12,13 +12,13 @@ _KINDS = {
     int: "integer",
     float: "number",
     str: "string",
-    bool: "true or false",
-    list[int]: "list of integers",
-    list[float]: "list of numbers",
+    bool: "bool",
+    list[int]: "integers",
+    list[float]: "numbers",
     list[Any]: "list",
-    list[str]: "list of strings",
+    list[str]: "strings",
 }
-_HEAD = "| key | meaning | default | unit | type | values |\n|---|---|---|---|---|---|\n"
+_HEAD = "| key | meaning | default | values |\n|---|---|---|---|\n"
 
 
 def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
@@ -28,10 +28,11 @@ def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
         sections: The sections by heading, each with the schema, the prefix of its keys, and the values of a run that
             overrides nothing, by dotted key.
     """
+    seen: dict[str, str] = {}
     return "\n".join(
         f"## {heading}\n\n{_HEAD}"
         + "".join(
-            _row(key, field, kind, defaults)
+            _row(key, field, kind, defaults, seen)
             for key, field, kind in walk_keys(schema, prefix)
             if "doc" in field.metadata
         )
@@ -39,13 +40,21 @@ def render(sections: Mapping[str, tuple[type, str, Mapping[str, Any]]]) -> str:
     )
 
 
-def _row(key: str, field: Field[Any], kind: Any, defaults: Mapping[str, Any]) -> str:
-    doc = field.metadata["doc"]
-    if not field.metadata["changes_log"]:
-        doc += " (not part of a run's identity)"
+def _row(key: str, field: Field[Any], kind: Any, defaults: Mapping[str, Any], seen: dict[str, str]) -> str:
+    """Return the row of a key; a meaning that an earlier key has already refers to that key."""
+    doc, bounds, unit = (field.metadata[name] for name in ("doc", "bounds", "unit"))
+    first = seen.setdefault(doc, key)
+    meaning = doc if first == key else f"as `{first}`"
+    mark = "" if field.metadata["changes_log"] else "†"
     default = field.default if field.default_factory is MISSING else field.default_factory()
-    values, shown = str(field.metadata["bounds"]), f"`{show(defaults.get(key, default))}`"
-    return f"| `{key}` | {doc} | {shown} | {field.metadata['unit']} | {_kind(kind)} | {values} |\n"
+    values = _kind(kind)
+    if bounds.names:
+        values = f"{bounds} or null" if values.endswith("null") else str(bounds)
+    elif str(bounds):
+        values += f", {bounds}"
+    if unit and unit not in doc:
+        values += f" ({unit})"
+    return f"| `{key}` | {meaning}{mark} | `{show(defaults.get(key, default))}` | {values} |\n"
 
 
 def _kind(kind: Any) -> str:

@@ -32,15 +32,13 @@ required = partial(documented, default=MISSING)
 class MatingPool:
     """The keys of ``method.mating_pool``."""
 
-    size: int = required(
-        "number of draws that make up a mating pool, from which the parents are taken", unit="candidates", least=1
-    )
+    size: int = required("number of draws that make up a mating pool", unit="candidates", least=1)
     replacement: bool = required("whether to draw with replacement")
     weight: str = required(
-        "rule that gives each of the n members of a pool its weight in the draws: boltzmann gives exp(βs) to a member "
-        "with the score s, boltzmann_floor exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, "
-        "and rank exp(βq), where q is the quantile of the score in the pool; quantile draws a share of the pool, "
-        "log-uniformly from 0.001 to 1, and then one of the best members of this share",
+        "weight of each of n members in the draws: boltzmann is exp(βs) for the score s, boltzmann_floor exp(βs/0.8)"
+        " + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, rank exp(βq) for the quantile q of the score; "
+        "quantile draws a share of the pool, log-uniformly from 0.001 to 1, and then one of the best members of this"
+        " share",
         choices=choices.weight_rules,
     )
 
@@ -50,12 +48,12 @@ class Survivors:
     """The keys of ``method.survivors``."""
 
     rule: str = required(
-        "how survivors are chosen: sample keeps the elites and draws the others by weight; niche does the same, but "
-        "keeps only a few similar candidates; append keeps the best candidates; founders keeps only the initial ones",
+        "how survivors are chosen: sample keeps the elites and draws the others by weight; niche also keeps only a "
+        "few similar ones; append keeps the best candidates, founders only the initial ones",
         choices=choices.survivor_rules,
     )
     weight: str = required(
-        "rule that gives each candidate its weight in the draws of survivors, as in method.mating_pool.weight",
+        "weight in the draws of survivors, as in method.mating_pool.weight",
         choices=choices.weight_rules,
     )
 
@@ -65,14 +63,12 @@ class Swap:
     """The keys of ``method.swap``."""
 
     rule: str = required(
-        "exchange rule: metropolis swaps candidates by the Metropolis rule; random accepts every swap; ring copies the "
-        "best candidates of each pool to the next pool; none exchanges nothing",
+        "exchange rule: random accepts every swap; ring copies the best candidates of each pool to the next",
         choices=choices.exchange_rules,
     )
     schedule: str = required(
-        "which pairs of adjacent rungs exchange candidates: all pairs, or every second pair, beginning with the first "
-        "or the second pair; the two beginnings take turns (even_odd_alternating), or one of them is chosen at random "
-        "for each exchange (even_odd_random)",
+        "which pairs of adjacent rungs exchange candidates: all, or every second one, beginning with the first or "
+        "the second in turn (even_odd_alternating) or at random (even_odd_random)",
         choices=choices.schedules,
     )
     period: int = required("number of iterations from one exchange to the next", unit="iterations", least=1)
@@ -80,14 +76,13 @@ class Swap:
         "number of pairs of candidates that two pools try to swap at an exchange, k", unit="pairs", least=1
     )
     xi: float = required(
-        "initial powering factor ξ, which multiplies all β in exchanges; with a larger one, fewer swaps are accepted",
+        "initial powering factor ξ",
         least=1e-3,
         most=1e3,
     )
     target: float = required("target swap rate, τ", least=0, most=1)
     tolerance: float = required(
-        "width of the band around the target, ε; ξ is adapted when the mean swap rate is at least ε/2 above or below "
-        "the target",
+        "width of the band around the target, ε",
         least=0,
         most=1,
     )
@@ -104,8 +99,8 @@ class Niche:
         "least similarity, as the task measures it, at which two candidates count as similar", above=0, most=1
     )
     share: list[int] = required(
-        "how many candidates that are similar to each other a pool keeps at most, as long as dissimilar ones are "
-        "available; one number for each rung, cold first; the last entry applies to all further rungs",
+        "how many similar candidates a pool keeps at most, as long as dissimilar ones are available; one number for "
+        "each rung, cold first; the last applies to all further rungs",
         unit="candidates",
         least=1,
     )
@@ -116,28 +111,26 @@ class Screen:
     """The keys of ``method.screen``."""
 
     proposals: int | None = documented(
-        "number of proposals of a generation, over all pools, from which a surrogate model chooses those to evaluate; "
-        "0 disables screening; null: 100 with the classical operator (llm=off), 0 with a language model",
+        "number of proposals of a generation, over all pools, from which a surrogate chooses; 0 disables screening; "
+        "null: 100 with llm=off, 0 with a language model",
         default=None,
         unit="proposals",
         least=0,
     )
     generations: int = required(
-        "number of generations of proposals in an iteration, none of which costs oracle calls; each is bred from the "
-        "best of the earlier ones; a language model makes only one",
+        "number of generations of proposals in an iteration; a language model makes only one",
         unit="generations",
         least=1,
     )
     kappa: list[Any] = required(
         "range from which each iteration draws κ, log-uniformly; proposals rank by mean + κ * standard deviation of "
-        "the surrogate's forecast; one range for each rung, cold first; the last applies to all further rungs"
+        "the forecast; one range for each rung, cold first; the last applies to all further rungs"
     )
     radius: float = required(
         "least similarity, as the task measures it, at which two candidates count as similar", above=0, most=1
     )
     at_most: int = required(
-        "how many of the candidates that an iteration evaluates may be similar to each other, as long as dissimilar "
-        "ones are available",
+        "how many of the candidates that an iteration evaluates may be similar to each other",
         unit="candidates",
         least=1,
     )
@@ -146,20 +139,19 @@ class Screen:
         unit="calls",
     )
     shortlist: int = required(
-        "how many candidates of the task's library, those with the best forecasts, take part in each iteration",
+        "how many candidates of the task's library take part in each iteration",
         unit="candidates",
         least=0,
     )
     share: int | None = documented(
         "how many similar candidates may breed before the best of all other niches do; null: the forecasts alone "
-        "decide, and families of similar candidates that found nothing new lose no calls",
+        "decide",
         default=None,
         unit="candidates",
         least=1,
     )
     apart: int = required(
-        "number of calls until which each pool learns from its own calls alone and leaves alone what a better pool has "
-        "found; after that, all pools learn from all calls",
+        "number of calls until which each pool learns from its own calls alone",
         unit="calls",
         least=0,
     )
@@ -169,27 +161,23 @@ class Screen:
 class Method:
     """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file."""
 
-    name: str = required("name of the method; a folder in the path of the run has this name, unless you set name=…")
+    name: str = required("name of the method")
     needs_model: bool = required("whether the method requires a language model")
-    ladder: list[float] = required(
-        "inverse temperature β of each rung (pool), cold first; a pool at inf keeps the best candidates", least=0
-    )
+    ladder: list[float] = required("inverse temperature β of each rung (pool), cold first", least=0)
     samplers: list[str] = required(
-        "sampling settings with which each rung asks a language model, cold first: cold (llm.pools.cold) or hot "
-        "(llm.pools.hot); the last entry applies to all further rungs",
+        "sampler with which each rung asks a language model (llm.pools), cold first; the last applies to all further"
+        " rungs",
         choices=SAMPLERS,
     )
-    capacity: int = required(
-        "maximum number of members that are kept when the survivors of a pool are selected", unit="candidates", least=1
-    )
+    capacity: int = required("maximum number of members of a pool", unit="candidates", least=1)
     offspring: int = required(
-        "number of offspring of a pool per iteration; the place for one offspring is called a slot",
+        "number of offspring of a pool per iteration",
         unit="slots",
         least=1,
     )
     parents: int = required("number of parents of each offspring", unit="candidates", least=1)
     elites: int = required(
-        "number of best members that always survive; has no effect if method.survivors.rule is append or founders",
+        "number of best members that always survive, with the rules sample and niche",
         unit="candidates",
         least=0,
     )
@@ -251,10 +239,9 @@ class LlmLocal:
 class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator."""
 
-    name: str = required("name of the llm option; a folder in the path of the run has this name, unless you set name=…")
+    name: str = required("name of the llm option")
     client: str = documented(
-        "where the replies come from: a provider or server (litellm), a model that EvoDiverse runs (local), or "
-        "only the cache of replies (replay)",
+        "where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, or only the cache",
         default="none",
         choices=choices.clients,
     )
@@ -265,7 +252,7 @@ class Llm:
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = documented_mapping("additional parameters of every request, as litellm expects them")
     length_parameter: str = documented(
-        "name under which a request sends max_tokens; litellm corrects it for models whose names it knows",
+        "name under which a request sends max_tokens",
         default=LENGTH_PARAMETERS[0],
         changes_log=False,
         choices=LENGTH_PARAMETERS,
@@ -276,16 +263,14 @@ class Llm:
         choices=FALLBACKS,
     )
     warn_after: int | None = documented(
-        "number of requests after which a warning is printed if none of them, in at least two rounds, had a usable "
-        "reply; null: never",
+        "number of requests without a usable reply after which a warning is printed; null: never",
         default=50,
         unit="requests",
         changes_log=False,
         least=1,
     )
     give_up_after: int | None = documented(
-        "number of requests after which the run ends, with exit code 1, if none of them had a usable reply; a resumed "
-        "run ends after as many more; null: never",
+        "number of requests without a usable reply after which the run ends; null: never",
         default=200,
         unit="requests",
         changes_log=False,
@@ -333,9 +318,7 @@ class Budget:
 class EarlyStop:
     """The keys of ``search.early_stop``."""
 
-    top: int = required(
-        "number of best candidates of the whole run whose mean score early stopping watches", unit="candidates", least=1
-    )
+    top: int = required("number of best candidates whose mean score early stopping watches", unit="candidates", least=1)
     gain: float = required("smallest increase of that mean score that counts as a gain", least=0)
     patience: int | None = required(
         "number of consecutive iterations without a gain after which the run ends; null: never", least=1
@@ -347,8 +330,7 @@ class Search:
     """The keys of ``search``: limits that do not depend on the method."""
 
     attempts: int = required(
-        "maximum number of attempts to fill a slot (the place for one offspring); if all fail, the slot stays empty, "
-        "unless llm.fallback names an operator, which then has the same number of attempts",
+        "maximum number of attempts to fill a slot (the place for one offspring); llm.fallback then has as many",
         least=1,
     )
     patience: int = required(
@@ -371,21 +353,19 @@ class Evaluator:
     """The keys of ``evaluator``."""
 
     name: str = documented(
-        "how candidates are evaluated; set by the file that evaluator=… chooses",
+        "how candidates are evaluated",
         default="local",
         changes_log=False,
         choices=choices.evaluators,
     )
     workers: int | None = documented(
-        "number of processes that make offspring and evaluate them (or run evaluator.command); null: one per core",
+        "number of processes that make offspring and evaluate them; null: one per core",
         default=None,
         changes_log=False,
         least=1,
     )
     batch: int | None = documented(
-        "number of evaluations per batch; null: for local, as many as take 20 ms (for equations, up to 16); for "
-        "command and ray, the candidates evaluated together are divided evenly among the workers (command) or cores "
-        "(ray); a killed run loses its unfinished batches, except with command and ray",
+        "number of evaluations per batch; null: for local, as many as take 20 ms; for command and ray, an even share",
         default=None,
         unit="evaluations",
         changes_log=False,
@@ -395,15 +375,14 @@ class Evaluator:
         "for evaluator=command: the program that scores, and its arguments", default=None
     )
     timeout: float | None = documented(
-        "for command: longest time that one run of the command may take; for ray: longest time from the submission of "
-        "a Ray task to its answer",
+        "longest time of one run of the command, or from the submission of a Ray task to its answer",
         default=None,
         unit="s",
         changes_log=False,
         above=0,
     )
     retries: int = documented(
-        "for command and ray: number of times that candidates without an answer are submitted again",
+        "for command and ray: how often candidates without an answer are submitted again",
         default=2,
         changes_log=False,
         least=0,
@@ -421,8 +400,8 @@ class Sandbox:
     """The keys of ``sandbox``: where untrusted programs run."""
 
     require: str = documented(
-        "which protection from untrusted programs and equations the kernel must offer: available uses what it offers, "
-        "strict refuses to run unless it offers all",
+        "available uses the protection from programs that the kernel offers, strict refuses to run unless it offers "
+        "all",
         default="available",
         changes_log=False,
         choices=REQUIREMENTS,
@@ -434,14 +413,13 @@ class Tracking:
     """The keys of ``tracking``: the service that runs report their progress to."""
 
     name: str = documented(
-        "service that tracks runs; set by the file that tracking=… chooses",
+        "service that tracks runs",
         default="none",
         changes_log=False,
         choices=choices.trackers,
     )
     uri: str | None = documented(
-        "address at which the service stores the runs; null: the value of the environment variable MLFLOW_TRACKING_URI "
-        "if set, else a database in the folder of all runs",
+        "address of the service; null: MLFLOW_TRACKING_URI, else a database in the folder of all runs",
         default=None,
         changes_log=False,
     )
@@ -463,7 +441,7 @@ class Config:
     seed: int = documented("seed of all random draws", default=0, least=0, most=2**64 - 1)
     outputs: str = documented("folder of all runs", default="outputs", changes_log=False)
     name: str | None = documented(
-        "folder of this run or sweep, below outputs; null: named by task, method, llm, overrides and seed",
+        "folder of this run or sweep, below outputs",
         default=None,
         changes_log=False,
     )
@@ -477,8 +455,7 @@ class Config:
         choices=choices.displays,
     )
     dry_run: bool = documented(
-        "whether to print what would run, and refuse what the run would refuse before its first oracle call, but "
-        "run nothing and send no request",
+        "whether to print what would run, or why it would be refused, but run nothing",
         default=False,
         changes_log=False,
     )

@@ -41,18 +41,14 @@ class DataSettings:
         "CSV file with held-out data outside the domain of the training inputs", default=None
     )
     target: str | None = documented("column that the other columns are to explain", default=None)
-    descriptions: dict[str, str] = documented_mapping(
-        "for the prompts of a language model: the meaning of each column, under the column's name"
-    )
+    descriptions: dict[str, str] = documented_mapping("meaning of each column, for prompts")
     science: str | None = documented(
-        "science of your problem, such as physics, biology, chemistry or materials; in the tables, the rows of that "
-        "science include the runs on your problem",
+        "science of your problem, such as physics, for the rows of the tables",
         default=None,
     )
     hold_back: float | None = documented(
-        "share of the training rows that no fit sees; the errors on these rows decide which equation is the final one, "
-        "among the equations that fit better than every simpler one; null: a fifth, or none with task.fit=bfgs, since "
-        "the paper fits all rows",
+        "share of the training rows that no fit sees, but that decide which equation is the final one; null: a "
+        "fifth, or none with task.fit=bfgs",
         default=None,
         least=0,
         most=0.5,
@@ -98,14 +94,12 @@ class EquationSettings:
         "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
     )
     fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts; bfgs is the BFGS of the paper's released "
-        "code, from one start with all parameters at 1",
+        "how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code",
         default="lm",
         choices=FITS,
     )
     energy: str = documented(
-        "energy that swaps compare: the logarithm of the mean squared error (log), or the mean squared error itself "
-        "(raw_mse, the paper's ablation)",
+        "energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)",
         default="log",
         choices=ENERGIES,
     )

@@ -51,8 +51,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     "nmse_held": OwnColumn(
         float,
-        "mean squared error on the training rows that are held back (`task.data.hold_back`), to which the equation is "
-        "not fitted, without wild measurements",
+        "mean squared error on the training rows that are held back, without wild measurements",
         "variance of the training target",
         "no rows are held back, or a prediction is not a finite number",
     ),
@@ -69,8 +68,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
     "nmse_id": OwnColumn(
         float,
-        "mean squared error on the held-out data (test data that the search never uses) in the domain of the training "
-        "inputs, with the parameters fitted on the training data",
+        "mean squared error on the held-out data in the domain of the training inputs",
         "variance of these data",
         _NOT_FINITE,
     ),
@@ -79,15 +77,13 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     ),
     "acc01_id": OwnColumn(
         int,
-        "1 if every prediction for the held-out data in the domain of the training inputs is within 10% of the "
-        "measurement, else 0 (Acc0.1 in the tables)",
+        "1 if every prediction for these data is within 10% of the measurement, else 0 (Acc0.1 in the tables)",
         null=_NO_SPLIT,
     ),
     "acc01_ood": OwnColumn(int, "like `acc01_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
     "acc01_95_id": OwnColumn(
         int,
-        "1 if at least 95% of the predictions for the held-out data in the domain of the training inputs are within "
-        "10% of the measurement, else 0",
+        "1 if at least 95% of the predictions for these data are within 10% of the measurement, else 0",
         null=_NO_SPLIT,
     ),
     "acc01_95_ood": OwnColumn(int, "like `acc01_95_id`, but for the held-out data outside that domain", null=_NO_SPLIT),

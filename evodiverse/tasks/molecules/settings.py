@@ -18,8 +18,7 @@ class Oracle:
     published: str | None = documented("name of a published classifier", default=None)
     path: str | None = documented("your own random forest, as a pickle or .npz", default=None)
     _target_: str | None = documented(
-        "module.name of your own function, which maps a batch of SMILES to scores in [0, 1]; or of a class that is "
-        "instantiated without arguments, and whose instance is called like such a function",
+        "module.name of your own function, which maps a batch of SMILES to scores in [0, 1], or of a class",
         default=None,
     )
 
@@ -98,8 +97,7 @@ class MoleculeSettings:
         "(docs/objectives.md)"
     )
     highlight: Any = documented(
-        "SMARTS, or a list of SMARTS; the picture best/top10.png marks the atoms and bonds that match; null: the "
-        "substructures that the objective rewards",
+        "SMARTS, or a list of them, that best/top10.png marks; null: the substructures that the objective rewards",
         default=None,
         changes_log=False,
     )
@@ -110,8 +108,7 @@ class MoleculeSettings:
         default=None,
     )
     score_timeout: float | None = documented(
-        "time that a call of your own function may take; then its process is killed, and the molecule's evaluation "
-        "fails (after a batch of several, each is scored alone); null: no limit",
+        "time that a call of your own function may take before the molecule's evaluation fails; null: no limit",
         default=600.0,
         unit="s",
         above=0,

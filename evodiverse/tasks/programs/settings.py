@@ -23,8 +23,8 @@ class Initial:
     """``task.initial``: the programs that the pools start from."""
 
     path: Any = documented(
-        "program to start from, or a list of several; builtin/layouts is a program that comes with the tasks that "
-        "place points or circles; null selects the task's own program",
+        "program to start from, or a list of several; builtin/layouts for tasks that place points or circles; null: "
+        "the task's own",
         default=None,
     )
 
@@ -54,14 +54,14 @@ class ProgramSettings:
         "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""
     )
     n: int | None = documented(
-        "number of circles or points to place; at most 40 points in the task heilbronn, and 100 in the task distances",
+        "number of circles or points to place",
         default=None,
         unit="circles or points",
         least=1,
         most=MAX_CIRCLES,
     )
     reference: float | None = documented(
-        "result that scores 1; in the task circle_packing, with 26 circles, this is a sum of radii of 2.635",
+        "result that scores 1",
         default=None,
         least=MIN_REFERENCE,
         most=MAX_REFERENCE,
@@ -77,8 +77,7 @@ class ProgramSettings:
         below=1e6,
     )
     score_timeout: float | None = documented(
-        "time that the function score of your own evaluator may take; then its process is killed, and the program "
-        "counts as failed; null: no limit",
+        "time that the function score of your own evaluator may take before the program fails; null: no limit",
         default=600.0,
         unit="s",
         above=0,
@@ -96,8 +95,8 @@ class ProgramSettings:
         "maximum length of a program; longer ones are rejected", default=10_000, unit="characters", least=1
     )
     operator: str | None = documented(
-        "operator that makes offspring without a model: null mutates and crosses programs; reseed changes only the "
-        "seeds of a program's random numbers",
+        "operator that makes offspring without a model: null mutates and crosses programs; reseed changes only their"
+        " seeds",
         default=None,
         choices=OPERATORS,
     )
