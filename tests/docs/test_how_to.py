@@ -8,7 +8,7 @@ import pytest
 
 from tests import starts
 from tests.docs.pages import find_unsaid, read_page, save
-from tests.runs import FROM_ROOT, ROOT, rows
+from tests.runs import FROM_ROOT, rows
 
 PAGES = ["domain.md", "method.md", "models.md", "molecules.md", "objectives.md", "running.md"]
 ENV = {**FROM_ROOT, "EVODIVERSE_OFFLINE": "1"} | {
