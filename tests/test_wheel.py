@@ -92,7 +92,7 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
 
 
-PAGES = ("README.md", "docs/quickstart.md", "docs/runs.md", "docs/data.md", "docs/results.md")
+PAGES = ("README.md", "docs/quickstart.md", "docs/data.md", "docs/results.md")
 
 
 def read_commands() -> Iterator[list[str]]:
