@@ -28,7 +28,7 @@ from tests.toys.bits.task import BitTask
 
 # The settings of `method=pt` for molecules. The bit strings (`BITS`) are long enough that offspring are new.
 METHOD = Method(
-    ladder=(0.8, 0.2),
+    ladder=[0.8, 0.2],
     capacity=120,
     offspring=70,
     parents=2,

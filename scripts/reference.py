@@ -1,15 +1,21 @@
 """Print docs/configuration.md: python scripts/reference.py > docs/configuration.md."""
 
 import importlib
+import inspect
+import re
 import sys
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_dir
 
+from evodiverse.kit.documented import Bounds
 from evodiverse.kit.typed import flatten
 from evodiverse.settings.compose import CONFIG_NAME, resolve
 from evodiverse.settings.conf_folder import find_conf
-from evodiverse.settings.reference import render
+from evodiverse.settings.identity import show
 from evodiverse.settings.schema import Config, register
 
 INTRODUCTION = """\
@@ -32,6 +38,19 @@ The groups `task`, `method`, `llm`, `budget`, `evaluator`, `tracking`, `launcher
 
 """
 
+HEAD: Final = "| key | meaning | default | values |\n|---|---|---|---|\n"
+KINDS: Final = {
+    int: "integer",
+    float: "number",
+    str: "string",
+    bool: "bool",
+    list[int]: "integers",
+    list[float]: "numbers",
+    list[Any]: "list",
+    list[str]: "strings",
+}
+_ATTRIBUTE: Final = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
 
 def main() -> int:
     """Print the page that lists all configuration keys, and return the exit code."""
@@ -45,8 +64,62 @@ def main() -> int:
             domain = str(values["task.domain"])  # the first task of a domain provides its defaults
             settings = importlib.import_module(f"{domain}.domain").settings
             sections.setdefault(domain.rpartition(".")[2].capitalize(), (settings, "task.", values))
-    sys.stdout.write(INTRODUCTION + render(sections))
+    seen: dict[str, str] = {}
+    tables = (f"## {heading}\n\n{HEAD}{''.join(_rows(*section, seen))}" for heading, section in sections.items())
+    sys.stdout.write(INTRODUCTION + "\n".join(tables))
     return 0
+
+
+def read_docs(schema: type) -> dict[str, str]:
+    """Return what the keys of a group mean, by name, from the docstring of its class."""
+    _, _, attributes = (inspect.getdoc(schema) or "").partition("\nAttributes:\n")
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(attributes)}
+
+
+def _rows(schema: type, prefix: str, defaults: Mapping[str, Any], seen: dict[str, str]) -> Iterator[str]:
+    """Yield a row of the table for each key of a group and of the groups in it.
+
+    Args:
+        schema: The class of the group.
+        prefix: The prefix of its keys.
+        defaults: The defaults, by dotted key.
+        seen: The keys of the rows before, by meaning.
+    """
+    docs, kinds = read_docs(schema), get_type_hints(schema)
+    for field in fields(schema):
+        key, kind = f"{prefix}{field.name}", kinds[field.name]
+        if field.name in docs and "omegaconf_ignore" not in field.metadata:
+            yield _row(key, field, kind, docs[field.name], defaults, seen)
+        for option in (kind, *get_args(kind)):
+            if is_dataclass(option):
+                yield from _rows(option, f"{key}.", defaults, seen)
+
+
+def _row(key: str, field: Field[Any], kind: Any, doc: str, defaults: Mapping[str, Any], seen: dict[str, str]) -> str:
+    """Return the row of a key; a meaning that an earlier key has already refers to that key."""
+    bounds, unit = field.metadata.get("bounds", Bounds()), field.metadata.get("unit", "")
+    first = seen.setdefault(doc, key)
+    meaning = doc if first == key else f"as `{first}`"
+    mark = "" if field.metadata.get("changes_log", True) else "†"
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    values = _kind(kind)
+    if bounds.choices:
+        values = f"{bounds} or null" if values.endswith("null") else str(bounds)
+    elif str(bounds):
+        values += f", {bounds}"
+    if unit and unit not in doc:
+        values += f" ({unit})"
+    return f"| `{key}` | {meaning}{mark} | `{show(defaults.get(key, default))}` | {values} |\n"
+
+
+def _kind(kind: Any) -> str:
+    if get_origin(kind) is dict:
+        return "keys"
+    if kind is Any:
+        return "any"
+    if get_origin(kind) is UnionType:
+        return " or ".join([*(KINDS[option] for option in get_args(kind) if option is not NoneType), "null"])
+    return KINDS[kind]
 
 
 def _compose(*overrides: str) -> dict[str, Any]:

@@ -218,11 +218,11 @@ def _log(
         best = archive.best()
         if best is not None:
             directory.write_best(task.show_best([Discovery(best, 0, 0)]))
-    state, info = start(attempts, archive, plan.method)
+    state, info = start(attempts, archive, plan.config.method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
     directory.commit(
-        0, log_rows(info, plan.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}
+        0, log_rows(info, plan.config.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}
     )
 
 

@@ -1,13 +1,13 @@
-"""Self-documenting configuration keys: dataclass fields with a description and bounds for their values."""
+"""Configuration keys: dataclass fields with units, and with bounds for their values."""
 
 import difflib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any, Final
 
-Choices: TypeAlias = Sequence[str] | Callable[[], Sequence[str]]
-"""The allowed values of a text, or a function that returns them."""
+MISSING: Final = "???"
+"""OmegaConf's mark of a key without a value, which a YAML file must set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,24 +19,19 @@ class Bounds:
         most: The largest allowed value; None for no bound.
         above: An exclusive lower bound; None for no bound.
         below: An exclusive upper bound; None for no bound.
-        choices: The allowed strings, or a function that returns them; None for any value within the other bounds.
+        choices: The allowed strings; None for any value within the other bounds.
     """
 
     least: float | None = None
     most: float | None = None
     above: float | None = None
     below: float | None = None
-    choices: Choices | None = None
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The allowed strings; empty if any string is allowed."""
-        return self.choices() if callable(self.choices) else self.choices or ()
+    choices: Sequence[str] | None = None
 
     def admit(self, value: Any) -> bool:
         """Return whether a value that is neither null nor a list lies within the bounds; NaN violates every bound."""
         if self.choices is not None:
-            return value in self.names
+            return value in self.choices
         return (
             (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
@@ -47,7 +42,7 @@ class Bounds:
     def __str__(self) -> str:
         """Return the bounds in words, such as ``at least 1``; empty if there are no bounds."""
         if self.choices is not None:
-            return join_or(self.names)
+            return join_or(self.choices)
         if self.least is not None and self.most is not None:
             return f"between {_write(self.least)} and {_write(self.most)}"
         words = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
@@ -55,24 +50,32 @@ class Bounds:
         return " and ".join(finite) or ("" if self == Bounds() else "a number")
 
 
-def documented(doc: str, *, default: Any = MISSING, unit: str = "", changes_log: bool = True, **bounds: Any) -> Any:
-    """Return a dataclass field for a configuration key, whose metadata `find_beyond` and the reference page read.
+def setting(*, default: Any = MISSING, unit: str = "", changes_log: bool = True, **bounds: Any) -> Any:
+    """Return a dataclass field for a configuration key, whose meaning the docstring of its class explains.
 
     Args:
-        doc: The meaning of the key, as the configuration reference prints it.
-        default: The value of the key if no YAML file sets one. For dictionaries, see `documented_mapping`.
+        default: The value of the key if no YAML file sets one.
         unit: The physical or counting unit of the value.
         changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
             are not part of the identity of a run.
         bounds: The attributes of `Bounds`. Null is allowed if the type of the field allows None, whatever the bounds.
     """
-    metadata = {"doc": doc, "unit": unit, "changes_log": changes_log, "bounds": Bounds(**bounds)}
-    return field(default=default, metadata=metadata)
+    return field(default=default, metadata={"unit": unit, "changes_log": changes_log, "bounds": Bounds(**bounds)})
 
 
-def documented_mapping(doc: str) -> Any:
+def derived(*, default: Any) -> Any:
+    """Return a dataclass field that is not a configuration key, since it follows from others."""
+    return field(default=default, metadata={"omegaconf_ignore": True})
+
+
+def documented(_doc: str, **keywords: Any) -> Any:
+    """Return a dataclass field for a configuration key and its meaning; for the keywords, see `setting`."""
+    return setting(**keywords)
+
+
+def documented_mapping(_doc: str) -> Any:
     """Return a dataclass field for a configuration key whose value is a mapping with any keys, empty by default."""
-    return field(default_factory=dict, metadata=documented(doc).metadata)
+    return field(default_factory=dict)
 
 
 def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
@@ -93,7 +96,7 @@ def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
                 yield f"{key}: each value must be {bounds}, got {value}"
         elif value is not None and not bounds.admit(value):
             if bounds.choices is not None:
-                yield f"{key}={value} is unknown; {nearest(value, bounds.names)}"
+                yield f"{key}={value} is unknown; {nearest(value, bounds.choices)}"
             else:
                 or_null = ", or null" if type(None) in getattr(one.type, "__args__", ()) else ""
                 yield f"{key} must be {bounds}{or_null}, got {value}"

@@ -21,6 +21,8 @@ def walk_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, Field[Any],
     """Yield all keys that a dataclass describes as (dotted key, field, type), each group before the keys in it."""
     kinds = get_type_hints(schema)
     for field in fields(schema):
+        if field.metadata.get("omegaconf_ignore"):
+            continue
         key, kind = f"{prefix}{field.name}", kinds[field.name]
         yield key, field, kind
         for option in _options(kind):

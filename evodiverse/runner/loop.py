@@ -332,7 +332,7 @@ class Loop:
         """Refuse to search if no initial candidate can enter a pool, or if all failed.
 
         A failed candidate can enter a pool if it has a score. If all failed but some have a score, the search is
-        refused unless `Search.continue_on_failed_start` is set. The decision depends only on the committed state and
+        refused unless `Search.on_failed_start` is ``continue``. The decision depends only on the committed state and
         the settings, so a run that ended here gives the same error when resumed.
 
         Raises:
@@ -344,7 +344,7 @@ class Loop:
         counted = _count_errors(self._initial_errors())
         if not members:
             raise InputError(f"no initial candidate can enter a pool ({counted}); the log has the reason for each")
-        if not self._setup.search.continue_on_failed_start:
+        if self._setup.search.on_failed_start == "stop":
             raise InputError(
                 f"every initial candidate failed ({counted}); start from one that does not fail, "
                 "or search anyway with search.on_failed_start=continue"

@@ -9,13 +9,16 @@ same call number.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import FloatArray, IntArray
-from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
+
+if TYPE_CHECKING:
+    from evodiverse.search.settings import Method
 
 Pools = tuple[IntArray, ...]
 
@@ -95,7 +98,7 @@ class Event:
     """
 
     iteration: int
-    method: Method
+    method: "Method"
     scores: FloatArray
     energies: FloatArray
     xi: float

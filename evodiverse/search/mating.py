@@ -14,7 +14,7 @@ from evodiverse.search.sampling import IntArray, draw_distinct, sample_with_repl
 from evodiverse.search.settings import Method
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.search.weights import weights
-from evodiverse.vocabulary import Candidate, Prompt, Request
+from evodiverse.vocabulary import Candidate, Request
 
 
 class Slot(NamedTuple):
@@ -87,7 +87,7 @@ def make_requests(
                 slot=slot,
                 attempt=attempt,
                 parents=tuple(archive.candidate(call) for call in calls),
-                prompt=Prompt.COLD if pool == 0 else method.hot_prompt,
+                prompt=method.prompt(pool),
                 stream=streams.at(Purpose.OPERATOR, iteration, **address),
                 best=bests[pool],
                 ancestors=tuple(calls),

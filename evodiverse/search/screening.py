@@ -13,7 +13,7 @@ from evodiverse.search.niches import Niches, Similarities, keep_apart, spread
 from evodiverse.search.sampling import FloatArray, IntArray, sample_without_replacement
 from evodiverse.search.settings import Method, Screen
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Proposal, Rejection, Request
+from evodiverse.vocabulary import Candidate, Hypothesis, Proposal, Rejection, Request
 
 N_BEST = 500
 """How many evaluated candidates, the best, are founders of an inner search."""
@@ -96,7 +96,7 @@ class InnerSearch:
     Pools with the same view breed from the same candidates. The founders are `N_BEST` good evaluated candidates,
     `N_OTHERS` others, and candidates of the task's library. The parents of each generation are drawn by rank
     (see `RANK_OFFSET`) among the first `N_PARENTS`, which may be proposals of earlier generations, unless
-    `Screen.only_evaluated` is set. They are ranked by mean + κ * standard deviation, their acquisition; for an
+    `Screen.by_model` is set. They are ranked by mean + κ * standard deviation, their acquisition; for an
     evaluated candidate, it is the value. Each pool draws its κ from its own range. So that no niche crowds out the
     others, the best of each come first in the ranking, and in the choice of the good founders (see `spread` and
     `Screen.share`).
@@ -143,10 +143,10 @@ class InnerSearch:
     @property
     def n_generations(self) -> int:
         """The number of generations."""
-        return self._screen.generations
+        return self._screen.n_generations
 
     def _rung(self, pool: int, members: IntArray, views: Sequence[View]) -> "_Rung":
-        low, high = self._screen.kappa[pool]
+        low, high = self._screen.kappa_at(pool)
         draw = self._streams.at(Purpose.SCREEN, self._iteration, pool=pool).rng().random()
         stock = next((stock for stock in self._stocks if stock.view is views[pool]), None)
         if stock is None:
@@ -175,15 +175,15 @@ class InnerSearch:
         stock.add([_unevaluated(one) for one in view.library], [()] * len(view.library), view.promised)
 
     def breed(self, generation: int) -> list[Request]:
-        """Return the requests for a generation, counted from 1: `Screen.proposals` of them, shared by the pools.
+        """Return the requests for a generation, counted from 1: `Screen.n_proposals` of them, shared by the pools.
 
         Slots are counted over all pools.
         """
         requests: list[Request] = []
         for place, (pool, rung) in enumerate(self._rungs.items()):
-            ranking = rung.stock.rank(rung.kappa, only_evaluated=self._screen.only_evaluated)
+            ranking = rung.stock.rank(rung.kappa, only_evaluated=self._screen.by_model)
             log_weights = -np.log(np.arange(ranking.size) + RANK_OFFSET)
-            for _ in range((self._screen.proposals + place) // len(self._rungs)):
+            for _ in range((self._screen.n_proposals + place) // len(self._rungs)):
                 address = {"pool": pool, "slot": len(requests), "attempt": generation}
                 rng = self._streams.at(Purpose.PARENTS, self._iteration, **address).rng()
                 drawn = ranking[sample_without_replacement(log_weights, self._method.parents, rng)].tolist()
@@ -194,7 +194,7 @@ class InnerSearch:
                         slot=len(requests),
                         attempt=generation,
                         parents=tuple(rung.stock.candidates[at] for at in drawn),
-                        prompt=self._prompt(pool),
+                        prompt=self._method.prompt(pool),
                         stream=self._streams.at(Purpose.OPERATOR, self._iteration, **address),
                         best=rung.best,
                         ancestors=tuple(dict.fromkeys(call for at in drawn for call in rung.stock.ancestors[at])),
@@ -273,12 +273,9 @@ class InnerSearch:
         pairs = zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)
         for at, (one, (mean, deviation, worth)) in enumerate(pairs):
             stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
-            request = Request(self._iteration, 0, before + at, 0, (), self._prompt(0), stream)
+            request = Request(self._iteration, 0, before + at, 0, (), self._method.prompt(0), stream)
             offers.append(Offer(request, Proposal(one.genotype, LIBRARY), one, Forecast(mean, deviation), worth))
         return offers
-
-    def _prompt(self, pool: int) -> Prompt:
-        return Prompt.COLD if pool == 0 else self._method.hot_prompt
 
 
 class _Stock:

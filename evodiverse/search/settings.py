@@ -1,127 +1,194 @@
-"""The frozen settings of the search. Attributes mean the same as the configuration keys of the same names."""
+"""The settings of the search: the groups ``method`` and ``search`` of the configuration.
 
-from dataclasses import dataclass
+Hydra reads the configuration into these classes, which are not frozen because it sets their fields one by one. Once
+`evodiverse.settings.plan.plan_run` has checked them, nothing changes them.
+"""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Final, TypeVar
+
+from evodiverse.kit.documented import derived, setting
+from evodiverse.search.exchange import exchange_rules, schedules
+from evodiverse.search.survivors import survivor_rules
+from evodiverse.search.weights import weights
 from evodiverse.vocabulary import Prompt
 
+SAMPLERS: Final = ("cold", "hot")
+ON_FAILED_START: Final = ("stop", "continue")
 
-@dataclass(frozen=True, slots=True)
+T = TypeVar("T")
+
+
+def at_rung(values: Sequence[T], rung: int) -> T:
+    """Return the value for a rung among values for each rung, cold first; the last applies to all further rungs."""
+    return values[min(rung, len(values) - 1)]
+
+
+@dataclass(slots=True)
 class MatingPool:
-    """How the mating pool, from which parents are drawn, is filled: by ``size`` draws from the members of a pool.
-
-    ``weight`` names the rule in `evodiverse.search.weights` that gives each member its weight. With ``replacement``, a
-    member can be drawn repeatedly.
-    """
-
-    size: int
-    replacement: bool
-    weight: str
-
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """The settings that decide which members and offspring stay in a pool.
-
-    ``rule`` names the survivor rule. ``weight`` names the weight rule that the survivor rule uses if it samples.
-    """
-
-    rule: str
-    weight: str
-
-
-@dataclass(frozen=True, slots=True)
-class Swap:
-    """The settings of the exchange of candidates between pools (the keys ``method.swap.*``).
-
-    ξ is the power to which the Metropolis acceptance ratio of a swap is raised. It starts at ``xi``, and the rule
-    ``metropolis`` adapts it to the share of swaps that are accepted. The paper's τ, ε and L are ``target``,
-    ``tolerance`` and ``window``.
-    """
-
-    rule: str
-    schedule: str
-    period: int
-    size: int
-    xi: float
-    target: float
-    tolerance: float
-    window: int
-
-
-@dataclass(frozen=True, slots=True)
-class Niche:
-    """The limit on similar candidates in a pool.
-
-    In pool ``i``, at most ``share[i]`` survivors have a similarity of at least ``radius`` to each other, as long as
-    there are dissimilar candidates to take instead. Elites survive even if they are similar.
-    """
-
-    radius: float
-    share: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The number of oracle calls of an iteration, over all pools: ``size`` once the run has made ``calls`` calls."""
-
-    calls: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """How a Gaussian process (see `evodiverse.search.process`) chooses the proposals that are evaluated.
+    """The keys of ``method.mating_pool``.
 
     Attributes:
-        proposals: The number of proposals of a generation, over all pools.
-        generations: The number of generations of the inner search.
-        kappa: For each rung, the range of κ in the acquisition, mean + κ * standard deviation. Each iteration draws κ
-            from this range, log-uniformly.
-        radius: The similarity at or above which two hypotheses count as similar, as the task measures it.
-        at_most: How many of the hypotheses that an iteration evaluates may be similar to each other, as long as there
-            are dissimilar ones to take instead.
-        batches: The sizes of iterations, for rising numbers of calls; the first is for 0 calls.
-        shortlist: How many candidates of the task's library take part in the inner search.
-        share: How many candidates of a niche are ranked before the next ones of all niches, among parents and founders;
-            None ranks by the forecasts alone, whatever the niches and the worth of the families.
-        apart: In iterations that begin before this number of calls, each pool learns from its own calls alone, and
-            leaves alone what a better pool has found.
-        only_evaluated: Whether parents must have been evaluated, since a language model is told their scores.
+        size: number of draws that make up a mating pool
+        replacement: whether to draw with replacement
+        weight: weight of each of n members in the draws: boltzmann is exp(βs) for the score s, boltzmann_floor
+            exp(βs/0.8) + 0.05/n, score_floor s + 0.02/n, score_power s^β + 1e-10, rank exp(βq) for the quantile q of
+            the score; quantile draws a share of the pool, log-uniformly from 0.001 to 1, and then one of the best
+            members of this share
     """
 
-    proposals: int
-    generations: int
-    kappa: tuple[tuple[float, float], ...]
-    radius: float
-    at_most: int
-    batches: tuple[Batch, ...]
-    shortlist: int
-    share: int | None
-    apart: int
-    only_evaluated: bool = False
+    size: int = setting(unit="candidates", least=1)
+    replacement: bool = setting()
+    weight: str = setting(choices=weights.names)
+
+
+@dataclass(slots=True)
+class Survivors:
+    """The keys of ``method.survivors``.
+
+    Attributes:
+        rule: how survivors are chosen: sample keeps the elites and draws the others by weight; niche also keeps only a
+            few similar ones; append keeps the best candidates, founders only the initial ones
+        weight: weight in the draws of survivors, as in method.mating_pool.weight
+    """
+
+    rule: str = setting(choices=survivor_rules.names)
+    weight: str = setting(choices=weights.names)
+
+
+@dataclass(slots=True)
+class Swap:
+    """The keys of ``method.swap``.
+
+    Attributes:
+        rule: exchange rule: random accepts every swap; ring copies the best candidates of each pool to the next
+        schedule: which pairs of adjacent rungs exchange candidates: all, or every second one, beginning with the first
+            or the second in turn (even_odd_alternating) or at random (even_odd_random)
+        period: number of iterations from one exchange to the next
+        size: number of pairs of candidates that two pools try to swap at an exchange, k
+        xi: initial powering factor ξ
+        target: target swap rate, τ
+        tolerance: width of the band around the target, ε
+        window: number of exchanges whose swap rates are averaged before ξ is adapted, L
+    """
+
+    rule: str = setting(choices=exchange_rules.names)
+    schedule: str = setting(choices=schedules.names)
+    period: int = setting(unit="iterations", least=1)
+    size: int = setting(unit="pairs", least=1)
+    xi: float = setting(least=1e-3, most=1e3)
+    target: float = setting(least=0, most=1)
+    tolerance: float = setting(least=0, most=1)
+    window: int = setting(unit="exchanges", least=1)
+
+
+@dataclass(slots=True)
+class Niche:
+    """The keys of ``method.niche``.
+
+    Attributes:
+        radius: least similarity, as the task measures it, at which two candidates count as similar
+        share: how many similar candidates a pool keeps at most, as long as dissimilar ones are available; one number
+            for each rung, cold first; the last applies to all further rungs
+    """
+
+    radius: float = setting(above=0, most=1)
+    share: list[int] = setting(unit="candidates", least=1)
+
+    def share_at(self, rung: int) -> int:
+        """Return the entry of ``share`` for a rung."""
+        return at_rung(self.share, rung)
+
+
+@dataclass(slots=True)
+class Screen:
+    """The keys of ``method.screen``.
+
+    Attributes:
+        proposals: number of proposals of a generation, over all pools, from which a surrogate chooses; 0 disables
+            screening; null: 100 with llm=off, 0 with a language model
+        generations: number of generations of proposals in an iteration; a language model makes only one
+        kappa: range from which each iteration draws κ, log-uniformly; proposals rank by mean + κ * standard deviation
+            of the forecast; one range for each rung, cold first; the last applies to all further rungs
+        radius: least similarity, as the task measures it, at which two candidates count as similar
+        at_most: how many of the candidates that an iteration evaluates may be similar to each other
+        batch: number of oracle calls of an iteration, over all pools, as pairs: from this number of calls on, this many
+        shortlist: how many candidates of the task's library take part in each iteration
+        share: how many similar candidates may breed before the best of all other niches do; null: the forecasts alone
+            decide
+        apart: number of calls until which each pool learns from its own calls alone
+        by_model: Whether a language model makes the proposals; it is told the scores of the parents, so these must have
+            been evaluated.
+    """
+
+    proposals: int | None = setting(default=None, unit="proposals", least=0)
+    generations: int = setting(unit="generations", least=1)
+    kappa: list[Any] = setting()
+    radius: float = setting(above=0, most=1)
+    at_most: int = setting(unit="candidates", least=1)
+    batch: list[Any] = setting(unit="calls")
+    shortlist: int = setting(unit="candidates", least=0)
+    share: int | None = setting(default=None, unit="candidates", least=1)
+    apart: int = setting(unit="calls", least=0)
+    by_model: bool = derived(default=False)
+
+    @property
+    def n_proposals(self) -> int:
+        """The number of proposals of a generation: those of a model cost more than most oracle calls."""
+        return (0 if self.by_model else 100) if self.proposals is None else self.proposals
+
+    @property
+    def n_generations(self) -> int:
+        """The number of generations of an iteration."""
+        return 1 if self.by_model else self.generations
+
+    def kappa_at(self, rung: int) -> tuple[float, float]:
+        """Return the range of κ for a rung."""
+        low, high = at_rung(self.kappa, rung)
+        return low, high
 
     def size(self, n_calls: int) -> int:
         """Return the number of oracle calls of an iteration that begins after ``n_calls`` calls."""
-        return [batch.size for batch in self.batches if batch.calls <= n_calls][-1]
+        sizes: list[int] = [size for calls, size in self.batch if calls <= n_calls]
+        return sizes[-1]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Method:
-    """The settings of a method.
+    """The keys of ``method``. A method is pure configuration, so a new method is only a YAML file.
 
-    ``ladder`` holds the inverse temperature of each pool, cold to hot. ``offspring`` is the number of slots of each
-    pool; with ``screen``, the rules that end a search count once for as many slots (see `period`).
+    Attributes:
+        name: name of the method
+        needs_model: whether the method requires a language model
+        ladder: inverse temperature β of each rung (pool), cold first
+        samplers: sampler with which each rung asks a language model (llm.pools), cold first; the last applies to all
+            further rungs
+        capacity: maximum number of members of a pool
+        offspring: number of offspring of a pool per iteration
+        parents: number of parents of each offspring
+        elites: number of best members that always survive, with the rules sample and niche
+        mutation_rate: default of task.mutation_rate, the probability that a child is mutated
+        operator: operator that the method requires, which is the default of task.operator; null: the task's own
+            operator
+        hot_prompt: prompt of all rungs but the coldest
     """
 
-    ladder: tuple[float, ...]
-    capacity: int
-    offspring: int
-    parents: int
-    elites: int
-    hot_prompt: Prompt
-    mating_pool: MatingPool
-    survivors: Survivors
-    swap: Swap
+    name: str = setting()
+    needs_model: bool = setting()
+    ladder: list[float] = setting(least=0)
+    samplers: list[str] = setting(choices=SAMPLERS)
+    capacity: int = setting(unit="candidates", least=1)
+    offspring: int = setting(unit="slots", least=1)
+    parents: int = setting(unit="candidates", least=1)
+    elites: int = setting(unit="candidates", least=0)
+    mutation_rate: float | None = setting(default=None, changes_log=False, least=0, most=1)  # the task's key does
+    operator: str | None = setting(default=None, changes_log=False)  # the task's key does
+    hot_prompt: str = setting(choices=tuple(Prompt))
+    mating_pool: MatingPool = field(default_factory=MatingPool)
+    survivors: Survivors = field(default_factory=Survivors)
+    swap: Swap = field(default_factory=Swap)
     niche: Niche | None = None
     screen: Screen | None = None
 
@@ -139,35 +206,40 @@ class Method:
         """Return the number of slots, over all pools, of an iteration that begins after ``n_calls`` oracle calls."""
         return self.offspring * self.n_pools if self.screen is None else self.screen.size(n_calls)
 
+    def prompt(self, pool: int) -> Prompt:
+        """Return which prompt a language model gets for a pool."""
+        return Prompt.COLD if pool == 0 else Prompt(self.hot_prompt)
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class EarlyStop:
-    """The rule that stops a search whose scores hardly improve.
+    """The keys of ``search.early_stop``.
 
-    The search stops after ``patience`` iterations in a row in which the mean of the best ``top`` scores gained less
-    than ``gain``.
+    Attributes:
+        top: number of best candidates whose mean score early stopping watches
+        gain: smallest increase of that mean score that counts as a gain
+        patience: number of consecutive iterations without a gain after which the run ends; null: never
     """
 
-    top: int
-    gain: float
-    patience: int
+    top: int = setting(unit="candidates", least=1)
+    gain: float = setting(least=0)
+    patience: int | None = setting(least=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Search:
-    """Limits of the search that do not depend on the method.
+    """The keys of ``search``: limits that do not depend on the method.
 
-    Each slot, the place for one offspring in a pool, gets at most ``attempts`` attempts, not counting those of a
-    fallback operator. This limit does not apply while a surrogate model chooses among several proposals for each slot
-    (see `Screen`). The search ends when a score is above ``target``, or after ``patience`` iterations in a row without
-    an oracle call.
-
-    If all initial candidates failed, the search ends with an error. There is one exception: the search continues if
-    ``continue_on_failed_start`` is set and at least one of the failed candidates has a score nevertheless.
+    Attributes:
+        attempts: maximum number of attempts to fill a slot (the place for one offspring); llm.fallback then has as many
+        patience: number of consecutive iterations without a new oracle call after which the run ends
+        target: score above which the run ends; null: no target
+        on_failed_start: what to do if all initial candidates failed
     """
 
-    attempts: int
-    patience: int
-    early_stop: EarlyStop | None
-    target: float | None = None
-    continue_on_failed_start: bool = False
+    attempts: int = setting(least=1)
+    patience: int = setting(unit="iterations", least=1)
+    early_stop: EarlyStop | None = field(default_factory=EarlyStop)
+    target: float | None = setting(default=None, least=-inf)
+    # What a run logs before it stops is the same with both values.
+    on_failed_start: str = setting(default="stop", changes_log=False, choices=ON_FAILED_START)

@@ -52,7 +52,8 @@ def stop_reason(progress: Progress, calls_left: int, best_score: float | None, s
         return StopReason.TARGET
     if calls_left <= 0:
         return StopReason.BUDGET
-    if search.early_stop is not None and progress.stalled >= search.early_stop.patience:
+    early_stop = search.early_stop
+    if early_stop is not None and early_stop.patience is not None and progress.stalled >= early_stop.patience:
         return StopReason.EARLY_STOP
     if progress.idle >= search.patience:
         return StopReason.PATIENCE

@@ -8,15 +8,18 @@ if there are no more than that.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import BoolArray, FloatArray, IntArray, sample_without_replacement
-from evodiverse.search.settings import Method
 from evodiverse.search.weights import weights
 from evodiverse.vocabulary import Hypothesis
+
+if TYPE_CHECKING:
+    from evodiverse.search.settings import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +41,12 @@ class Contenders:
     similarities: Similarities | None = None
 
 
-SurvivorRule = Callable[[Contenders, Method, np.random.Generator], IntArray]
+SurvivorRule = Callable[[Contenders, "Method", np.random.Generator], IntArray]
 survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
 
 
 @survivor_rules
-def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
+def sample(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:
     """Return the indices of the best ``method.elites`` contenders, and of a random sample of the others.
 
     The sample is drawn without replacement and fills the pool up to ``method.capacity``. The weights are those of the
@@ -55,24 +58,24 @@ def sample(contenders: Contenders, method: Method, rng: np.random.Generator) -> 
 
 
 @survivor_rules
-def append(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+def append(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:  # noqa: ARG001
     """Return the indices of the best ``method.capacity``, best first; of equal scores, the newer is dropped first."""
     return _best_first(contenders.scores)[: method.capacity]
 
 
 @survivor_rules
-def founders(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+def founders(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:  # noqa: ARG001
     """Return the indices of the members, without any offspring, so that all parents come from the initial pool."""
     return np.flatnonzero(~contenders.is_new)
 
 
 @survivor_rules
-def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> IntArray:
+def niche(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:
     """Return the indices of the ``method.elites`` best contenders, and of others with few similar ones among them.
 
     The others are considered in the order in which `sample` draws them. In a pool whose inverse temperature β is
     infinite, this is the order of their scores; of equal scores, the older comes first. A candidate is skipped if at
-    least ``method.niche.share[contenders.rung]`` of those taken before are similar to it. If too few are taken in this
+    least ``method.niche.share`` of those taken before are similar to it. If too few are taken in this
     way, the pool is filled with the first skipped ones.
 
     Raises:
@@ -90,7 +93,7 @@ def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> I
     taken = keep_apart(
         [contenders.hypotheses[index] for index in order.tolist()],
         method.capacity,
-        method.niche.share[contenders.rung],
+        method.niche.share_at(contenders.rung),
         method.niche.radius,
         contenders.similarities,
         certain=elites.size,
@@ -98,7 +101,7 @@ def niche(contenders: Contenders, method: Method, rng: np.random.Generator) -> I
     return order[taken]
 
 
-def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
+def _split(contenders: Contenders, method: "Method") -> tuple[IntArray, IntArray]:
     """Return the indices of the elites, best first, and those of the others in the order of their calls."""
     n_elites = min(method.elites, method.capacity)
     ranking = _best_first(contenders.scores)
@@ -106,7 +109,7 @@ def _split(contenders: Contenders, method: Method) -> tuple[IntArray, IntArray]:
 
 
 def _draw_survivors(
-    others: IntArray, size: int, contenders: Contenders, method: Method, rng: np.random.Generator
+    others: IntArray, size: int, contenders: Contenders, method: "Method", rng: np.random.Generator
 ) -> IntArray:
     """Draw ``size`` of the indices ``others`` without replacement, and return them in the order drawn.
 

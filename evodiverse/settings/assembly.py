@@ -148,7 +148,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
         check_command(plan.config.evaluator.command)
     elif plan.config.evaluator.name == "ray":
         check_cluster(plan.config.evaluator.address or AUTO)
-    columns = add_columns(task.columns, screens=plan.method.screen is not None)
+    columns = add_columns(task.columns, screens=plan.config.method.screen is not None)
     model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
     streams, at_most = Streams(plan.config.seed), plan.domain.count_initial(plan.task)
     draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most))
@@ -180,7 +180,9 @@ def _run(
                 ready.columns,
                 plan.libraries,
                 save_hydra,
-                lambda new: begin_from_shorter(this, plan.shelf, new, plan.libraries, task, plan.method, plan.search),
+                lambda new: begin_from_shorter(
+                    this, plan.shelf, new, plan.libraries, task, plan.config.method, plan.config.search
+                ),
                 overwrite=plan.config.overwrite,
             )
         )
@@ -203,7 +205,7 @@ def _check_able(plan: Plan, task: Task) -> None:
     Raises:
         InputError: The task lacks a function; the message names it.
     """
-    domain, name, method = plan.config.task.get("domain"), plan.config.method.name, plan.method
+    domain, name, method = plan.config.task.get("domain"), plan.config.method.name, plan.config.method
     violations = []
     evaluator = plan.config.evaluator.name
     if evaluator in ("command", ASK) and not isinstance(task, Measurable):
@@ -252,10 +254,10 @@ def _open_model(plan: Plan, settings: ModelSettings | None, stack: ExitStack) ->
     if plan.adapted:
         _LOG.warning("%s", plan.adapted)
     model = stack.enter_context(opened(settings))
-    method = plan.method
-    per_pool = method.offspring if method.screen is None else -(-method.screen.proposals // method.n_pools)
+    method = plan.config.method
+    per_pool = method.offspring if method.screen is None else -(-method.screen.n_proposals // method.n_pools)
     round_bounds = model.bound_costs(plan.example_queries(settings)) * per_pool
-    cap = Ledger(plan.caps, plan.method.n_pools).find_cap(round_bounds, 0.0)
+    cap = Ledger(plan.caps, plan.config.method.n_pools).find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[settings.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     prompts, llm = plan.build_prompts(), plan.config.llm
@@ -301,7 +303,7 @@ def _make_proposers(
     plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
 ) -> list[Proposer]:
     """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts."""
-    attempts = plan.search.attempts
+    attempts = plan.config.search.attempts
     if by_model is None:
         return [OperatorProposer(workers, ledger)] * attempts
     proposers: list[Proposer] = [by_model(task, ledger)] * attempts
@@ -326,11 +328,11 @@ def _search(
     The loop often calls ``check``, which raises `Interrupted` if a signal has arrived. After each iteration, the loop
     calls ``committed``, which reports to the tracker.
     """
-    ledger = Ledger(plan.caps, plan.method.n_pools)
+    ledger = Ledger(plan.caps, plan.config.method.n_pools)
     with display:
         setup = Setup(
-            method=plan.method,
-            search=plan.search,
+            method=plan.config.method,
+            search=plan.config.search,
             streams=Streams(plan.config.seed),
             oracle_calls=plan.config.budget.oracle_calls,
             n_initial=plan.n_initial,

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import input_sha256
+from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
@@ -23,23 +23,16 @@ from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
+from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.ledger import Caps
-from evodiverse.search.settings import Method, Search
-from evodiverse.settings import choices, schema
+from evodiverse.search.settings import SAMPLERS, at_rung
+from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.freeze import (
-    count_proposals,
-    freeze_caps,
-    freeze_method,
-    freeze_model,
-    freeze_search,
-    per_rung,
-)
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
-from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
+from evodiverse.vocabulary import Candidate, Decoding, Prompt, Query, Request, Sampler, Stream
 
 if TYPE_CHECKING:
     from evodiverse.store.record import Source
@@ -64,9 +57,6 @@ class Plan:
             without the seed.
         path: The run directory.
         shelf: The folder of the runs with this task, method and llm that have no ``name``.
-        method: The settings of the method, for the search.
-        search: The limits of the search.
-        caps: The limits on requests, tokens, cost and time.
         model: The settings of the language model, or None for a run without one.
         adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
             empty if nothing was.
@@ -79,17 +69,20 @@ class Plan:
     overrides: Mapping[str, Any]
     path: Path
     shelf: Path
-    method: Method
-    search: Search
-    caps: Caps
     model: ModelSettings | None
     adapted: str
+
+    @property
+    def caps(self) -> Caps:
+        """The limits on requests, tokens, cost and time."""
+        budget = self.config.budget
+        return Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds)
 
     @property
     def libraries(self) -> Sequence[str]:
         """The packages whose versions may change the results."""
         own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
-        return ["numpy", *own, *(["scipy"] if self.method.screen is not None else [])]
+        return ["numpy", *own, *(["scipy"] if self.config.method.screen is not None else [])]
 
     @property
     def n_initial(self) -> int:
@@ -110,19 +103,19 @@ class Plan:
         lines = [f"would run in {self.path}", calls]
         if self.model is not None:
             fewest, most = self._count_requests(n_calls)
-            cap = most if self.caps.llm_calls is None else self.caps.llm_calls
+            cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
 
     def _count_requests(self, n_calls: int) -> tuple[int, int]:
         """Return the least and the largest number of requests to a language model that fill all slots of a run."""
-        screen, n = self.method.screen, self.n_initial
+        screen, n = self.config.method.screen, self.n_initial
         if screen is None:
-            return n_calls - n, (n_calls - n) * self.search.attempts
+            return n_calls - n, (n_calls - n) * self.config.search.attempts
         n_requests = 0
         while n < n_calls:
-            n_requests += screen.proposals
+            n_requests += screen.n_proposals
             n += screen.size(n)
         return n_requests, n_requests
 
@@ -136,13 +129,15 @@ class Plan:
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
-        names = per_rung(self.config.method.samplers, self.method.ladder)
-        return [model.samplers[name] for name in names]
+        method = self.config.method
+        return [model.samplers[at_rung(method.samplers, rung)] for rung in range(method.n_pools)]
 
     def example_queries(self, model: ModelSettings) -> list[Query]:
         """Return a query of typical length for each pool, from which the cost of the run is estimated."""
         prompts, stream = self.build_prompts(), Stream(0, 0)
-        *parents, best = (Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.method.parents + 1))
+        *parents, best = (
+            Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
+        )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
         return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
 
@@ -180,6 +175,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     """
     config = read(composed)
     adapted = _adapt_to_model(composed, config.llm)
+    if config.method.screen is not None:
+        config.method.screen.by_model = config.llm.client != "none"
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
     names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
@@ -205,7 +202,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:
         raise InputError(*violations)
     try:
-        model = freeze_model(config.llm, cache_folder())
+        model = _read_model(config.llm)
     except RuntimeError as error:  # no such home directory
         raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
     tracker = config.tracking.name
@@ -219,9 +216,37 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
-    method = freeze_method(config.method, has_model=model is not None)
-    search, caps = freeze_search(config.search), freeze_caps(config.budget)
-    return Plan(config, domain, task, settings, overrides, path, shelf, method, search, caps, model, adapted)
+    if config.method.screen is not None and not config.method.screen.n_proposals:
+        config.method.screen = None
+    if config.search.early_stop is not None and config.search.early_stop.patience is None:
+        config.search.early_stop = None
+    return Plan(config, domain, task, settings, overrides, path, shelf, model, adapted)
+
+
+def _read_model(llm: schema.Llm) -> ModelSettings | None:
+    """Return the settings of the language model, or None for a run without one.
+
+    The name of a local model is set later, once its file is known.
+    """
+    if llm.client == "none":
+        return None
+    samplers = {}
+    for name, pool in vars(llm.pools).items():
+        decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(llm.extra))
+        samplers[name] = Sampler(pool.model or llm.model or "local", decoding)
+    return ModelSettings(
+        client=llm.client,
+        samplers=samplers,
+        provider=llm.provider,
+        api_base=llm.api_base,
+        api_key_env=llm.api_key_env,
+        concurrency=llm.concurrency,
+        retries=llm.retries,
+        timeout_s=llm.timeout,
+        cache=cache_folder() / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser(),
+        gguf=None if llm.local.gguf is None else expanded(llm.local.gguf),
+        length_parameter=llm.length_parameter,
+    )
 
 
 def _build_prompts(domain: Domain, task: Any) -> Prompts:
@@ -241,7 +266,7 @@ def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
         llm: The keys of ``llm`` that were read from it, which are changed too.
     """
     changes: dict[str, list[str]] = defaultdict(list)
-    for name in schema.SAMPLERS if choices.takes_model(llm.client) else ():
+    for name in SAMPLERS if llm.takes_model else ():
         pool = getattr(llm.pools, name)
         model = pool.model or llm.model or ""
         for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
@@ -258,8 +283,8 @@ def _count_draws(domain: Domain, task: Any, config: schema.Config) -> int:
 
     With screening, all pools start from the same ones, as the surrogate of each pool learns from them.
     """
-    screens = count_proposals(config.method, has_model=config.llm.client != "none") > 0
-    return 1 if screens or domain.is_shared(task) else len(config.method.ladder)
+    screen = config.method.screen
+    return 1 if (screen is not None and screen.n_proposals) or domain.is_shared(task) else len(config.method.ladder)
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
@@ -369,7 +394,7 @@ def _quiet_keys(evaluator: str) -> frozenset[str]:
     Keys under ``task``, which the domain (such as molecules) defines, are left out.
     """
     # A person's measurements may differ from what the task would compute, so asking a person can change the log.
-    return quiet_keys(schema.Config) - ({"evaluator.name"} if choices.asks(evaluator) else set())
+    return quiet_keys(schema.Config) - ({"evaluator.name"} if evaluator == ASK else set())
 
 
 def _outputs_folder(outputs: str) -> tuple[Path, list[str]]:

@@ -5,8 +5,8 @@ from itertools import pairwise
 from math import inf
 
 from evodiverse.kit.documented import find_beyond
-from evodiverse.settings.choices import takes_model
-from evodiverse.settings.schema import Config, Evaluator, Llm, Method, Screen
+from evodiverse.search.settings import Method, Screen
+from evodiverse.settings.schema import Config, Evaluator, Llm
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 SWAPPING = ("metropolis", "random")
@@ -93,11 +93,11 @@ def _weights(method: Method) -> list[str]:
 
 
 def _llm(llm: Llm) -> Iterator[str]:
-    if takes_model(llm.client) and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
+    if llm.takes_model and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
         yield f"llm.model has no value; name the model for llm={llm.name}"
     if llm.name == "off" and llm.client != "none":
         yield f"llm=off allows no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
-    if not takes_model(llm.client) and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
+    if not llm.takes_model and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
         yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"

@@ -5,21 +5,21 @@ from math import inf, nan
 
 import pytest
 
-from evodiverse.kit.documented import Bounds, documented, documented_mapping, find_beyond
+from evodiverse.kit.documented import Bounds, find_beyond, setting
 
 
 @dataclass
 class Inner:
-    share: float = documented("a share", default=0.5, above=0, most=1)
-    names: list[str] = documented("some names", default=None, choices=("cold", "hot"))
+    share: float = setting(default=0.5, above=0, most=1)
+    names: list[str] = setting(default=None, choices=("cold", "hot"))
 
 
 @dataclass
 class Settings:
-    size: int | None = documented("a size", default=3, least=1, most=9)
-    kind: str = documented("a kind", default="plain", choices=lambda: ("plain", "rich"))
-    anything: str = documented("no bounds", default="")
-    own: dict[str, int] = documented_mapping("keys of others")
+    size: int | None = setting(default=3, least=1, most=9)
+    kind: str = setting(default="plain", choices=("plain", "rich"))
+    anything: str = setting(default="")
+    own: dict[str, int] = field(default_factory=dict)
     inner: Inner = field(default_factory=Inner)
 
 

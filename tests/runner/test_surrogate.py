@@ -14,7 +14,7 @@ from evodiverse.runner.surrogate import N_DRAWN, Surrogate
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.archive import Archive
 from evodiverse.search.process import Process, encode, stack
-from evodiverse.search.settings import Batch, Screen
+from evodiverse.search.settings import Screen
 from evodiverse.search.streams import Streams
 from evodiverse.store.journal import Journal
 from evodiverse.vocabulary import Hypothesis
@@ -23,7 +23,7 @@ from tests.search.builders import make_method, make_pools
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.task import BitTask, StockedBitTask
 
-SCREEN = Screen(4, 1, ((0.5, 0.5),) * 2, 1.0, 9, (Batch(0, 5),), shortlist=20, share=3, apart=0)
+SCREEN = Screen(4, 1, ((0.5, 0.5),) * 2, 1.0, 9, [[0, 5]], shortlist=20, share=3, apart=0)
 RNG = np.random.default_rng(2)
 LIBRARY = [
     "task.library=300",

@@ -14,7 +14,7 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt
 
 SWAP = Swap("metropolis", "all", period=5, size=5, xi=2.5, target=0.4, tolerance=0.2, window=1)
 METHOD = Method(
-    ladder=(0.8, 0.2),
+    ladder=[0.8, 0.2],
     capacity=6,
     offspring=3,
     parents=2,

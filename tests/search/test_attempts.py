@@ -13,7 +13,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.mating import Slot, deal_slots, make_requests
 from evodiverse.search.screening import Answer, InnerSearch, View
-from evodiverse.search.settings import Batch, Screen
+from evodiverse.search.settings import Screen
 from evodiverse.search.state import Attempt, Screened
 from evodiverse.search.streams import Streams
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
@@ -248,7 +248,7 @@ def test_each_slot_fills_once_and_no_pool_gets_a_candidate_twice(slots: int, scr
 
 def screened(world: World, *keys: str | None, means: Mapping[str, float] = MappingProxyType({})) -> list[Attempt]:
     """Play an inner search of one generation, half of it in each pool; forecasts are those in ``means``, else 0."""
-    screen = Screen(len(keys), 1, ((1.0, 1.0),) * 2, 0.5, 9, (Batch(0, 4),), shortlist=0, share=9, apart=0)
+    screen = Screen(len(keys), 1, ((1.0, 1.0),) * 2, 0.5, 9, [[0, 4]], shortlist=0, share=9, apart=0)
     view = View(
         np.arange(1, 5),
         np.arange(4),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from evodiverse.search.archive import Archive
 from evodiverse.search.screening import LIBRARY, LIBRARY_EVERY, RANK_OFFSET, Answer, InnerSearch, Offer, View, is_due
-from evodiverse.search.settings import Batch, Screen
+from evodiverse.search.settings import Screen
 from evodiverse.search.streams import Streams
 from evodiverse.vocabulary import Hypothesis, Proposal, Reason, Rejection
 from tests.search.builders import make_archive, make_method, make_pools
@@ -23,7 +23,7 @@ SCREEN = Screen(
     kappa=((0.5, 0.5),) * 3,
     radius=0.7,
     at_most=1,
-    batches=(Batch(0, 10), Batch(500, 25)),
+    batch=[[0, 10], [500, 25]],
     shortlist=5,
     share=2,
     apart=0,
@@ -166,7 +166,7 @@ def test_founders_are_the_best_by_value_times_worth(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_model_is_given_parents_with_scores_only() -> None:
-    search = begin([1], library=["z"], forecasts={"z": (0.9, 0.0), "a": (0.9, 0.0)}, only_evaluated=True, proposals=50)
+    search = begin([1], library=["z"], forecasts={"z": (0.9, 0.0), "a": (0.9, 0.0)}, by_model=True, proposals=50)
     play(search, "a")
     requests = [*search.breed(1), *search.breed(2)]
     assert {parent.call for request in requests for parent in request.parents} == {1, 2, 3, 4}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import DictConfig
 
-from evodiverse.kit.documented import documented
+from evodiverse.kit.documented import setting
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, resolve, split_hydra
 from evodiverse.settings.identity import NAMED_ELSEWHERE, digest, find_overrides, identity, override_label, quiet_keys
@@ -148,7 +148,7 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
 def test_quiet_keys_are_found_at_any_depth() -> None:
     @dataclass
     class Inner:
-        workers: int = documented("", default=1, changes_log=False)
+        workers: int = setting(default=1, changes_log=False)
 
     @dataclass
     class Outer:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
-from evodiverse.kit.documented import documented, documented_mapping, nearest
+from evodiverse.kit.documented import nearest, setting
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
@@ -33,90 +33,76 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 @dataclass
 class DataSettings:
-    """``task.data``: a user's own data, and the unit of the squared error between an equation and the data."""
+    """``task.data``: a user's own data, and the unit of the squared error between an equation and the data.
 
-    train: str | None = documented("CSV file with the data to fit, with a header; for csv/… problems", default=None)
-    test_id: str | None = documented("CSV file with held-out data in the domain of the training inputs", default=None)
-    test_ood: str | None = documented(
-        "CSV file with held-out data outside the domain of the training inputs", default=None
-    )
-    target: str | None = documented("column that the other columns are to explain", default=None)
-    descriptions: dict[str, str] = documented_mapping("meaning of each column, for prompts")
-    science: str | None = documented(
-        "science of your problem, such as physics, for the rows of the tables",
-        default=None,
-    )
-    hold_back: float | None = documented(
-        "share of the training rows that no fit sees, but that decide which equation is the final one; null: a "
-        "fifth, or none with task.fit=bfgs",
-        default=None,
-        least=0,
-        most=0.5,
-    )
-    root: str | None = documented(
-        "folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache", default=None
-    )
-    normalize: str = documented(
-        "unit of the squared error: the variance of the training target (target), or the target's own units (none)",
-        default="target",
-        choices=NORMALIZATIONS,
-    )
+    Attributes:
+        train: CSV file with the data to fit, with a header; for csv/… problems
+        test_id: CSV file with held-out data in the domain of the training inputs
+        test_ood: CSV file with held-out data outside the domain of the training inputs
+        target: column that the other columns are to explain
+        descriptions: meaning of each column, for prompts
+        science: science of your problem, such as physics, for the rows of the tables
+        hold_back: share of the training rows that no fit sees, but that decide which equation is the final one; null: a
+            fifth, or none with task.fit=bfgs
+        root: folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache
+        normalize: unit of the squared error: the variance of the training target (target), or the target's own units
+            (none)
+    """
+
+    train: str | None = None
+    test_id: str | None = None
+    test_ood: str | None = None
+    target: str | None = None
+    descriptions: dict[str, str] = field(default_factory=dict)
+    science: str | None = None
+    hold_back: float | None = setting(default=None, least=0, most=0.5)
+    root: str | None = None
+    normalize: str = setting(default="target", choices=NORMALIZATIONS)
 
 
 @dataclass
 class PromptSettings:
-    """``task.prompts``: the prompts for a language model."""
+    """``task.prompts``: the prompts for a language model.
 
-    dir: str | None = documented("folder with your own templates; null: the shipped ones", default=None)
-    anonymize: bool = documented(
-        "whether to call the variables x0, x1 and so on and the target y, without meanings, to see what a model has "
-        "memorized",
-        default=False,
-    )
+    Attributes:
+        dir: folder with your own templates; null: the shipped ones
+        anonymize: whether to call the variables x0, x1 and so on and the target y, without meanings, to see what a
+            model has memorized
+    """
+
+    dir: str | None = None
+    anonymize: bool = False
 
 
 @dataclass
 class InitialSettings:
-    """``task.initial``: the equations that a search starts from."""
+    """``task.initial``: the equations that a search starts from.
 
-    path: str | None = documented(
-        "text file with your own equations to start from, one right-hand side per line, instead of a linear and a "
-        "quadratic one",
-        default=None,
-    )
+    Attributes:
+        path: text file with your own equations to start from, one right-hand side per line, instead of a linear and a
+            quadratic one
+    """
+
+    path: str | None = None
 
 
 @dataclass
 class EquationSettings:
-    """``task``: the settings of the equation task."""
+    """``task``: the settings of the equation task.
 
-    problem: str | None = documented(
-        "builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data", default=None
-    )
-    fit: str = documented(
-        "how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code",
-        default="lm",
-        choices=FITS,
-    )
-    energy: str = documented(
-        "energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)",
-        default="log",
-        choices=ENERGIES,
-    )
-    timeout: float = documented(
-        "limit on the CPU time of a fit; its wall time is limited to three times this",
-        default=30.0,
-        unit="s",
-        above=0,
-        below=1e6,
-    )
-    memory: int = documented(
-        "limit on the address space of a fit, libraries included",
-        default=2048,
-        unit="MB",
-        least=MIN_MEMORY_MB,
-        most=MAX_MEMORY_MB,
-    )
+    Attributes:
+        problem: builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data
+        fit: how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code
+        energy: energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)
+        timeout: limit on the CPU time of a fit; its wall time is limited to three times this
+        memory: limit on the address space of a fit, libraries included
+    """
+
+    problem: str | None = None
+    fit: str = setting(default="lm", choices=FITS)
+    energy: str = setting(default="log", choices=ENERGIES)
+    timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
+    memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)

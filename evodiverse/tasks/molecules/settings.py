@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from evodiverse.kit.documented import documented, documented_mapping
+from evodiverse.kit.documented import setting
 
 
 @dataclass
@@ -13,18 +13,18 @@ class Oracle:
     ``path`` or ``_target_`` names the user's own oracle; ``elsewhere`` means that the scores come from outside the
     program. At most one of these three may be set; it replaces ``published``. In a component of an objective, exactly
     one of ``published``, ``path`` and ``_target_`` must be set; ``elsewhere`` is not allowed there.
+
+    Attributes:
+        published: name of a published classifier
+        path: your own random forest, as a pickle or .npz
+        _target_: module.name of your own function, which maps a batch of SMILES to scores in [0, 1], or of a class
+        elsewhere: true: scores come from outside, through evaluator=command or evaluator=ask
     """
 
-    published: str | None = documented("name of a published classifier", default=None)
-    path: str | None = documented("your own random forest, as a pickle or .npz", default=None)
-    _target_: str | None = documented(
-        "module.name of your own function, which maps a batch of SMILES to scores in [0, 1], or of a class",
-        default=None,
-    )
-
-    elsewhere: bool | None = documented(
-        "true: scores come from outside, through evaluator=command or evaluator=ask", default=None
-    )
+    published: str | None = None
+    path: str | None = None
+    _target_: str | None = None
+    elsewhere: bool | None = None
 
     @property
     def is_own(self) -> bool:
@@ -34,88 +34,72 @@ class Oracle:
 
 @dataclass
 class Initial:
-    """``task.initial``: the molecules that pools start from."""
+    """``task.initial``: the molecules that pools start from.
 
-    path: str | None = documented(
-        "file to start from instead of ZINC-250K: .smi, .csv, .tsv or .sdf, optionally followed by .gz", default=None
-    )
-    column: str | None = documented(
-        "column that holds the SMILES if the file is a table; null: smiles or canonical_smiles, in upper or lower case",
-        default=None,
-    )
-    size: int = documented(
-        "number of molecules that a pool starts from (all, if the file has fewer that can be used)",
-        default=120,
-        unit="molecules",
-        least=1,
-    )
-    choose: str = documented(
-        "how initial molecules are chosen: at random, for diversity (by MaxMin), or the best by task.initial.score",
-        default="random",
-        choices=("random", "diverse", "score"),
-    )
-    score: Any = documented(
-        "score for choose=score: qed, or a component that needs no oracle, written as in task.objective.components",
-        default=None,
-    )
-    among: int = documented(
-        "for choose=diverse and score: number of molecules drawn for each pool, from which the initial ones are chosen",
-        default=5000,
-        unit="molecules",
-        least=1,
-    )
-    shared: bool = documented("whether all pools start from the same molecules", default=False)
-    skip_invalid: bool = documented(
-        "whether to skip and count malformed records of the file instead of stopping", default=True
-    )
+    Attributes:
+        path: file to start from instead of ZINC-250K: .smi, .csv, .tsv or .sdf, optionally followed by .gz
+        column: column that holds the SMILES if the file is a table; null: smiles or canonical_smiles, in upper or lower
+            case
+        size: number of molecules that a pool starts from (all, if the file has fewer that can be used)
+        choose: how initial molecules are chosen: at random, for diversity (by MaxMin), or the best by
+            task.initial.score
+        score: score for choose=score: qed, or a component that needs no oracle, written as in task.objective.components
+        among: for choose=diverse and score: number of molecules drawn for each pool, from which the initial ones are
+            chosen
+        shared: whether all pools start from the same molecules
+        skip_invalid: whether to skip and count malformed records of the file instead of stopping
+    """
+
+    path: str | None = None
+    column: str | None = None
+    size: int = setting(default=120, unit="molecules", least=1)
+    choose: str = setting(default="random", choices=("random", "diverse", "score"))
+    score: Any = None
+    among: int = setting(default=5000, unit="molecules", least=1)
+    shared: bool = False
+    skip_invalid: bool = True
 
 
 @dataclass
 class PromptSettings:
-    """``task.prompts``: the prompts for a language model."""
+    """``task.prompts``: the prompts for a language model.
 
-    dir: str | None = documented("folder with your own cold.txt and hot.txt", default=None)
-    target: str | None = documented(
-        "name of the target, for the prompts; null: that of the published oracle", default=None
-    )
-    meaning: str | None = documented(
-        "one sentence on what the score measures; null: that of the published oracle", default=None
-    )
-    name_target: bool = documented(
-        "whether the model is told the name of the target and what the score measures", default=True
-    )
+    Attributes:
+        dir: folder with your own cold.txt and hot.txt
+        target: name of the target, for the prompts; null: that of the published oracle
+        meaning: one sentence on what the score measures; null: that of the published oracle
+        name_target: whether the model is told the name of the target and what the score measures
+    """
+
+    dir: str | None = None
+    target: str | None = None
+    meaning: str | None = None
+    name_target: bool = True
 
 
 @dataclass
 class MoleculeSettings:
-    """The configuration group ``task`` of the molecule tasks."""
+    """The configuration group ``task`` of the molecule tasks.
+
+    Attributes:
+        objective: score composed of several components, instead of the oracle's score; keys: combine and components
+            (docs/objectives.md)
+        highlight: SMARTS, or a list of them, that best/top10.png marks; null: the substructures that the objective
+            rewards
+        filters: filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group
+            of keys (docs/objectives.md)
+        score_timeout: time that a call of your own function may take before the molecule's evaluation fails; null: no
+            limit
+        max_heavy_atoms: maximum size of a molecule; larger ones are rejected
+        mutation_rate: probability that Graph GA mutates a child
+    """
 
     oracle: Oracle = field(default_factory=Oracle)
     initial: Initial = field(default_factory=Initial)
-    objective: dict[str, Any] = documented_mapping(
-        "score composed of several components, instead of the oracle's score; keys: combine and components "
-        "(docs/objectives.md)"
-    )
-    highlight: Any = documented(
-        "SMARTS, or a list of them, that best/top10.png marks; null: the substructures that the objective rewards",
-        default=None,
-        changes_log=False,
-    )
+    objective: dict[str, Any] = field(default_factory=dict)
+    highlight: Any = setting(default=None, changes_log=False)
     prompts: PromptSettings = field(default_factory=PromptSettings)
-    filters: Any = documented(
-        "filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group of "
-        "keys (docs/objectives.md)",
-        default=None,
-    )
-    score_timeout: float | None = documented(
-        "time that a call of your own function may take before the molecule's evaluation fails; null: no limit",
-        default=600.0,
-        unit="s",
-        above=0,
-        most=1e6,
-        changes_log=False,
-    )
-    max_heavy_atoms: int = documented(
-        "maximum size of a molecule; larger ones are rejected", default=80, unit="heavy atoms", least=1
-    )
-    mutation_rate: float = documented("probability that Graph GA mutates a child", default=0.067, least=0, most=1)
+    filters: Any = None
+    score_timeout: float | None = setting(default=600.0, unit="s", above=0, most=1e6, changes_log=False)
+    max_heavy_atoms: int = setting(default=80, unit="heavy atoms", least=1)
+    mutation_rate: float = setting(default=0.067, least=0, most=1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evodiverse.kit.documented import documented
+from evodiverse.kit.documented import setting
 from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
@@ -20,86 +20,58 @@ MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 @dataclass
 class Initial:
-    """``task.initial``: the programs that the pools start from."""
+    """``task.initial``: the programs that the pools start from.
 
-    path: Any = documented(
-        "program to start from, or a list of several; builtin/layouts for tasks that place points or circles; null: "
-        "the task's own",
-        default=None,
-    )
+    Attributes:
+        path: program to start from, or a list of several; builtin/layouts for tasks that place points or circles; null:
+            the task's own
+    """
+
+    path: Any = None
 
 
 @dataclass
 class PromptSettings:
-    """``task.prompts``: how a language model is asked."""
+    """``task.prompts``: how a language model is asked.
 
-    dir: str | None = documented("folder of your own templates", default=None)
-    mode: str = documented(
-        "how the model is to answer: with SEARCH/REPLACE blocks, with a whole program, or with either",
-        default="diff",
-        choices=MODES,
-    )
-    hot: str = documented(
-        "prompt of hot pools: the same as in the cold pool, or explore, which asks for another construction",
-        default="same",
-        choices=HOT,
-    )
+    Attributes:
+        dir: folder of your own templates
+        mode: how the model is to answer: with SEARCH/REPLACE blocks, with a whole program, or with either
+        hot: prompt of hot pools: the same as in the cold pool, or explore, which asks for another construction
+    """
+
+    dir: str | None = None
+    mode: str = setting(default="diff", choices=MODES)
+    hot: str = setting(default="same", choices=HOT)
 
 
 @dataclass
 class ProgramSettings:
-    """The settings of a task whose candidates are programs (the configuration key ``task``)."""
+    """The settings of a task whose candidates are programs (the configuration key ``task``).
 
-    evaluator: str = documented(
-        "evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py", default=""
-    )
-    n: int | None = documented(
-        "number of circles or points to place",
-        default=None,
-        unit="circles or points",
-        least=1,
-        most=MAX_CIRCLES,
-    )
-    reference: float | None = documented(
-        "result that scores 1",
-        default=None,
-        least=MIN_REFERENCE,
-        most=MAX_REFERENCE,
-    )
-    instances: str | None = documented(
-        "instances to pack: weibull5k, or3, or your own file in OR-Library's format for bin packing", default=None
-    )
-    timeout: float = documented(
-        "limit on a program's CPU time; its wall time is limited to three times this",
-        default=30.0,
-        unit="s",
-        above=0,
-        below=1e6,
-    )
-    score_timeout: float | None = documented(
-        "time that the function score of your own evaluator may take before the program fails; null: no limit",
-        default=600.0,
-        unit="s",
-        above=0,
-        most=1e6,
-        changes_log=False,
-    )
-    memory: int = documented(
-        "limit on a program's address space, libraries included",
-        default=2048,
-        unit="MB",
-        least=MIN_MEMORY_MB,
-        most=MAX_MEMORY_MB,
-    )
-    max_characters: int = documented(
-        "maximum length of a program; longer ones are rejected", default=10_000, unit="characters", least=1
-    )
-    operator: str | None = documented(
-        "operator that makes offspring without a model: null mutates and crosses programs; reseed changes only their"
-        " seeds",
-        default=None,
-        choices=OPERATORS,
-    )
+    Attributes:
+        evaluator: evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py
+        n: number of circles or points to place
+        reference: result that scores 1
+        instances: instances to pack: weibull5k, or3, or your own file in OR-Library's format for bin packing
+        timeout: limit on a program's CPU time; its wall time is limited to three times this
+        score_timeout: time that the function score of your own evaluator may take before the program fails; null: no
+            limit
+        memory: limit on a program's address space, libraries included
+        max_characters: maximum length of a program; longer ones are rejected
+        operator: operator that makes offspring without a model: null mutates and crosses programs; reseed changes only
+            their seeds
+    """
+
+    evaluator: str = ""
+    n: int | None = setting(default=None, unit="circles or points", least=1, most=MAX_CIRCLES)
+    reference: float | None = setting(default=None, least=MIN_REFERENCE, most=MAX_REFERENCE)
+    instances: str | None = None
+    timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
+    score_timeout: float | None = setting(default=600.0, unit="s", above=0, most=1e6, changes_log=False)
+    memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
+    max_characters: int = setting(default=10_000, unit="characters", least=1)
+    operator: str | None = setting(default=None, choices=OPERATORS)
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 

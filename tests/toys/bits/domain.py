@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evodiverse.kit.documented import documented
+from evodiverse.kit.documented import setting
 from evodiverse.ports import Sandbox
 from tests.toys.bits.metrics import BitMetrics
 from tests.toys.bits.operators import BitCrossover
@@ -13,17 +13,29 @@ from tests.toys.bits.task import BitTask, StockedBitTask
 
 @dataclass
 class BitSettings:
-    """``task``, for bit strings."""
+    """``task``, for bit strings.
 
-    length: int = documented("bits of a string", default=24, unit="bits", least=1)
-    start: int = documented("strings a pool starts from", default=8, unit="strings")
-    shared: bool = documented("all pools start from the same strings", default=False)
-    rate: float = documented("changes nothing", default=0.5, unit="0 to 1")
-    source: str = documented("stands for a data file's checksum", default="a")
-    pause: float = documented("seconds that an evaluation takes", default=0.0, unit="s")
-    diary: str = documented("file to which each evaluation adds its key as it ends", default="")
-    library: int = documented("strings of the library that screening rates; 0: there is no library", default=0)
-    spoiled: str = documented("what goes wrong: nothing, start, failing, oracle, bug or worker", default="nothing")
+    Attributes:
+        length: bits of a string
+        start: strings a pool starts from
+        shared: all pools start from the same strings
+        rate: changes nothing
+        source: stands for a data file's checksum
+        pause: seconds that an evaluation takes
+        diary: file to which each evaluation adds its key as it ends
+        library: strings of the library that screening rates; 0: there is no library
+        spoiled: what goes wrong: nothing, start, failing, oracle, bug or worker
+    """
+
+    length: int = setting(default=24, unit="bits", least=1)
+    start: int = setting(default=8, unit="strings")
+    shared: bool = False
+    rate: float = setting(default=0.5, unit="0 to 1")
+    source: str = "a"
+    pause: float = setting(default=0.0, unit="s")
+    diary: str = ""
+    library: int = 0
+    spoiled: str = "nothing"
 
 
 settings = BitSettings
