@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TypeVar, get_args
 
 from hydra import compose
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -292,7 +292,7 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
             return _explain_unknown(key, _compose(tuple(chosen)), chosen, override, check)
         if not isinstance(error.__cause__, OmegaConfBaseException):
             return f"{override}: {first_line(error)}"
-        message = _explain_value(key, value, error.__cause__, override)
+        message = _explain_value(key, error.__cause__, override)
         return f"{message}{_several(key, value) if 'must be an integer' in message else ''}"
     except COMPOSITION_ERRORS as error:
         if _NO_STRING in str(error):
@@ -301,15 +301,17 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
     return next(iter(find_unknown(config)), None)
 
 
-def _explain_value(key: str, text: str, error: OmegaConfBaseException, override: str) -> str:
+def _explain_value(key: str, error: OmegaConfBaseException, override: str) -> str:
     """Return a message about a value that Hydra refused because of ``error``, or about the part of it at fault."""
-    value, shown = _parser().parse_override(override).value(), text
+    value, shown = _parser().parse_override(override).value(), override.partition("=")[2]
     inner = str(error.full_key).partition("[")[0]
     if isinstance(value, dict) and inner.startswith(f"{key}."):
         for name in inner.removeprefix(f"{key}.").split("."):
             value = shown = value[name]
         key = inner
-    return wrong_value(key, value, key_kinds().get(key, Any), error, shown)
+    if key not in key_kinds():
+        return f"{key}={shown}: {first_line(error)}"
+    return wrong_value(key, value, key_kinds()[key], shown)
 
 
 def _number_key(group: str, value: str) -> str | None:

@@ -3,10 +3,9 @@
 import copy
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import is_dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.conf import ConfigSourceInfo, HydraConf
@@ -20,7 +19,7 @@ from yaml import YAMLError
 from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.kit.hints import first_line, nearest_key
-from evodiverse.kit.typed import find_leaves, flatten, walk_keys
+from evodiverse.kit.typed import find_leaves, find_values, flatten, walk_keys
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import Config
 
@@ -165,7 +164,7 @@ def key_kinds() -> Mapping[str, Any]:
 def find_unknown(config: DictConfig) -> list[str]:
     """Return one message for each key that is not in the schema (added with ``+key=value``), since nothing reads it."""
     container: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
-    unknown = list(_appended(container, key_kinds()))
+    unknown = [key for key, _ in find_values(container, key_kinds()) if key not in key_kinds()]
     known = [key for key in known_keys(config) if not f"{key}.".startswith(tuple(f"{other}." for other in unknown))]
     return [f"{key} is unknown; {nearest_key(key, known)}" for key in unknown]
 
@@ -201,16 +200,6 @@ def _resolution_errors(
             continue
         if isinstance(value, DictConfig | ListConfig):
             yield from _resolution_errors(value, f"{key}.")
-
-
-def _appended(container: Mapping[str, Any], kinds: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """Yield the dotted keys that are not in the schema, whose keys ``kinds`` holds; a group may hold any keys."""
-    for name, value in container.items():
-        key = f"{prefix}{name}"
-        if key not in kinds:
-            yield key
-        elif isinstance(value, Mapping) and any(is_dataclass(option) for option in (kinds[key], *get_args(kinds[key]))):
-            yield from _appended(value, kinds, f"{key}.")
 
 
 def known_keys(config: DictConfig) -> list[str]:
