@@ -30,8 +30,9 @@ def walk_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, Field[Any],
             continue
         key, kind = f"{prefix}{field.name}", kinds[field.name]
         yield key, field, kind
-        for option in filter(is_dataclass, _options(kind)):
-            yield from walk_keys(option, f"{key}.")
+        for option in _options(kind):
+            if isinstance(option, type) and is_dataclass(option):
+                yield from walk_keys(option, f"{key}.")
 
 
 def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
