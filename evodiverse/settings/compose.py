@@ -19,7 +19,7 @@ from yaml import YAMLError
 from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.kit.hints import first_line, nearest_key
-from evodiverse.kit.typed import find_leaves, find_values, flatten, walk_keys
+from evodiverse.kit.typed import find_leaves, find_values, walk_keys
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import Config
 
@@ -46,63 +46,34 @@ def compose_published(hydra: HydraConf) -> dict[str, Any]:
     Args:
         hydra: Hydra's own part of the run's configuration.
     """
-    own = [
-        f"{source.schema}://{source.path}"
-        for source in hydra.runtime.config_sources
-        if source.schema in {"file", "pkg"} and source.provider != "hydra" and source.path != str(find_conf())
-    ]
-    searchpath = ",".join(f"'{path}'" for path in own)
+    searchpath = ",".join(f"'{source.schema}://{source.path}'" for source in _own_folders(hydra))
     choices = hydra.runtime.choices
     chosen = (f"{group}={choices[group]}" for group in CHOSEN)
     return _compose_once(f"hydra.searchpath=[{searchpath}]", *chosen)
 
 
-def overrides_nothing(config: DictConfig, hydra: HydraConf, quiet: Collection[str]) -> bool:
+def overrides_nothing(hydra: HydraConf, quiet: Collection[str]) -> bool:
     """Return whether a run certainly overrides nothing; this is decided without `compose_published`, which is slow.
 
-    A run overrides nothing if, apart from the ``quiet`` keys, its configuration is the one that its task, method and
-    llm give. That is certain if all of the following hold:
-
-    1. the command line only chooses a task, a method and an llm, and sets ``quiet`` keys
-    2. no value refers to one of the ``quiet`` keys set there, or to Hydra's own part
-    3. no file of the user takes precedence over one of EvoDiverse's
-
-    If the result is False, the run may still override nothing.
-
-    Args:
-        config: The run's configuration.
-        hydra: Hydra's own part of the configuration.
-        quiet: The keys that never count as overrides.
+    That is certain if the command line only chooses a task, a method and an llm among EvoDiverse's own, and sets
+    ``quiet`` keys, which never count as overrides. Those of the method are excluded, since tasks refer to them.
     """
     written = {override.partition("=")[0] for override in hydra.overrides.task} - {*CHOSEN}
     return (
-        written <= {*quiet}
+        written <= {key for key in quiet if not key.startswith("method.")}
         and hydra.job.config_name == CONFIG_NAME
-        and all(override.startswith(("hydra.searchpath=", "hydra.mode=")) for override in hydra.overrides.hydra)
-        and not any(_may_hide_published(source) for source in hydra.runtime.config_sources)
-        and not _may_refer_to(config, {"hydra", *(part for key in written for part in key.split("."))})
+        and all(override.startswith("hydra.mode=") for override in hydra.overrides.hydra)
+        and not _own_folders(hydra)
     )
 
 
-def _may_hide_published(source: ConfigSourceInfo) -> bool:
-    if source.provider in {"hydra", "schema"} or source.path == str(find_conf()):
-        return False
-    return source.schema != "file" or any(Path(source.path, path).exists() for path in _published_files())
-
-
-@lru_cache(maxsize=1)
-def _published_files() -> list[Path]:
-    return [path.relative_to(find_conf()) for path in find_conf().rglob("*.yaml")]
-
-
-def _may_refer_to(config: DictConfig, names: Collection[str]) -> bool:
-    """Return whether any value in a configuration may refer to a key that contains one of the names.
-
-    A relative reference, or one that begins with another reference, may refer to any key.
-    """
-    plain: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
-    texts = [str(value) for _, value in flatten(plain) if "${" in str(value)]
-    return any(part in text for text in texts for part in ("${.", "${$", *names))
+def _own_folders(hydra: HydraConf) -> list[ConfigSourceInfo]:
+    """Return the folders of a user's own options."""
+    return [
+        source
+        for source in hydra.runtime.config_sources
+        if source.provider not in {"hydra", "schema"} and source.path != str(find_conf())
+    ]
 
 
 @lru_cache(maxsize=64)

@@ -192,7 +192,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:  # raised here, since the checks below take as long as those above
         raise InputError(*violations)
     settings = _identity(resolve(composed), domain)
-    is_plain = overrides_nothing(composed, hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
+    is_plain = overrides_nothing(hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
     overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
     if config.name is None:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
