@@ -2,7 +2,6 @@
 
 import heapq
 from array import array
-from collections.abc import Mapping
 from math import fsum, isfinite, isnan, nan
 
 import numpy as np
@@ -31,7 +30,9 @@ class Archive:
         self._keys: list[str] = []
         self._is_valid = bytearray()
         self._errors: dict[int, str] = {}
-        self._details = _Details()
+        # Most calls have details of the same names, so each combination of names is stored only once.
+        self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._details: list[tuple[tuple[str, ...], tuple[Detail | None, ...]]] = []
         self._call_of_key: dict[str, int] = {}
         self._scores = np.full(1024, np.nan)
         self._energies = np.full(1024, np.nan)
@@ -68,9 +69,9 @@ class Archive:
 
     def candidate(self, call: int) -> Candidate:
         """Return the candidate that was evaluated by the oracle call with this number, counted from 1."""
-        score, energy = self._result(call)
-        hypothesis, error = self.hypothesis(call), self._errors.get(call, "")
-        return Candidate(call, hypothesis.genotype, hypothesis.key, score, energy, error, self._details.of(call))
+        found = self.evaluation(call)
+        genotype, key = self._genotypes[call - 1], self._keys[call - 1]
+        return Candidate(call, genotype, key, found.score, found.energy, found.error, found.details)
 
     def hypothesis(self, call: int) -> Hypothesis:
         """Return the hypothesis that a call evaluated."""
@@ -78,17 +79,16 @@ class Archive:
 
     def evaluation(self, call: int) -> Evaluation:
         """Return the result of the oracle call with this number, counted from 1."""
-        score, energy = self._result(call)
-        valid, error = bool(self._is_valid[call - 1]), self._errors.get(call, "")
-        return Evaluation(score, energy, valid, error, self._details.of(call))
-
-    def _result(self, call: int) -> tuple[float, float] | tuple[None, None]:
-        """Return the score and the energy that an oracle call gave, both None if it gave neither.
-
-        The energy is a number, lower is better, on which swaps between pools depend.
-        """
-        score = float(self.scores[call - 1])
-        return (None, None) if isnan(score) else (score, float(self._energies[call - 1]))
+        score, energy = self.scores[call - 1], self._energies[call - 1]
+        has_score, valid = not isnan(score), bool(self._is_valid[call - 1])
+        details = dict(zip(*self._details[call - 1], strict=True))
+        return Evaluation(
+            float(score) if has_score else None,
+            float(energy) if has_score else None,
+            valid,
+            self._errors.get(call, ""),
+            details,
+        )
 
     def reserve(self, key: str, pool: int = -1) -> int:
         """Count an oracle call for the candidate with a new key, and return the number of the call, from 1.
@@ -133,7 +133,8 @@ class Archive:
         self._is_valid.append(evaluation.valid)
         if evaluation.error:
             self._errors[call] = evaluation.error
-        self._details.append(evaluation.details)
+        names = tuple(evaluation.details)
+        self._details.append((self._names.setdefault(names, names), tuple(evaluation.details.values())))
         if score is None or energy is None:
             return
         self._scores[call - 1], self._energies[call - 1] = score, energy
@@ -154,27 +155,3 @@ class Archive:
         The exact sum is rounded only once, so the mean does not depend on the order of the scores.
         """
         return fsum(self._top_scores) / self._top if self._top and len(self._top_scores) == self._top else nan
-
-
-class _Details:
-    """The details (values of the domain's own columns) of all calls.
-
-    The names of the details are the same for most calls, so each combination of names is stored only once.
-    """
-
-    def __init__(self) -> None:
-        self._names: list[tuple[str, ...]] = [()]
-        self._index_of: dict[tuple[str, ...], int] = {(): 0}
-        self._indices = array("l")
-        self._values: list[tuple[Detail | None, ...]] = []
-
-    def append(self, details: Mapping[str, Detail]) -> None:
-        names = tuple(details)
-        if names not in self._index_of:
-            self._index_of[names] = len(self._names)
-            self._names.append(names)
-        self._indices.append(self._index_of[names])
-        self._values.append(tuple(details.values()))
-
-    def of(self, call: int) -> dict[str, Detail]:
-        return dict(zip(self._names[self._indices[call - 1]], self._values[call - 1], strict=True))

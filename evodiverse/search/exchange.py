@@ -107,10 +107,10 @@ class Event:
 
 ExchangeRule = Callable[[Pools, Event], Exchanged]
 """A function that `advance` calls with the pools when an exchange is due; it returns the pools after the exchange."""
-exchange_rules: Rules[ExchangeRule] = Rules("exchange rule")
+exchange_rules: Rules[ExchangeRule] = Rules()
 Schedule = Callable[[Event], range]
 """A function that tells `metropolis` which adjacent pools exchange: it returns the index of each pair's colder pool."""
-schedules: Rules[Schedule] = Rules("schedule")
+schedules: Rules[Schedule] = Rules()
 
 
 @exchange_rules

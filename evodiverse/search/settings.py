@@ -41,7 +41,7 @@ class MatingPool:
 
     size: int = setting(unit="candidates", least=1)
     replacement: bool = setting()
-    weight: str = setting(choices=weights.names)
+    weight: str = setting(choices=sorted(weights))
 
 
 @dataclass(slots=True)
@@ -54,8 +54,8 @@ class Survivors:
         weight: weight in the draws of survivors, as in method.mating_pool.weight
     """
 
-    rule: str = setting(choices=survivor_rules.names)
-    weight: str = setting(choices=weights.names)
+    rule: str = setting(choices=sorted(survivor_rules))
+    weight: str = setting(choices=sorted(weights))
 
 
 @dataclass(slots=True)
@@ -74,8 +74,8 @@ class Swap:
         window: number of exchanges whose swap rates are averaged before ξ is adapted, L
     """
 
-    rule: str = setting(choices=exchange_rules.names)
-    schedule: str = setting(choices=schedules.names)
+    rule: str = setting(choices=sorted(exchange_rules))
+    schedule: str = setting(choices=sorted(schedules))
     period: int = setting(unit="iterations", least=1)
     size: int = setting(unit="pairs", least=1)
     xi: float = setting(least=1e-3, most=1e3)

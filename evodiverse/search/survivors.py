@@ -42,7 +42,7 @@ class Contenders:
 
 
 SurvivorRule = Callable[[Contenders, "Method", np.random.Generator], IntArray]
-survivor_rules: Rules[SurvivorRule] = Rules("survivor rule")
+survivor_rules: Rules[SurvivorRule] = Rules()
 
 
 @survivor_rules

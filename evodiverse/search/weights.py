@@ -13,7 +13,7 @@ from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import FloatArray
 
 Weight = Callable[[FloatArray, float], FloatArray]
-weights: Rules[Weight] = Rules("weight")
+weights: Rules[Weight] = Rules()
 
 # Larger than any Gumbel noise in double precision (about -4 to 37), so that only ranks decide.
 RANK_GAP = 1e6

@@ -22,7 +22,7 @@ from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.documented import join_or, nearest
 from evodiverse.kit.hints import first_line, nearest_key, quote_value, write_override
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.typed import find_leaves, wrong_value
+from evodiverse.kit.typed import wrong_value
 from evodiverse.settings.compose import (
     COMPOSITION_ERRORS,
     CONFIG_NAME,
@@ -270,10 +270,6 @@ def _expand(override: str) -> list[str]:
 def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> str | None:
     key, _, value = override.lstrip("+~").partition("=")
     try:
-        if override.startswith(key) and key not in _groups():
-            known = _compose(tuple(chosen))
-            if _is_surely_unknown(key, known):  # much faster than letting Hydra find out
-                return _explain_unknown(key, known, chosen, override, check)
         config = _compose((*chosen, override))
     except MissingConfigException as error:
         missing = str(error.missing_cfg_file or override)
@@ -323,16 +319,9 @@ def _number_key(group: str, value: str) -> str | None:
         number = float(value)
     except ValueError:
         return None
-    name = next(
-        (
-            key
-            for key, kind in key_kinds().items()
-            if key.rpartition(".")[0] == group and {int, float} & {kind, *get_args(kind)}
-        ),
-        None,
-    )
-    whole = int(number) if number.is_integer() else number
-    return None if name is None else f"to set a number, write {name}={whole}"
+    numbers = [key for key, kind in key_kinds().items() if {int, float} & {kind, *get_args(kind)}]
+    name = next((key for key in numbers if key.rpartition(".")[0] == group), None)
+    return None if name is None else f"to set a number, write {name}={number:.15g}"
 
 
 def _several(key: str, value: str) -> str:
@@ -348,17 +337,6 @@ def _several(key: str, value: str) -> str:
     else:
         return ""
     return f"; for several runs, write evodiverse -m {shlex.quote(f'{key}={values}')}"
-
-
-def _is_surely_unknown(key: str, known: DictConfig) -> bool:
-    """Return whether a key certainly does not exist, so that Hydra need not be asked.
-
-    A key below a plain value, such as ``method.niche.radius`` if ``method.niche`` is null, is not certain: Hydra may
-    replace the value with a group of keys.
-    """
-    parents = [".".join(key.split(".")[:depth]) for depth in range(1, key.count(".") + 1)]
-    leaves = {leaf for leaf, _ in find_leaves(known)}
-    return bool(re.fullmatch(r"[\w.]+", key)) and key not in known_keys(known) and leaves.isdisjoint(parents)
 
 
 def _explain_unknown(key: str, known: DictConfig, chosen: Sequence[str], override: str, check: Check) -> str:

@@ -20,7 +20,7 @@ from tests.search.builders import make_archive, make_method, standard_errors_off
 APPEND = Survivors("append", "score_power")
 NICHE = Survivors("niche", "rank")
 NONE = np.array([], dtype=np.int64)
-KEEPING = [name for name in survivor_rules.names if name != "founders"]
+KEEPING = [name for name in sorted(survivor_rules) if name != "founders"]
 score_lists = st.lists(st.sampled_from([0.0, 1e-300, 0.1, 0.25, 0.5, 0.9, 1.0]), min_size=1, max_size=14)
 
 
