@@ -29,7 +29,7 @@ from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
-from evodiverse.runner.tracking import Committed, followed, open_tracker
+from evodiverse.runner.tracking import followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
@@ -46,7 +46,6 @@ from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.settings")
-ModelRound = Callable[[Task, Ledger], ModelProposer]
 
 
 class Ready(NamedTuple):
@@ -168,11 +167,12 @@ def _run(
     Raises:
         Asked: The run needs scores from a person before it can continue.
     """
-    this, task = ready.this, ready.task
+    this, task, config = ready.this, ready.task, plan.config
+    ledger = Ledger(plan.caps, config.method.n_pools)
     with ExitStack() as stack:
         workers = stack.enter_context(_workers(plan, task))  # they load while the model opens
         # Before a folder is created, and before overwrite deletes another run.
-        by_model = _open_model(plan, ready.model, stack)
+        proposers = _make_proposers(plan, ready, ledger, workers, stack)
         check = stack.enter_context(deferred_signals())
         standing = stack.enter_context(
             open_run(
@@ -181,19 +181,38 @@ def _run(
                 plan.libraries,
                 save_hydra,
                 lambda new: begin_from_shorter(
-                    this, plan.shelf, new, plan.libraries, task, plan.config.method, plan.config.search
+                    this, plan.shelf, new, plan.libraries, task, config.method, config.search
                 ),
-                overwrite=plan.config.overwrite,
+                overwrite=config.overwrite,
             )
         )
         if isinstance(standing, str):  # another process completed it meanwhile
             say(standing)
             return None
-        tracking = plan.config.tracking
-        place = (tracking.name, tracking.uri, tracking.experiment, Path(plan.config.outputs).expanduser())
+        tracking = config.tracking
+        place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
         evaluator = stack.enter_context(_opened_evaluator(plan, task, standing.directory))
-        result = _search(plan, ready, workers, evaluator, standing.directory, display, check, by_model, committed)
+        setup = Setup(
+            method=config.method,
+            search=config.search,
+            streams=Streams(config.seed),
+            oracle_calls=config.budget.oracle_calls,
+            n_initial=plan.n_initial,
+            draw_start=ready.draw_start,
+            task=task,
+            workers=workers,
+            proposers=proposers,
+            ledger=ledger,
+            store=standing.directory,
+            display=display,
+            check=check,
+            committed=committed,
+            library_folder=cache_folder() / "libraries",
+            evaluator=evaluator,
+        )
+        with display:
+            result = Loop(setup).run()
         standing.stopped_by = result.stopped_by
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
@@ -243,26 +262,26 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
     return ProcessSandbox(preload)
 
 
-def _open_model(plan: Plan, settings: ModelSettings | None, stack: ExitStack) -> ModelRound | None:
-    """Open the language model, which ``stack`` closes, and return a function that builds the model's proposer.
+def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, stack: ExitStack) -> list[Proposer]:
+    """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts.
 
-    The proposer asks the model for offspring. The function is called later, with the task and with the run's ledger, in
-    which the requests to the model and their costs are recorded. The result is None for a run without a model.
+    If there is a language model, it is opened here, and ``stack`` closes it.
     """
-    if settings is None:
-        return None
+    attempts, method, llm = plan.config.search.attempts, plan.config.method, plan.config.llm
+    if ready.model is None:
+        return [OperatorProposer(workers, ledger)] * attempts
     if plan.adapted:
         _LOG.warning("%s", plan.adapted)
-    model = stack.enter_context(opened(settings))
-    method = plan.config.method
+    model, samplers = stack.enter_context(opened(ready.model)), plan.samplers(ready.model)
     per_pool = method.offspring if method.screen is None else -(-method.screen.n_proposals // method.n_pools)
-    round_bounds = model.bound_costs(plan.example_queries(settings)) * per_pool
-    cap = Ledger(plan.caps, plan.config.method.n_pools).find_cap(round_bounds, 0.0)
-    if cap is not None and KINDS[settings.client].asks:
+    round_bounds = model.bound_costs(plan.example_queries(ready.model)) * per_pool
+    cap = ledger.find_cap(round_bounds, 0.0)
+    if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    prompts, llm = plan.build_prompts(), plan.config.llm
     limits = {"warn_after": llm.warn_after, "give_up_after": llm.give_up_after}
-    return lambda task, ledger: ModelProposer(model, plan.samplers(settings), prompts, task, ledger, **limits)
+    by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, **limits)
+    fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == schema.CLASSICAL else []
+    return [*[by_model] * attempts, *fallback * attempts]
 
 
 def _workers(plan: Plan, task: Task) -> Workers:
@@ -297,55 +316,3 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
             yield opened
     else:
         yield None
-
-
-def _make_proposers(
-    plan: Plan, task: Task, ledger: Ledger, workers: Workers, by_model: ModelRound | None
-) -> list[Proposer]:
-    """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts."""
-    attempts = plan.config.search.attempts
-    if by_model is None:
-        return [OperatorProposer(workers, ledger)] * attempts
-    proposers: list[Proposer] = [by_model(task, ledger)] * attempts
-    if plan.config.llm.fallback == schema.CLASSICAL:
-        proposers += [OperatorProposer(workers, ledger, is_fallback=True)] * attempts
-    return proposers
-
-
-def _search(
-    plan: Plan,
-    ready: Ready,
-    workers: Workers,
-    evaluator: Evaluator | None,
-    directory: RunDirectory,
-    display: Display,
-    check: Callable[[], None],
-    by_model: ModelRound | None,
-    committed: Committed,
-) -> Snapshot:
-    """Run the loop of the run to its end, and return its last state.
-
-    The loop often calls ``check``, which raises `Interrupted` if a signal has arrived. After each iteration, the loop
-    calls ``committed``, which reports to the tracker.
-    """
-    ledger = Ledger(plan.caps, plan.config.method.n_pools)
-    with display:
-        setup = Setup(
-            method=plan.config.method,
-            search=plan.config.search,
-            streams=Streams(plan.config.seed),
-            oracle_calls=plan.config.budget.oracle_calls,
-            n_initial=plan.n_initial,
-            draw_start=ready.draw_start,
-            task=ready.task,
-            workers=workers,
-            proposers=_make_proposers(plan, ready.task, ledger, workers, by_model),
-            ledger=ledger,
-            store=directory,
-            display=display,
-            check=check,
-            committed=committed,
-            library_folder=cache_folder() / "libraries",
-            evaluator=evaluator,
-        )
-        return Loop(setup).run()

@@ -57,6 +57,8 @@ class Plan:
             without the seed.
         path: The run directory.
         shelf: The folder of the runs with this task, method and llm that have no ``name``.
+        n_draws: The number of pools that initial candidates are drawn for; 1 if all start from the same ones.
+        n_initial: The largest number of oracle calls that the initial candidates can cost.
         model: The settings of the language model, or None for a run without one.
         adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
             empty if nothing was.
@@ -69,6 +71,8 @@ class Plan:
     overrides: Mapping[str, Any]
     path: Path
     shelf: Path
+    n_draws: int
+    n_initial: int
     model: ModelSettings | None
     adapted: str
 
@@ -83,17 +87,6 @@ class Plan:
         """The packages whose versions may change the results."""
         own = self.domain.libraries if isinstance(self.domain, Versioned) else ()
         return ["numpy", *own, *(["scipy"] if self.config.method.screen is not None else [])]
-
-    @property
-    def n_initial(self) -> int:
-        """The largest number of oracle calls that the initial candidates can cost."""
-        count: int = self.domain.count_initial(self.task) * self.n_draws
-        return count
-
-    @property
-    def n_draws(self) -> int:
-        """The number of pools that initial candidates are drawn for; 1 if all start from the same ones."""
-        return _count_draws(self.domain, self.task, self.config)
 
     @property
     def summary(self) -> str:
@@ -125,7 +118,9 @@ class Plan:
         Raises:
             InputError: A model cannot be asked about this task; the message says what is missing.
         """
-        return _build_prompts(self.domain, self.task)
+        if not isinstance(self.domain, Prompted):
+            raise TypeError("the domain has no prompts")
+        return self.domain.build_prompts(self.task)
 
     def samplers(self, model: ModelSettings) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
@@ -175,14 +170,20 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     """
     config = read(composed)
     adapted = _adapt_to_model(composed, config.llm)
-    if config.method.screen is not None:
-        config.method.screen.by_model = config.llm.client != "none"
+    method, search = config.method, config.search
+    if method.screen is not None:
+        method.screen.by_model = config.llm.client != "none"
+    screens = method.screen is not None and method.screen.n_proposals > 0
     domain = import_domain(config.task.get("domain"))
     task, violations = read_settings(domain, config.task)
-    names = {"task": config.task.get("name"), "method": config.method.name, "llm": config.llm.name}
+    n_draws = n_initial = 0
+    if task is not None:
+        # With screening, all pools start from the same candidates, as the surrogate of each pool learns from them.
+        n_draws = 1 if screens or domain.is_shared(task) else method.n_pools
+        n_initial = domain.count_initial(task) * n_draws
+    names = {"task": config.task.get("name"), "method": method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))
-    n_initial = 0 if task is None else domain.count_initial(task) * _count_draws(domain, task, config)
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
@@ -201,35 +202,40 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     violations = _find_unwritable(path) or _find_nested(path, outputs)
     if violations:
         raise InputError(*violations)
-    try:
-        model = _read_model(config.llm)
-    except RuntimeError as error:  # no such home directory
-        raise InputError(f"llm.cache={config.llm.cache} cannot be used ({error}); choose another file") from error
+    if not screens:
+        method.screen = None
+    if search.early_stop is not None and search.early_stop.patience is None:
+        search.early_stop = None
+    model = _read_model(config.llm)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, n_draws, n_initial, model, adapted)
     tracker = config.tracking.name
     if model is not None:
         violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
-            _build_prompts(domain, task)
+            plan.build_prompts()
         except InputError as error:
             violations += error.violations
     if tracker != "none" and find_spec(tracker) is None:
         violations.append(f"tracking={tracker} needs {tracker}; run pip install 'evodiverse[{tracker}]'")
     if violations:
         raise InputError(*violations)
-    if config.method.screen is not None and not config.method.screen.n_proposals:
-        config.method.screen = None
-    if config.search.early_stop is not None and config.search.early_stop.patience is None:
-        config.search.early_stop = None
-    return Plan(config, domain, task, settings, overrides, path, shelf, model, adapted)
+    return plan
 
 
 def _read_model(llm: schema.Llm) -> ModelSettings | None:
     """Return the settings of the language model, or None for a run without one.
 
     The name of a local model is set later, once its file is known.
+
+    Raises:
+        InputError: The home directory in ``llm.cache`` does not exist.
     """
     if llm.client == "none":
         return None
+    try:
+        cache = cache_folder() / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser()
+    except RuntimeError as error:
+        raise InputError(f"llm.cache={llm.cache} cannot be used ({error}); choose another file") from error
     samplers = {}
     for name, pool in vars(llm.pools).items():
         decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(llm.extra))
@@ -243,16 +249,10 @@ def _read_model(llm: schema.Llm) -> ModelSettings | None:
         concurrency=llm.concurrency,
         retries=llm.retries,
         timeout_s=llm.timeout,
-        cache=cache_folder() / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser(),
+        cache=cache,
         gguf=None if llm.local.gguf is None else expanded(llm.local.gguf),
         length_parameter=llm.length_parameter,
     )
-
-
-def _build_prompts(domain: Domain, task: Any) -> Prompts:
-    if not isinstance(domain, Prompted):
-        raise TypeError("the domain has no prompts")
-    return domain.build_prompts(task)
 
 
 def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
@@ -276,15 +276,6 @@ def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
                 OmegaConf.update(composed, place, remedy)
                 setattr(pool, key, remedy)
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
-
-
-def _count_draws(domain: Domain, task: Any, config: schema.Config) -> int:
-    """Return the number of pools that initial candidates are drawn for.
-
-    With screening, all pools start from the same ones, as the surrogate of each pool learns from them.
-    """
-    screen = config.method.screen
-    return 1 if (screen is not None and screen.n_proposals) or domain.is_shared(task) else len(config.method.ladder)
 
 
 def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
