@@ -180,9 +180,7 @@ def _run(
                 ready.columns,
                 plan.libraries,
                 save_hydra,
-                lambda new: begin_from_shorter(
-                    this, plan.shelf, new, plan.libraries, task, config.method, config.search
-                ),
+                lambda new: begin_from_shorter(this, plan, new, task),
                 overwrite=config.overwrite,
             )
         )

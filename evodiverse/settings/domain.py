@@ -25,7 +25,6 @@ TASK_KEYS: Final = ("name", "domain", "defaults")
 OURS: Final = "evodiverse"
 METRICS: Final = "metrics.py"
 COLUMN_TYPES: Final = (float, int, str)
-Function = Callable[..., Any]
 
 
 def import_domain(name: object) -> Domain:
@@ -110,29 +109,27 @@ def _find_unfit(settings: object) -> str | None:
 
 def _checked(module: Domain) -> Domain:
     """Return an object with the members of a module that a run needs, in which each function checks its own result."""
-    functions = {name: _checking(module, name, check) for name, check in _CHECKS.items() if hasattr(module, name)}
+    functions = {name: _checking(module, name) for name in (*_ANSWERS, *_PARTS) if hasattr(module, name)}
     values = {"libraries": module.libraries} if isinstance(module, Versioned) else {}
     return cast("Domain", SimpleNamespace(settings=module.settings, **values, **functions))
 
 
-def _checking(module: Domain, name: str, check: Callable[[Function, Any], None]) -> Function:
+def _checking(module: Domain, name: str) -> Callable[..., Any]:
     def checked(*arguments: Any) -> Any:
         function = getattr(module, name)
         answer = call(function, *arguments)
-        check(function, answer)
+        if name in _ANSWERS:
+            is_right, expected = _ANSWERS[name]
+            if not is_right(answer):
+                raise broken(function, f"returned {show(answer)}", expected)
+        elif missing := _find_missing(answer, _PARTS[name]):
+            port = f"{_PARTS[name].__name__} of evodiverse.ports"
+            raise broken(function, f"returned {show(answer)}, which lacks {missing}", port)
+        elif name == "build_task":
+            _check_task(function, answer)
         return answer
 
     return checked
-
-
-def _expect(is_right: Callable[[Any], bool], expected: str) -> Callable[[Function, Any], None]:
-    """Return a check of a return value; ``expected`` says what it must be."""
-
-    def check(function: Function, answer: object) -> None:
-        if not is_right(answer):
-            raise broken(function, f"returned {show(answer)}", expected)
-
-    return check
 
 
 def _are_texts(lines: object) -> bool:
@@ -143,14 +140,17 @@ def _is_int(count: object) -> bool:
     return isinstance(count, int) and not isinstance(count, bool)
 
 
+def _is_bool(answer: object) -> bool:
+    return isinstance(answer, bool)
+
+
 def _are_sources(sources: object) -> bool:
     return isinstance(sources, Mapping) and all(
         isinstance(role, str) and isinstance(source, str | Path) for role, source in sources.items()
     )
 
 
-def _check_task(function: Function, task: Any) -> None:
-    _check_offers(function, task, Task)
+def _check_task(function: Callable[..., Any], task: Task) -> None:
     columns: object = task.columns
     if not isinstance(columns, Mapping) or not all(
         isinstance(name, str) and name and any(kind is known for known in COLUMN_TYPES)
@@ -166,35 +166,21 @@ def _check_task(function: Function, task: Any) -> None:
         raise broken(function, f"returned a task whose batch_size is {show(size)}", "an int of at least 1")
 
 
-def _check_prompts(function: Function, prompts: object) -> None:
-    _check_offers(function, prompts, Prompts)
-    for name in ("sha256", "example"):
-        value = getattr(prompts, name)
-        if not isinstance(value, str):
-            raise broken(function, f"returned prompts whose {name} is {show(value)}", "a str")
-
-
-def _check_offers(function: Function, part: object, port: type) -> None:
-    missing = _find_missing(part, port)
-    if missing:
-        raise broken(function, f"returned {show(part)}, which lacks {missing}", f"{port.__name__} of evodiverse.ports")
-
-
 def _find_missing(part: object, port: type) -> str:
     """Return the members of a port (an interface in `evodiverse.ports`) that ``part`` lacks, joined by commas."""
     offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
     return ", ".join(word for word in offered if not hasattr(part, word))
 
 
-_CHECKS: Final[Mapping[str, Callable[[Function, Any], None]]] = {
-    "find_violations": _expect(_are_texts, "a list with one str for each problem, [] for none"),
-    "count_initial": _expect(_is_int, "an int, the largest number of initial candidates of a pool"),
-    "is_shared": _expect(lambda answer: isinstance(answer, bool), "True or False"),
-    "sources": _expect(
+# What each function must return: a test of its answer, and the answer in words.
+_ANSWERS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "find_violations": (_are_texts, "a list with one str for each problem, [] for none"),
+    "count_initial": (_is_int, "an int, the largest number of initial candidates of a pool"),
+    "is_shared": (_is_bool, "True or False"),
+    "sources": (
         _are_sources,
         "a dictionary from roles to files, each a Path, or a SHA-256 for data without a file; {} for no data",
     ),
-    "build_task": _check_task,
-    "build_operator": lambda function, operator: _check_offers(function, operator, Operator),
-    "build_prompts": _check_prompts,
 }
+# The port of what each other function builds.
+_PARTS: Final[Mapping[str, type]] = {"build_task": Task, "build_operator": Operator, "build_prompts": Prompts}

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.ports import Task
@@ -12,7 +12,8 @@ from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.rewind import find_uncut, rewind
 from evodiverse.runner.rows import EVALUATION_COLUMNS, journal_record
-from evodiverse.search.settings import Method, Search
+from evodiverse.settings.plan import Plan
+from evodiverse.settings.schema import Config
 from evodiverse.store.opening import Identity
 from evodiverse.store.provenance import package_versions, tell_change
 from evodiverse.store.record import read_record
@@ -30,27 +31,7 @@ _ROWS: Final = {
 }
 
 
-class Beginning(NamedTuple):
-    """A shorter run, whose log can serve as the beginning of a new run's log.
-
-    Attributes:
-        path: The directory of the shorter run.
-        budget: The number of oracle calls that it was allowed.
-    """
-
-    path: Path
-    budget: int
-
-
-def begin_from_shorter(
-    this: Identity,
-    shelf: Path,
-    directory: RunDirectory,
-    libraries: Sequence[str],
-    task: Task,
-    method: Method,
-    search: Search,
-) -> Mapping[str, Any]:
+def begin_from_shorter(this: Identity, plan: Plan, directory: RunDirectory, task: Task) -> Mapping[str, Any]:
     """Fill the directory of a new run with the results of a run with a smaller budget, and return a note about it.
 
     The log will be the same as that of a run from scratch: only the iterations that the smaller budget did not cut
@@ -59,39 +40,38 @@ def begin_from_shorter(
 
     Args:
         this: The identity of the new run.
-        shelf: The folder of the runs with this task, method and llm that have no ``name``.
+        plan: The plan of the new run.
         directory: The directory of the new run, in which nothing is committed yet.
-        libraries: The packages whose versions may change the results.
         task: The task of the new run.
-        method: The method settings of the new run.
-        search: The search settings of the new run.
 
     Returns:
         The entries to add to ``run.json``; empty if there is no suitable shorter run.
     """
-    beginnings, unfit = _find_beginnings(this, shelf, package_versions(libraries))
-    for beginning in beginnings:
-        source = RunDirectory(beginning.path, directory.columns, is_read_only=True)
+    shorter, unfit = _find_shorter(this, plan.shelf, package_versions(plan.libraries))
+    for budget, path in shorter:
+        source = RunDirectory(path, directory.columns, is_read_only=True)
         try:
-            n_taken, n_aside = _take_over(beginning, source, directory, task, method, search)
+            n_taken, n_aside = _take_over(source, budget, directory, task, plan.config)
         except EvoDiverseError as error:
-            _LOG.warning("this run cannot continue %s (%s)", beginning.path, error)
+            _LOG.warning("this run cannot continue %s (%s)", path, error)
             continue
         aside = f", and reuses {count_of(n_aside, 'more evaluation')}" if n_aside else ""
-        _LOG.info("starts with the first %s of %s%s", count_of(n_taken, "call"), beginning.path, aside)
-        return {"begun_from": {"path": str(beginning.path), "oracle_calls": n_taken}}
+        _LOG.info("starts with the first %s of %s%s", count_of(n_taken, "call"), path, aside)
+        return {"begun_from": {"path": str(path), "oracle_calls": n_taken}}
     if unfit is not None:
         _LOG.info("starts from scratch, since %s", unfit)
     return {}
 
 
-def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -> tuple[list[Beginning], str | None]:
-    """Return the runs that have ended and differ from ``this`` only by a smaller budget, largest budget first.
+def _find_shorter(
+    this: Identity, shelf: Path, versions: Mapping[str, str]
+) -> tuple[list[tuple[int, Path]], str | None]:
+    """Return the runs that have ended and differ from ``this`` only by a smaller budget, with it, largest budget first.
 
     The second result says why a run that has the same settings, apart from its smaller budget, is not among them; of
     several such runs, the one with the largest budget is described. It is None if there is no such run.
     """
-    found: list[Beginning] = []
+    found: list[tuple[int, Path]] = []
     unfit: dict[int, str] = {}
     for path in shelf.glob(f"*/seed{this.settings['seed']}/{RECORD}"):
         try:
@@ -107,10 +87,10 @@ def _find_beginnings(this: Identity, shelf: Path, versions: Mapping[str, str]) -
             continue
         difference = _tell_difference(record, this, versions)
         if difference is None:
-            found.append(Beginning(path.parent, budget))
+            found.append((budget, path.parent))
         else:
             unfit[budget] = f"{path.parent} {difference}"
-    return sorted(found, key=lambda beginning: -beginning.budget), unfit[max(unfit)] if unfit else None
+    return sorted(found, reverse=True), unfit[max(unfit)] if unfit else None
 
 
 def _tell_difference(record: Mapping[str, Any], this: Identity, versions: Mapping[str, str]) -> str | None:
@@ -125,7 +105,7 @@ def _tell_difference(record: Mapping[str, Any], this: Identity, versions: Mappin
 
 
 def _take_over(
-    beginning: Beginning, source: RunDirectory, directory: RunDirectory, task: Task, method: Method, search: Search
+    source: RunDirectory, budget: int, directory: RunDirectory, task: Task, config: Config
 ) -> tuple[int, int]:
     """Take over the log of another run.
 
@@ -139,11 +119,11 @@ def _take_over(
     check_parts(source.path, last)
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
-    uncut = find_uncut(rows, last, method.size, beginning.budget)
+    uncut = find_uncut(rows, last, config.method.size, budget)
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
     others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}
-    again = rewind(uncut, kept, **others, method=method, search=search)
+    again = rewind(uncut, kept, **others, method=config.method, search=config.search)
     aside = [row for row in rows if row["call"] is not None and (again is None or row["iteration"] > uncut)]
     directory.journal.append([_as_record(row, details) for row in aside])
     if again is None:

@@ -49,7 +49,9 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must fall from cold to hot, got {ladder}; sort it"
     if rule in SWAPPING and any(cold == hot for cold, hot in pairs):
         yield f"method.ladder must have no equal neighbors if method.swap.rule={rule}, got {ladder}"
-    if "score_power" in _weights(method) and any(MAX_POWER < beta < inf for beta in ladder):
+    draws_survivors = method.survivors.rule not in ("append", "founders")
+    weights = [method.mating_pool.weight, *([method.survivors.weight] if draws_survivors else [])]
+    if "score_power" in weights and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
             f"method.ladder: each value must be at most {MAX_POWER} or .inf if a weight is score_power, got {ladder}: "
             f"above {MAX_POWER}, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
@@ -63,7 +65,9 @@ def _rungs(method: Method) -> Iterator[str]:
 def _screen(screen: Screen | None) -> Iterator[str]:
     if screen is None:
         return
-    if not screen.kappa or not all(_is_pair(pair, float) and 0 < pair[0] <= pair[1] < inf for pair in screen.kappa):
+    if not screen.kappa or not all(
+        _is_pair(pair, int, float) and 0 < pair[0] <= pair[1] < inf for pair in screen.kappa
+    ):
         yield f"method.screen.kappa must hold ranges above 0, such as [[0.01,1]], got {screen.kappa}"
     sizes = screen.batch
     if not sizes or not all(_is_pair(pair, int) and pair[0] >= 0 and pair[1] >= 1 for pair in sizes):
@@ -72,24 +76,8 @@ def _screen(screen: Screen | None) -> Iterator[str]:
         yield f"method.screen.batch must begin with 0 calls and rise, such as [[0,10],[1000,100]], got {sizes}"
 
 
-def _is_pair(value: object, kind: type[int] | type[float]) -> bool:
-    """Return whether a value is a list of two numbers, or of two whole numbers if ``kind`` is int."""
-    if not isinstance(value, list) or len(value) != 2:
-        return False
-    return all(_is_whole(one) or (kind is float and isinstance(one, float)) for one in value)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _weights(method: Method) -> list[str]:
-    """Return the names of the rules by which the method weights candidates when it draws parents and survivors.
-
-    ``method.survivors.weight`` is left out if the survivors are chosen without weights.
-    """
-    mating = method.mating_pool.weight
-    return [mating] if method.survivors.rule in ("append", "founders") else [mating, method.survivors.weight]
+def _is_pair(value: object, *kinds: type) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(one) in kinds for one in value)
 
 
 def _llm(llm: Llm) -> Iterator[str]:
