@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from hydra.conf import ConfigSourceInfo, HydraConf
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
-from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
+from omegaconf import MISSING, DictConfig, OmegaConf, open_dict
 from omegaconf.errors import InterpolationKeyError, OmegaConfBaseException
 from yaml import YAMLError
 
@@ -143,34 +143,19 @@ def find_unknown(config: DictConfig) -> list[str]:
 def _find_unresolved(config: DictConfig) -> list[str]:
     """Return one message for each value that cannot be resolved; all undefined references share one message."""
     undefined, wrong = [], []
-    for key, error in _resolution_errors(config):
-        if error is None:
-            wrong.append(f"{key} has no value; set it")
-        elif isinstance(error, InterpolationKeyError):
+    for key, value in find_leaves(config):
+        try:
+            node = OmegaConf.select(config, key)
+            if OmegaConf.is_config(node):
+                OmegaConf.to_container(node, resolve=True, throw_on_missing=True)
+        except InterpolationKeyError as error:
             undefined += re.findall(r"Interpolation key '([^']+)' not found", str(error))
-        else:
+        except OmegaConfBaseException as error:
             wrong.append(f"{key}: {first_line(error)}")
+        if value == MISSING:
+            wrong.append(f"{key} has no value; set it")
     names = ", ".join(dict.fromkeys(undefined))
     return [*([f"undefined references: {names}; set these keys in the task's file"] if undefined else []), *wrong]
-
-
-def _resolution_errors(
-    config: DictConfig | ListConfig, prefix: str = ""
-) -> Iterator[tuple[str, OmegaConfBaseException | None]]:
-    """Yield each key whose value cannot be resolved, with the reason, which is None for a missing value."""
-    names: Iterable[Any] = config if isinstance(config, DictConfig) else range(len(config))
-    for name in names:
-        key = f"{prefix}{name}" if isinstance(config, DictConfig) else prefix.rstrip(".")
-        if OmegaConf.is_missing(config, name):
-            yield key, None
-            continue
-        try:
-            value = config[name]
-        except OmegaConfBaseException as error:
-            yield key, error
-            continue
-        if isinstance(value, DictConfig | ListConfig):
-            yield from _resolution_errors(value, f"{key}.")
 
 
 def known_keys(config: DictConfig) -> list[str]:

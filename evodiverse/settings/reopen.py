@@ -12,8 +12,6 @@ from evodiverse.settings.compose import COMPOSITION_ERRORS
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import Config
 
-_MOST_BYTES = 1 << 20
-
 
 def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     """Return the plan of an existing run, its composed configuration, and Hydra's own part of it, to resume the run.
@@ -47,8 +45,6 @@ def plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
 
 def _load(path: Path) -> Any:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ValueError(f"the file is larger than {_MOST_BYTES:,} bytes")
         return OmegaConf.load(path)
     except FileNotFoundError as error:
         raise InputError(f"{path.parents[1]} is not a run directory; check the path") from error
