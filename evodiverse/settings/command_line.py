@@ -165,20 +165,18 @@ def _find_violations(overrides: Sequence[str], check: Check, *, is_sweep: bool) 
             yield f"{override} cannot be read ({first_line(error)}); {remedy}"
     groups = _groups()
     is_choice = {single: single.lstrip("+").partition("=")[0] in groups for singles in values for single in singles}
-    good: set[str] = set()
+    bad: set[str] = set()
     chosen: list[str] = []
     for single in sorted(is_choice, key=is_choice.__getitem__, reverse=True):
-        violation = _compose_violation(chosen, single, check)
-        if violation:
+        if violation := _compose_violation(chosen, single, check):
             yield violation
-            continue
-        good.add(single)
-        if is_choice[single]:
+            bad.add(single)
+        elif is_choice[single]:
             chosen.append(single)
-    if not all(single in good for single in is_choice if is_choice[single]):
+    if any(is_choice[single] for single in bad):
         return  # the valid values depend on the option
-    combinable = [[single for single in singles if single in good] for singles in values]
-    if len(good) < len(is_choice) and all(is_choice[single] for single in good):
+    combinable = [[single for single in singles if single not in bad] for singles in values]
+    if bad and len(chosen) + len(bad) == len(is_choice):
         return  # only choices of options are left, and checking them would take as long as everything else
     for run in product(*filter(None, combinable)):
         try:
@@ -212,21 +210,19 @@ def _joined(overrides: Sequence[str]) -> list[list[str]]:
     ``["seed", "1"]`` for ``seed 1``. The pieces of a path belong together if a file or folder has this path.
     """
     joined: list[list[str]] = []
-    n_taken = 0
-    for place, override in enumerate(overrides):
-        if place < n_taken:
-            joined[-1].append(override)
-            continue
-        if _KEY.match(override):
-            ends = range(len(overrides), place + 1, -1)
-            n_taken = next((end for end in ends if _names_file(" ".join(overrides[place:end]))), place)
+    rest = list(overrides)
+    while rest:
+        is_key = _KEY.match(rest[0])
+        ends = range(len(rest), 1, -1) if is_key else ()
+        end = next((end for end in ends if _names_file(" ".join(rest[:end]))), 1)
+        pieces, rest = rest[:end], rest[end:]
         before = "".join(joined[-1]) if joined else ""
         is_open = before.endswith((",", "=")) or sum(map(before.count, "[{(")) > sum(map(before.count, "]})"))
-        is_open = is_open or (bool(joined) and len(joined[-1]) == 1 and _is_key(before) and not _is_key(override))
-        if joined and not _KEY.match(override) and (is_open or override.startswith((",", "="))):
-            joined[-1].append(override)
+        is_value = bool(joined) and len(joined[-1]) == 1 and _is_key(before) and not _is_key(pieces[0])
+        if joined and not is_key and (is_open or is_value or pieces[0].startswith((",", "="))):
+            joined[-1] += pieces
         else:
-            joined.append([override])
+            joined.append(pieces)
     return joined
 
 

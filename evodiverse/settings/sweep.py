@@ -90,14 +90,11 @@ class Composer:
         )
         return config, hydra_part
 
-    def load_sweep_config(self, master: DictConfig, overrides: Sequence[str]) -> DictConfig:
+    def load_sweep_config(self, _: DictConfig, overrides: Sequence[str]) -> DictConfig:
         """Return the configuration of a run, with Hydra's own part in it.
 
-        Hydra's basic launcher calls this in place of the same method of Hydra's loader. ``master`` is the configuration
-        of the sweep as a whole.
+        Hydra's basic launcher calls this in place of the same method of Hydra's loader.
         """
-        if master is not self._master:
-            raise ValueError("expected the sweep that this composer was made for, got another one")
         config, hydra_part = self.compose(overrides)
         with open_dict(config):
             config.hydra = hydra_part
