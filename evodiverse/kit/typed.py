@@ -84,10 +84,8 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
             continue
         holds_any_keys = get_origin(kinds[key]) is dict
         try:
-            if value is None and holds_any_keys:
-                OmegaConf.update(typed, key, {}, merge=False)
-            else:
-                OmegaConf.update(typed, key, value, merge=holds_any_keys and isinstance(value, Mapping))
+            given = {} if value is None and holds_any_keys else value
+            OmegaConf.update(typed, key, given, merge=holds_any_keys and isinstance(value, Mapping))
         except OmegaConfBaseException:
             violations.append(wrong_value(f"{prefix}{key}", value, kinds[key]))
             wrong.add(key)

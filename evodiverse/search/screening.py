@@ -11,7 +11,7 @@ from evodiverse.search.exchange import Pools
 from evodiverse.search.mating import find_best
 from evodiverse.search.niches import Niches, Similarities, keep_apart, spread
 from evodiverse.search.sampling import FloatArray, IntArray, sample_without_replacement
-from evodiverse.search.settings import Method, Screen
+from evodiverse.search.settings import Method, Screen, at_rung
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.vocabulary import Candidate, Hypothesis, Proposal, Rejection, Request
 
@@ -146,7 +146,7 @@ class InnerSearch:
         return self._screen.n_generations
 
     def _rung(self, pool: int, members: IntArray, views: Sequence[View]) -> "_Rung":
-        low, high = self._screen.kappa_at(pool)
+        low, high = at_rung(self._screen.kappa, pool)
         draw = self._streams.at(Purpose.SCREEN, self._iteration, pool=pool).rng().random()
         stock = next((stock for stock in self._stocks if stock.view is views[pool]), None)
         if stock is None:

@@ -144,11 +144,6 @@ class Screen:
         """The number of generations of an iteration."""
         return 1 if self.by_model else self.generations
 
-    def kappa_at(self, rung: int) -> tuple[float, float]:
-        """Return the range of κ for a rung."""
-        low, high = at_rung(self.kappa, rung)
-        return low, high
-
     def size(self, n_calls: int) -> int:
         """Return the number of oracle calls of an iteration that begins after ``n_calls`` calls."""
         sizes: list[int] = [size for calls, size in self.batch if calls <= n_calls]

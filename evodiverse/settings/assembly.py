@@ -25,7 +25,7 @@ from evodiverse.runner.evaluators.asking import AskingEvaluator
 from evodiverse.runner.evaluators.command import CommandEvaluator, CommandSettings
 from evodiverse.runner.evaluators.jobs import check_command
 from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, RaySettings, check_cluster
-from evodiverse.runner.ledger import Ledger
+from evodiverse.runner.ledger import Caps, Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
@@ -86,16 +86,14 @@ def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Ca
         ServiceError: A service that the run depends on failed permanently.
     """
     ready = prepare(plan)
-    if isinstance(ready, str):
-        say(ready)
-        return read_standing(plan.path).best
     try:
-        result = _run(plan, ready, display, say, save_hydra)
+        result = ready if isinstance(ready, str) else _run(plan, ready, display, save_hydra)
     except Asked as asked:
         say(f"waiting for the scores of {count_of(asked.n, 'candidate')}: {asked.path}")
         say(f"to continue: evodiverse-tell {quote(str(plan.path))} SCORES.csv")
         return read_standing(plan.path).best
-    if result is None:
+    if isinstance(result, str):
+        say(result)
         return read_standing(plan.path).best
     shown = result.headline or result.best_genotype or ""
     best = f"; best {result.best:.4g}  {shown}".rstrip() if result.best is not None else ""
@@ -159,18 +157,20 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     return Ready(this, task, columns, model, draw)
 
 
-def _run(
-    plan: Plan, ready: Ready, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]
-) -> Snapshot | None:
-    """Run a plan whose parts are built; return how the run ended, or None if another process completed it.
+def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path], None]) -> Snapshot | str:
+    """Run a plan whose parts are built; return how the run ended, or a message if another process completed it.
 
     Raises:
         Asked: The run needs scores from a person before it can continue.
     """
     this, task, config = ready.this, ready.task, plan.config
-    ledger = Ledger(plan.caps, config.method.n_pools)
+    budget, n_workers = config.budget, config.evaluator.workers or available_cores()
+    ledger = Ledger(Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds), config.method.n_pools)
+    bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
+    proposes = plan.model is None or config.llm.fallback == schema.CLASSICAL
     with ExitStack() as stack:
-        workers = stack.enter_context(_workers(plan, task))  # they load while the model opens
+        # They load while the model opens.
+        workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
         # Before a folder is created, and before overwrite deletes another run.
         proposers = _make_proposers(plan, ready, ledger, workers, stack)
         check = stack.enter_context(deferred_signals())
@@ -185,8 +185,7 @@ def _run(
             )
         )
         if isinstance(standing, str):  # another process completed it meanwhile
-            say(standing)
-            return None
+            return standing
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
@@ -195,7 +194,7 @@ def _run(
             method=config.method,
             search=config.search,
             streams=Streams(config.seed),
-            oracle_calls=config.budget.oracle_calls,
+            oracle_calls=budget.oracle_calls,
             n_initial=plan.n_initial,
             draw_start=ready.draw_start,
             task=task,
@@ -280,14 +279,6 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, **limits)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == schema.CLASSICAL else []
     return [*[by_model] * attempts, *fallback * attempts]
-
-
-def _workers(plan: Plan, task: Task) -> Workers:
-    """Return the workers that make and evaluate the offspring; they are not started yet."""
-    evaluator = plan.config.evaluator
-    bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or plan.config.llm.fallback == schema.CLASSICAL
-    return Workers(bench, evaluator.workers or available_cores(), evaluator.batch, proposes=proposes)
 
 
 @contextmanager

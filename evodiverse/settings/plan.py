@@ -24,7 +24,6 @@ from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.runner.evaluators import ASK
-from evodiverse.runner.ledger import Caps
 from evodiverse.search.settings import SAMPLERS, at_rung
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
@@ -75,12 +74,6 @@ class Plan:
     n_initial: int
     model: ModelSettings | None
     adapted: str
-
-    @property
-    def caps(self) -> Caps:
-        """The limits on requests, tokens, cost and time."""
-        budget = self.config.budget
-        return Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds)
 
     @property
     def libraries(self) -> Sequence[str]:
