@@ -38,65 +38,57 @@ def test_overrides_that_contradict_each_other_are_one_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("sed=1", "sed is unknown; did you mean seed?"),
-        ("methd=pt", "methd is unknown; did you mean method?"),
-        ("method.swap.perid=3", "method.swap.perid is unknown; did you mean method.swap.period?"),
-        ("period=3", "period is unknown; did you mean method.swap.period?"),
-        ("xyzzy=3", "xyzzy is unknown; evodiverse --cfg job prints all keys"),
-        ("task.foo=1", "task.foo is unknown; evodiverse --cfg job prints all keys"),
-        ("task.mutation=1", "task.mutation is unknown; did you mean task.mutation_rate?"),
-        ("experiment=mol_graphga", "experiment=mol_graphga must be written with a plus: +experiment=mol_graphga"),
-        (
-            "llm.extra.effort=1",
-            "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
-        ),
-        (
-            "llm.extra={effort: 1}",
-            "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
-        ),
-        ("seed=abc", "seed must be an integer, got abc"),
-        ("+task=gsk3b", "+task=gsk3b must be written without a plus: task=gsk3b"),
-        ("method.ladder=null", "method.ladder must be a value other than null, got null"),
-        ("method.ladder=3", "method.ladder must be a list, got 3"),
-        ('method.ladder=["a"]', 'method.ladder[0] must be a number, got ["a"]'),
-        ("method.ladder={a: 1}", "method.ladder must be a list, got {a: 1}"),
-        ("method.ladder=[0.8,null]", "method.ladder[1] must be a value other than null, got [0.8,null]"),
-        ("method.swap=3", "method.swap must be a group of keys, got 3"),
-        ("method.swap={size: big}", "method.swap.size must be an integer, got big"),
-        ("llm.extra=[1]", "llm.extra must be a group of keys, got [1]"),
-        ("llm.model={a: 1}", "llm.model must be text, got {a: 1}"),
-        ("seed=1.5", "seed must be an integer, got 1.5"),
-        ("overwrite=maybe", "overwrite must be true or false, got maybe"),
-        ("method.swap.xi=big", "method.swap.xi must be a number, got big"),
-    ],
-)
-def test_one_mistake_gives_one_line(override: str, expected: str) -> None:
-    assert refuse(override) == (expected,)
+# Each is explained alone, so one command line may have them all. Choices of options come first.
+MISTAKES = {
+    "experiment=mol_graphga": "experiment=mol_graphga must be written with a plus: +experiment=mol_graphga",
+    "+task=gsk3b": "+task=gsk3b must be written without a plus: task=gsk3b",
+    "sed=1": "sed is unknown; did you mean seed?",
+    "methd=pt": "methd is unknown; did you mean method?",
+    "method.swap.perid=3": "method.swap.perid is unknown; did you mean method.swap.period?",
+    "period=3": "period is unknown; did you mean method.swap.period?",
+    "xyzzy=3": "xyzzy is unknown; evodiverse --cfg job prints all keys",
+    "task.foo=1": "task.foo is unknown; evodiverse --cfg job prints all keys",
+    "task.mutation=1": "task.mutation is unknown; did you mean task.mutation_rate?",
+    "llm.extra.effort=1": "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
+    "llm.extra={effort: 1}": "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",
+    "seed=abc": "seed must be an integer, got abc",
+    "method.ladder=null": "method.ladder must be a value other than null, got null",
+    "method.ladder=3": "method.ladder must be a list, got 3",
+    'method.ladder=["a"]': 'method.ladder[0] must be a number, got ["a"]',
+    "method.ladder={a: 1}": "method.ladder must be a list, got {a: 1}",
+    "method.ladder=[0.8,null]": "method.ladder[1] must be a value other than null, got [0.8,null]",
+    "method.swap=3": "method.swap must be a group of keys, got 3",
+    "method.swap={size: big}": "method.swap.size must be an integer, got big",
+    "llm.extra=[1]": "llm.extra must be a group of keys, got [1]",
+    "llm.model={a: 1}": "llm.model must be text, got {a: 1}",
+    "seed=1.5": "seed must be an integer, got 1.5",
+    "overwrite=maybe": "overwrite must be true or false, got maybe",
+    "method.swap.xi=big": "method.swap.xi must be a number, got big",
+}
 
 
-@pytest.mark.parametrize(
-    ("override", "expected"),
-    [
-        ("method=ptt", "did you mean pt?"),
-        ("llm=gpt", "did you mean gpt5?"),
-        (
-            "task=protein",
-            "expected one of bin_packing, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, program",  # noqa: E501
-        ),
-        ("task=kinase", "did you mean dual_kinase?"),
-        ("task=zaleplon_mpo", "did you mean pmo/zaleplon_mpo?"),
-        ("task=pmo/zaleplon", "did you mean pmo/zaleplon_mpo?"),
-        ("+experiment=mol_graphgaa", "did you mean mol_graphga?"),
-    ],
-)
-def test_an_unknown_option_comes_with_a_hint_on_your_own_files(override: str, expected: str) -> None:
-    choice = override.lstrip("+")
-    file = f"FOLDER/{choice.replace('=', '/')}.yaml"
-    told = f"{choice} is unknown; {expected} (to use your own {file}, add --config-dir FOLDER)"
-    assert refuse(override) == (told,)
+def test_each_mistake_gives_one_line() -> None:
+    assert refuse(*MISTAKES) == tuple(dict.fromkeys(MISTAKES.values()))
+
+
+UNKNOWN = {
+    "method=ptt": "did you mean pt?",
+    "llm=gpt": "did you mean gpt5?",
+    "task=protein": "expected one of bin_packing, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, program",  # noqa: E501
+    "task=kinase": "did you mean dual_kinase?",
+    "task=zaleplon_mpo": "did you mean pmo/zaleplon_mpo?",
+    "task=pmo/zaleplon": "did you mean pmo/zaleplon_mpo?",
+    "+experiment=mol_graphgaa": "did you mean mol_graphga?",
+}
+
+
+def test_an_unknown_option_comes_with_a_hint_on_your_own_files() -> None:
+    expected = []
+    for override, hint in UNKNOWN.items():
+        choice = override.lstrip("+")
+        file = f"FOLDER/{choice.replace('=', '/')}.yaml"
+        expected.append(f"{choice} is unknown; {hint} (to use your own {file}, add --config-dir FOLDER)")
+    assert refuse(*UNKNOWN) == tuple(expected)
 
 
 def test_an_override_that_cannot_be_read_is_quoted_back() -> None:
