@@ -49,12 +49,14 @@ def find_values(values: Mapping[str, Any], kinds: Mapping[str, Any], prefix: str
 
     Args:
         values: The mappings.
-        kinds: The types of all keys, by dotted key. A value is taken apart only if its key stands for a group of keys.
+        kinds: The types of all keys, by dotted key. A mapping is taken apart if its key stands for a group of keys, or
+            is unknown.
         prefix: The prefix of the keys.
     """
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and any(map(is_dataclass, _options(kinds.get(key)))):
+        is_group = any(map(is_dataclass, _options(kinds.get(key))))
+        if isinstance(value, Mapping) and (is_group or (value and key not in kinds)):
             yield from find_values(value, kinds, f"{key}.")
         else:
             yield key, value

@@ -73,7 +73,7 @@ def test_values_of_the_right_type_are_taken() -> None:
         ({"extra": "a"}, "task.extra must be a group of keys, got a"),
         ({"extra": ["a"]}, "task.extra must be a group of keys, got ['a']"),
         ({"inner": {"sise": 1}}, "task.inner.sise is unknown; did you mean task.inner.size?"),
-        ({"iner": {"size": 1}}, "task.iner is unknown; did you mean task.inner?"),
+        ({"iner": {"size": 1}}, "task.iner.size is unknown; did you mean task.inner.size?"),
     ],
 )
 def test_a_value_of_a_wrong_type_is_one_line_with_its_key(values: dict[str, Any], expected: str) -> None:

@@ -47,6 +47,7 @@ MISTAKES = {
     "method.swap.perid=3": "method.swap.perid is unknown; did you mean method.swap.period?",
     "period=3": "period is unknown; did you mean method.swap.period?",
     "xyzzy=3": "xyzzy is unknown; evodiverse --cfg job prints all keys",
+    "task.initail.size=3": "task.initail.size is unknown; did you mean task.initial.size?",
     "task.foo=1": "task.foo is unknown; evodiverse --cfg job prints all keys",
     "task.mutation=1": "task.mutation is unknown; did you mean task.mutation_rate?",
     "llm.extra.effort=1": "llm.extra holds your own keys; add each with a plus: +llm.extra.name=value",

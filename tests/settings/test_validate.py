@@ -73,7 +73,7 @@ BAD = [
     (["task.length=long"], "task.length must be an integer, got long"),
     (["+task.lenght=3"], "task.lenght is unknown; did you mean task.length?"),
     (["+method.swap.perod=3"], "method.swap.perod is unknown; did you mean method.swap.period?"),
-    (["+bar.baz=3"], "bar is unknown; evodiverse --cfg job prints all keys"),
+    (["+bar.baz=3"], "bar.baz is unknown; evodiverse --cfg job prints all keys"),
     (["+sed=3"], "sed is unknown; did you mean seed?"),
     (["task.defaults.capacity=many"], "method.capacity: While dereferencing interpolation"),
     (["~task.defaults.cold"], "undefined references: task.defaults.cold; set these keys in the task's file"),
