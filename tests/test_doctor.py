@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.commands.doctor import EXTRAS, KEYS, Status, check_data, check_extras, check_keys, check_sandbox
+from evodiverse.commands.doctor import (
+    KEYS,
+    LIMITED,
+    OK,
+    OPTIONAL,
+    PROBLEM,
+    check_data,
+    check_extras,
+    check_keys,
+    check_sandbox,
+)
 from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.sandbox import confinement
 from tests.runs import FROM_ROOT
@@ -50,7 +60,7 @@ def test_a_missing_key_is_reported_with_what_to_do(tmp_path: Path, monkeypatch: 
     for name in KEYS:
         monkeypatch.delenv(name, raising=False)
     findings = {finding.name: finding for finding in check_keys()}
-    assert findings["DEEPSEEK_API_KEY"].status is Status.OPTIONAL
+    assert findings["DEEPSEEK_API_KEY"].status is OPTIONAL
     assert findings["DEEPSEEK_API_KEY"].remedy == "export DEEPSEEK_API_KEY=… or write it into .env"
 
 
@@ -61,11 +71,11 @@ def test_a_damaged_artifact_is_a_problem_but_a_missing_one_is_not(
     monkeypatch.setenv("EVODIVERSE_OFFLINE", "0")
     (tmp_path / ARTIFACTS["jnk3"].file_name).write_bytes(b"not a forest")
     findings = {finding.name: finding for finding in check_data()}
-    assert findings["jnk3"].status is Status.PROBLEM
+    assert findings["jnk3"].status is PROBLEM
     assert "damaged" in findings["jnk3"].text
     assert "evodiverse-data fetch jnk3" in findings["jnk3"].remedy
-    assert findings["gsk3b"].status is Status.OPTIONAL
-    assert findings["gsk3b"].remedy == "evodiverse-data fetch gsk3b"
+    assert findings["gsk3b"].status is OPTIONAL
+    assert findings["gsk3b"].remedy == "run `evodiverse-data fetch gsk3b`"
 
 
 def test_data_that_can_no_longer_be_downloaded_is_a_problem(tmp_path: Path) -> None:
@@ -80,26 +90,27 @@ def test_an_impossible_cache_folder_is_a_problem(tmp_path: Path, monkeypatch: py
     (tmp_path / "file").touch()
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "file" / "cache"))
     cache = next(check_data())
-    assert (cache.name, cache.status) == ("cache", Status.PROBLEM)
+    assert (cache.name, cache.status) == ("cache", PROBLEM)
     assert "EVODIVERSE_CACHE" in cache.remedy
 
 
 def test_the_sandbox_is_tested_with_a_real_program(monkeypatch: pytest.MonkeyPatch) -> None:
     findings = {finding.name: finding for finding in check_sandbox()}
-    expected = Status.LIMITED if confinement.find_gaps() else Status.OK
+    expected = LIMITED if confinement.find_gaps() else OK
     assert findings["kernel"].status is expected
     assert findings["trial"].status is expected
     open_probe = "def main(secret):\n    return ['read your files']\n"
     monkeypatch.setattr("evodiverse.commands.doctor._PROBE", open_probe)
     trial = {finding.name: finding for finding in check_sandbox()}["trial"]
-    assert trial.status is not Status.OK
+    assert trial.status is not OK
     assert trial.text == "a program could read your files"
 
 
 def test_every_extra_for_users_is_listed() -> None:
     extras = importlib.metadata.metadata("evodiverse").get_all("Provides-Extra")
-    assert set(EXTRAS) == set(extras or ()) - {"dev", "site"}
-    assert {finding.name: finding.status for finding in check_extras()}["optuna"] is Status.OK
+    findings = {finding.name: finding.status for finding in check_extras()}
+    assert set(findings) == set(extras or ()) - {"dev", "site"}
+    assert findings["optuna"] is OK
 
 
 def test_an_extra_that_is_missing_or_too_old_is_reported_with_the_command_to_install_it(
@@ -108,7 +119,7 @@ def test_an_extra_that_is_missing_or_too_old_is_reported_with_the_command_to_ins
     requirements = ['nothing-of-this-name>=1; extra == "ray"', 'numpy>=9999; extra == "ray"']
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: requirements)
     ray = {finding.name: finding for finding in check_extras()}["ray"]
-    assert ray.status is Status.OPTIONAL
+    assert ray.status is OPTIONAL
     assert "nothing-of-this-name is not installed" in ray.text
     assert "expected >=9999" in ray.text
     assert ray.remedy == "pip install 'evodiverse[ray]'"
