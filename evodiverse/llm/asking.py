@@ -25,9 +25,6 @@ _HEARTBEAT_SECONDS = 0.2
 GRACE_SECONDS = 30.0
 # The shortest time between two warnings about failed queries.
 _COMPLAINT_SECONDS = 15.0
-# Writes to the cache that take less time than this are made in the event loop, which they block. litellm itself blocks
-# it for 8 ms per reply.
-_QUICK_SECONDS = 0.004
 # How long a reply waits for others that arrive at the same time, so that one write stores them all.
 _TOGETHER_SECONDS = 0.005
 
@@ -174,17 +171,7 @@ class Asking:
                     async with asyncio.timeout(_TOGETHER_SECONDS):
                         await self._all_replied.wait()
                 batch, self._unkept = self._unkept, []
-                kept = await self._write([(asked, bought) for asked, bought, _ in batch])
+                kept = self._cache.keep([(asked, bought) for asked, bought, _ in batch])
                 for (_, _, waiting), bought in zip(batch, kept, strict=True):
                     waiting.set_result(bought.reply)
         return stored.result()
-
-    async def _write(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
-        """Store replies in the cache.
-
-        The first write, and any write after a slow one, runs in a separate thread so that it does not block the event
-        loop. All other writes run in the event loop, since handing replies over to a thread takes milliseconds.
-        """
-        if self._cache.seconds < _QUICK_SECONDS:
-            return self._cache.keep(bought)
-        return await asyncio.to_thread(self._cache.keep, bought)
