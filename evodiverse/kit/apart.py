@@ -31,17 +31,17 @@ class Apart:
     The process ends with this object or with the process that created it. A pickled copy has a process of its own.
 
     Args:
-        timeout: The seconds that a call may take.
+        timeout: The seconds that a call may take; None for no limit.
         load: A function that each process calls first, and that may take any time.
     """
 
-    def __init__(self, timeout: float, load: Callable[[], object]) -> None:
+    def __init__(self, timeout: float | None, load: Callable[[], object] = object) -> None:
         self.timeout = timeout
         self._load = load
         self._child: _Child | None = None
         self._is_closed = False
 
-    def __reduce__(self) -> tuple[type["Apart"], tuple[float, Callable[[], object]]]:
+    def __reduce__(self) -> tuple[type["Apart"], tuple[float | None, Callable[[], object]]]:
         """Return how a copy is created in another process."""
         return Apart, (self.timeout, self._load)
 

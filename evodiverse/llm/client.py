@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from evodiverse.errors import describe
-from evodiverse.llm.counts import is_count
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import load_litellm
@@ -178,13 +177,11 @@ def _describe_rest(message: Any) -> str:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
+    """Return a number of tokens that litellm reports, or None if the number is unknown.
 
     If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
     """
-    if not isinstance(number, int) or not is_count(number):
-        return None
-    return None if number == 0 and is_zero_unknown else number
+    return None if not isinstance(number, int) or (number == 0 and is_zero_unknown) else number
 
 
 def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -17,7 +17,6 @@ from typing import Any, cast
 import httpx
 
 from evodiverse.errors import describe
-from evodiverse.llm.counts import drop_impossible_counts, parse_int
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.keys import redact
 from evodiverse.text import printable
@@ -35,6 +34,10 @@ _SHOWN_CHARACTERS = 200
 _LONGEST = 1_000
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
 _GZIP = 16 + zlib.MAX_WBITS
+# The largest count that one query can plausibly have; more than any model reads or writes.
+MAX_TOKENS = 10_000_000
+_COUNTS = re.compile(r"usage(Metadata)?|.+details", re.IGNORECASE)
+_COUNT = re.compile(r".+tokens|.*token_?count|(prompt_)?eval_count", re.IGNORECASE)
 
 
 class Transfer:
@@ -87,36 +90,34 @@ class Transfer:
             host += f" by the proxy {getattr(proxy, 'host', '')}:{getattr(proxy, 'port', '')}"
         self._failed(f"the connection to {host} failed ({self._shown(describe(cause))})")
 
-    async def unpack(self, body: httpx.AsyncByteStream, encoding: str, *, is_error: bool) -> AsyncIterator[bytes]:
-        """Yield the decompressed body of an answer.
+    async def read(self, response: httpx.Response) -> bytes:
+        """Return the decompressed body of an answer, of a reply only the parts that are read.
 
         If the answer reports an error, its body is cut off after the first piece that goes beyond `MAX_ERROR_BYTES`.
-
-        Args:
-            body: The body as it arrives.
-            encoding: The content encoding that the answer declares; empty if it declares none.
-            is_error: Whether the answer reports an error.
 
         Raises:
             TransientError: The body has an encoding other than gzip, or cannot be decompressed. Or the answer reports
                 no error, and its body is longer than `MAX_BODY_BYTES` before or after decompression. Such an answer may
                 come from a proxy that fails for a while, so the query is worth sending again.
         """
+        encoding = response.headers.pop("content-encoding", "").strip().lower()
+        response.headers.pop("content-length", None)
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
         unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
-        left = MAX_ERROR_BYTES if is_error else MAX_BODY_BYTES
-        async for chunk in body:
+        left = MAX_ERROR_BYTES if response.is_error else MAX_BODY_BYTES
+        pieces = []
+        async for chunk in cast("httpx.AsyncByteStream", response.stream):
             try:
-                piece = chunk if unpacker is None else unpacker.decompress(chunk, left + 1)
+                pieces.append(chunk if unpacker is None else unpacker.decompress(chunk, left + 1))
             except zlib.error as error:
                 raise self._failed("the answer is declared as gzip but cannot be decompressed") from error
-            left -= max(len(chunk), len(piece))
-            if left < 0 and not is_error:
+            left -= max(len(chunk), len(pieces[-1]))
+            if left < 0 and not response.is_error:
                 raise self._failed(f"the answer is longer than {MAX_BODY_BYTES:,} bytes, expected a reply")
-            yield piece
             if left < 0:
                 break
+        return b"".join(pieces) if response.is_error else self.reduce(b"".join(pieces))
 
     def reduce(self, body: bytes) -> bytes:
         """Return the body of an answer, if it is JSON without the parts of a reply that are not read.
@@ -137,7 +138,7 @@ class Transfer:
                 f"the answer has more than {MAX_STRUCTURE_BYTES:,} bytes besides its texts, expected a reply"
             )
         try:
-            content = json.loads(text, object_hook=drop_impossible_counts, parse_int=parse_int)
+            content = json.loads(text, object_hook=_drop_impossible_counts)
             return json.dumps(_reduce_reply(content)).encode()
         except (ValueError, RecursionError):  # not JSON, which litellm reports itself
             return text.encode()
@@ -193,18 +194,21 @@ def _text_of(part: Any) -> str:
     return part if isinstance(part, str) else ""
 
 
-class _UnpackedStream(httpx.AsyncByteStream):
-    """A body that is read in pieces, under the rules of `Transfer.unpack`."""
+def _drop_impossible_counts(entries: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON object of a reply without its impossible counts of tokens, which then are unknown.
 
-    def __init__(self, pieces: AsyncIterator[bytes], body: httpx.AsyncByteStream) -> None:
-        self._pieces = pieces
-        self._body = body
+    A single such count would make litellm reject the whole reply.
+    """
+    return {
+        name: value
+        for name, value in entries.items()
+        if value is None
+        or (isinstance(value, dict) if _COUNTS.fullmatch(name) else not _COUNT.fullmatch(name) or _is_count(value))
+    }
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
 
-    async def aclose(self) -> None:
-        await self._body.aclose()
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
 
 
 _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
@@ -242,35 +246,17 @@ def watch_httpx() -> None:
         transfer.prepare(request)
         try:
             response = await send(client, request, stream=True, **options | {"follow_redirects": False})
+            body = cast("httpx.AsyncByteStream", response.stream)
             try:
                 transfer.refuse_redirect(response)
-                await _replace_body(transfer, response, is_read=not stream)
-            except BaseException:
-                await response.aclose()
-                raise
+                response.stream = httpx.ByteStream(await transfer.read(response))
+            finally:
+                await body.aclose()
         except (httpx.NetworkError, httpx.ProxyError) as error:
             transfer.note_lost(request.url, error)
             raise
+        if not stream:
+            await response.aread()
         return response
 
     httpx.AsyncClient.send = send_watched  # type: ignore[method-assign, assignment]
-
-
-async def _replace_body(transfer: Transfer, response: httpx.Response, *, is_read: bool) -> None:
-    """Replace the body of a response with the decompressed one.
-
-    With ``is_read``, the whole body is read and checked. Otherwise, the body becomes a stream that the caller reads.
-    """
-    encoding = response.headers.pop("content-encoding", "").strip().lower()
-    response.headers.pop("content-length", None)
-    body = cast("httpx.AsyncByteStream", response.stream)
-    pieces = transfer.unpack(body, encoding, is_error=response.is_error)
-    if not is_read:
-        response.stream = _UnpackedStream(pieces, body)
-        return
-    content = b"".join([piece async for piece in pieces])
-    await body.aclose()
-    if not response.is_error:
-        content = transfer.reduce(content)
-    response.stream = httpx.ByteStream(content)
-    await response.aread()

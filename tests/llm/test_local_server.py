@@ -1,31 +1,20 @@
 """A real small model, served on this machine."""
 
 import json
-import os
-import signal
+import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.errors import ServiceError
-from evodiverse.llm.local_server import LocalServer
+from evodiverse.kit.apart import Apart
+from evodiverse.llm.clients.local import serve
 from tests.runs import FROM_ROOT, evodiverse, rows
-
-HOLDER = """
-import sys, time
-from pathlib import Path
-from evodiverse.llm.local_server import LocalServer
-
-with LocalServer(Path(sys.argv[1]), 1, 64) as server:
-    print(server._process.pid, flush=True)
-    time.sleep(1000)
-"""
 
 
 def post(address: str, key: str) -> dict[str, object]:
@@ -39,28 +28,14 @@ def post(address: str, key: str) -> dict[str, object]:
 @pytest.mark.slow
 @pytest.mark.weekly
 def test_the_server_answers_only_with_its_key_and_on_the_loopback_interface_and_ends() -> None:
-    with LocalServer(artifact_path("smollm2"), 2, 64) as server:
-        assert server.address.startswith("http://127.0.0.1:")
-        assert post(server.address, server.key)["usage"]["completion_tokens"] > 0
+    with closing(Apart(None)) as process:
+        address = process.call(serve, artifact_path("smollm2"), 2, 8192, "the key")
+        assert address.startswith("http://127.0.0.1:")
+        assert post(address, "the key")["usage"]["completion_tokens"] > 0
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            post(server.address, "another key")
+            post(address, "another key")
     with pytest.raises(urllib.error.URLError, match="refused"):
-        post(server.address, server.key)
-
-
-@pytest.mark.slow
-@pytest.mark.weekly
-def test_the_server_ends_when_its_run_is_killed() -> None:
-    command = [sys.executable, "-c", HOLDER, str(artifact_path("smollm2"))]
-    with subprocess.Popen(command, env=FROM_ROOT, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
-        server = int(holder.stdout.readline())
-        holder.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 30
-    while Path(f"/proc/{server}/stat").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    with pytest.raises(ProcessLookupError):
-        os.kill(server, 0)
+        post(address, "the key")
 
 
 @pytest.mark.slow
@@ -82,14 +57,9 @@ def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_
     assert {call["model"] for call in calls} == {"local/SmolLM2-135M-Instruct.Q4_1@b179c952"}
 
 
-def test_a_file_that_is_not_a_model_is_refused_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "model.gguf").write_text("no model")
-    with pytest.raises(ServiceError, match=r"cannot serve .*model\.gguf \(.*\); check that it is a complete GGUF file"):
-        LocalServer(tmp_path / "model.gguf", 1, 64).__enter__()
-
-
-def test_a_run_with_such_a_file_ends_in_one_line(tmp_path: Path) -> None:
+def test_a_run_with_a_file_that_is_not_a_model_ends_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_text("no model")
     failed = evodiverse("budget=smoke", "llm=local", "llm.local.gguf=model.gguf", "llm.cache=cache", cwd=tmp_path)
     assert failed.returncode == 1
+    assert re.search(r"cannot serve .*model\.gguf \(.*\); check that it is a complete GGUF file", failed.stderr)
     assert len(failed.stderr.splitlines()) == 1

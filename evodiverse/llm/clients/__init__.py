@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from evodiverse.llm.clients import litellm, local, replay
 from evodiverse.llm.clients.kind import Kind
+from evodiverse.llm.clients.litellm import LiteLlm
+from evodiverse.llm.clients.local import Local
+from evodiverse.llm.clients.replay import Replay
 
-KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"litellm": litellm, "local": local, "replay": replay})
+KINDS: Final[Mapping[str, Kind]] = MappingProxyType({"litellm": LiteLlm(), "local": Local(), "replay": Replay()})
 """The kinds of clients, by the value of ``llm.client``."""

@@ -1,9 +1,9 @@
-"""The interface of a kind of language-model client."""
+"""What the kinds of language-model clients have in common."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from evodiverse.llm.prices import Price
 from evodiverse.llm.settings import ModelSettings
@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from evodiverse.llm.client import Client
 
 
-class Kind(Protocol):
-    """What each client module of this package provides. A run uses the module that ``llm.client`` names."""
+class Kind:
+    """A kind of client, which ``llm.client`` names. This one asks no model, so its replies cost nothing.
 
-    @property
-    def takes_model(self) -> bool:
-        """Whether the user must name the model, for example with ``llm.model``; if not, naming one is an error."""
+    Attributes:
+        takes_model: Whether the user must name the model, for example with ``llm.model``; if not, naming one is an
+            error.
+        asks: Whether a model is asked for replies that the cache does not have; if not, a missing reply ends the run.
+    """
 
-    @property
-    def asks(self) -> bool:
-        """Whether a model is asked for replies that the cache does not have; if not, a missing reply ends the run."""
+    takes_model: ClassVar[bool] = True
+    asks: ClassVar[bool] = True
 
     def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the settings, one line each, with the key to change.
@@ -30,8 +31,9 @@ class Kind(Protocol):
             settings: The settings of the models.
             needs_price: Whether ``budget.usd`` is set. If so, the price of every model must be known.
         """
+        raise NotImplementedError
 
-    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:
+    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:  # noqa: ARG002
         """Return the SHA-256 of the model file for the run's record, or None if the model is not on this machine.
 
         Args:
@@ -41,8 +43,9 @@ class Kind(Protocol):
         Raises:
             InputError: The file cannot be read.
         """
+        return None
 
-    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
+    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG002
         """Return the settings with all values that `open` needs, such as the path of the model file.
 
         Args:
@@ -52,12 +55,15 @@ class Kind(Protocol):
         Raises:
             InputError: A file cannot be obtained.
         """
+        return settings
 
-    def price(self, model: str, settings: ModelSettings) -> Price | None:
+    def price(self, model: str, settings: ModelSettings) -> Price | None:  # noqa: ARG002
         """Return the price of a model, or None if it is unknown."""
+        return Price(0.0, 0.0)
 
-    def open(self, settings: ModelSettings) -> "AbstractContextManager[Client | None]":
-        """Return a context manager that yields the client, or None if no model is asked.
+    @contextmanager
+    def open(self, settings: ModelSettings) -> "Iterator[Client | None]":  # noqa: ARG002
+        """Open the client, or None if no model is asked.
 
         Args:
             settings: The settings of the models, as `complete` returns them.
@@ -65,3 +71,4 @@ class Kind(Protocol):
         Raises:
             ServiceError: The models cannot be reached.
         """
+        yield None

@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import load_litellm
@@ -18,52 +19,40 @@ from evodiverse.vocabulary import Sampler
 if TYPE_CHECKING:
     from evodiverse.llm.client import LiteLlmClient
 
-takes_model: Final = True
-asks: Final = True
-
 # OpenAI's client requires a key even if the server does not.
 _NO_KEY: Final = "none"
 _SERVED_HERE = ("ollama", "ollama_chat")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:
-    """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
-    load_env_file(Path(".env"))
-    violations = list(_find_in_address(settings))
-    if violations:  # further checks could print a key that is in the wrong place
-        return violations
-    for name, used in settings.samplers.items():
-        violations += _find_in_sampler(name, used, settings)
-    for model in settings.models if needs_price and not violations else ():
-        if price(model, settings) is None:
-            violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
-    return list(dict.fromkeys(violations))
+class LiteLlm(Kind):
+    """A provider, or a server that speaks OpenAI's protocol."""
 
+    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
+        """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
+        load_env_file(Path(".env"))
+        violations = list(_find_in_address(settings))
+        if violations:  # further checks could print a key that is in the wrong place
+            return violations
+        for name, used in settings.samplers.items():
+            violations += _find_in_sampler(name, used, settings)
+        for model in settings.models if needs_price and not violations else ():
+            if self.price(model, settings) is None:
+                violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
+        return list(dict.fromkeys(violations))
 
-def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> None:
-    """Return None: the model is not on this machine."""
+    def price(self, model: str, settings: ModelSettings) -> Price | None:
+        """Return the price of a model, or None if litellm's price map does not have it."""
+        return find_price(settings.litellm_name(model))
 
+    @contextmanager
+    def open(self, settings: ModelSettings) -> "Iterator[LiteLlmClient]":
+        """Open a client of the provider."""
+        from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
-def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG001
-    """Return the settings unchanged."""
-    return settings
-
-
-def price(model: str, settings: ModelSettings) -> Price | None:
-    """Return the price of a model, or None if litellm's price map does not have it."""
-    return find_price(settings.litellm_name(model))
-
-
-@contextmanager
-def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (the name is set by `Kind`)
-    """Open a client of the provider."""
-    from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
-
-    names = {model: settings.litellm_name(model) for model in settings.models}
-    yield LiteLlmClient(
-        names, settings.api_base, _find_key(settings), settings.timeout_s, length_parameter=settings.length_parameter
-    )
+        names = {model: settings.litellm_name(model) for model in settings.models}
+        key, length_parameter = _find_key(settings), settings.length_parameter
+        yield LiteLlmClient(names, settings.api_base, key, settings.timeout_s, length_parameter=length_parameter)
 
 
 def _find_key(settings: ModelSettings) -> str | None:

@@ -1,72 +1,102 @@
 """A small model that runs on this machine, without an account or a network."""
 
 import importlib.util
+import os
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from evodiverse.errors import ServiceError, describe
+from evodiverse.kit.apart import Apart
 from evodiverse.kit.inputs import input_sha256
-from evodiverse.llm.local_server import LocalServer
+from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.prices import Price
 from evodiverse.llm.settings import ModelSettings
 
 if TYPE_CHECKING:
     from evodiverse.llm.client import LiteLlmClient
 
-takes_model: Final = False
-asks: Final = True
-
 ARTIFACT: Final = "smollm2"
 """The published model file that is served unless the user names another one."""
 
-_FREE: Final = Price(0.0, 0.0)
+# The number of tokens that the server reserves for the prompt of each simultaneous query.
+_PROMPT_TOKENS: Final = 4096
+_servers: list[Any] = []  # of this process
 
 
-def find_violations(settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG001 (it costs nothing)
-    """Return what is missing: the library that serves models, or the model file that the user named."""
-    violations = []
-    if importlib.util.find_spec("xllamacpp") is None:
-        violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")
-    if settings.gguf is not None and not settings.gguf.is_file():
-        violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
-    return violations
+class Local(Kind):
+    """A model file that is served to this run alone, on the loopback interface and with a random key."""
+
+    takes_model = False
+
+    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (it costs nothing)
+        """Return what is missing: the library that serves models, or the model file that the user named."""
+        violations = []
+        if importlib.util.find_spec("xllamacpp") is None:
+            violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")
+        if settings.gguf is not None and not settings.gguf.is_file():
+            violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
+        return violations
+
+    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str:
+        """Return the SHA-256 of the model file."""
+        return artifact_sha256(ARTIFACT) if settings.gguf is None else _sha256(settings.gguf)
+
+    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
+        """Return the settings with the path of the model file, and with a model name that identifies this file.
+
+        The name is ``local/``, the file's name without its suffix, ``@``, and the first 8 hex digits of its SHA-256.
+        """
+        gguf = settings.gguf or artifact(ARTIFACT)
+        name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
+        samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
+        return replace(settings, gguf=gguf, samplers=samplers)
+
+    @contextmanager
+    def open(self, settings: ModelSettings) -> "Iterator[LiteLlmClient]":
+        """Serve the model in a process of its own within this context, and open a client of it."""
+        from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
+
+        if settings.gguf is None:
+            raise TypeError("the settings are not complete")
+        longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
+        n_slots, key = settings.concurrency, secrets.token_urlsafe(24)
+        with closing(Apart(None)) as process:
+            try:
+                address = process.call(serve, settings.gguf, n_slots, n_slots * (_PROMPT_TOKENS + longest), key)
+            except RuntimeError as error:
+                raise ServiceError(
+                    f"cannot serve {settings.gguf} ({describe(error)}); check that it is a complete GGUF file"
+                ) from error
+            names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
+            free = dict.fromkeys(settings.models, Price(0.0, 0.0))
+            yield LiteLlmClient(names, address, key, settings.timeout_s, free)
 
 
-def source(settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str:
-    """Return the SHA-256 of the model file."""
-    return artifact_sha256(ARTIFACT) if settings.gguf is None else _sha256(settings.gguf)
+def serve(gguf: Path, n_slots: int, n_tokens: int, key: str) -> str:
+    """Serve a model file with OpenAI's protocol until this process ends, and return the address.
 
-
-def complete(settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
-    """Return the settings with the path of the model file, and with a model name that identifies this file.
-
-    The name is ``local/``, the file's name without its suffix, ``@``, and the first 8 hex digits of its SHA-256.
+    Args:
+        gguf: The model file.
+        n_slots: The number of queries answered at the same time.
+        n_tokens: The size of the context in tokens, which these queries share.
+        key: The API key that the server requires.
     """
-    gguf = settings.gguf or artifact(ARTIFACT)
-    name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
-    samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
-    return replace(settings, gguf=gguf, samplers=samplers)
+    import xllamacpp
 
-
-def price(model: str, settings: ModelSettings) -> Price:  # noqa: ARG001
-    """Return a price of 0."""
-    return _FREE
-
-
-@contextmanager
-def open(settings: ModelSettings) -> "Iterator[LiteLlmClient]":  # noqa: A001 (the name is set by `Kind`)
-    """Serve the model within this context, and open a client of the server."""
-    if settings.gguf is None:
-        raise TypeError("the settings are not complete")
-    longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
-    from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
-
-    with LocalServer(settings.gguf, settings.concurrency, longest) as server:
-        names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
-        free = dict.fromkeys(settings.models, _FREE)
-        yield LiteLlmClient(names, server.address, server.key, settings.timeout_s, free)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where the library prints
+    params = xllamacpp.CommonParams()
+    params.model.path = str(gguf)
+    params.n_parallel = n_slots
+    params.n_ctx = n_tokens
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [key]
+    _servers.append(xllamacpp.Server(params))
+    return f"{_servers[-1].listening_address}/v1"
 
 
 def _sha256(path: Path) -> str:
