@@ -50,7 +50,7 @@ class WarmParent:
         mounts: Whether the warm parent may mount a disk for each program; see `ProcessSandbox`.
 
     Raises:
-        DiedError: The warm parent was killed while it started.
+        DiedError: The warm parent ended while it started.
         ServiceError: The warm parent does not start.
     """
 
@@ -66,13 +66,14 @@ class WarmParent:
             remove(root)
             raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
         self._finalizer = weakref.finalize(self, _end, self._connection, self._process, root)
+        self._connection.settimeout(_READY_SECONDS)
         try:
-            is_counted = self._await_start() == wire.COUNTED
+            kind, _ = self._ask(b"", wire.READY, 1)
         except BaseException:
             self.close()
             raise
         self._connection.settimeout(_ANSWER_SECONDS)
-        self._folder = CountedFolder(root, self.pid) if is_counted else None
+        self._folder = CountedFolder(root, self.pid) if kind == wire.COUNTED else None
 
     @property
     def pid(self) -> int:
@@ -144,35 +145,11 @@ class WarmParent:
             return Rejection(Reason.CRASHED, f"it was killed by {_name_signal(-status)}")
         return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
 
-    def _await_start(self) -> bytes:
-        """Wait until the warm parent has started, and return how the size of the programs' files is limited.
-
-        The warm parent is the process that has loaded the libraries and forks a process for each program.
-
-        Returns:
-            `wire.LIMITED` if the kernel limits the size; `wire.COUNTED` if this process must measure it.
-
-        Raises:
-            DiedError: The warm parent was killed.
-            ServiceError: The warm parent did not start.
-        """
-        self._connection.settimeout(_READY_SECONDS)
-        try:
-            kind = self._connection.recv(1)
-            if kind == wire.READY:
-                return self._connection.recv(1)
-            message = self._read_message() if kind else ""
-        except TimeoutError:
-            message = f"it did not answer within {_READY_SECONDS:g} s"
-        except ConnectionError:
-            message = ""
-        raise ServiceError(f"the sandbox does not start ({message or self._explain_start()})")
-
     def _ask(self, request: bytes, answer: bytes, size: int) -> tuple[bytes, list[int]]:
         """Send a request, and return the body of the answer and the file descriptors that came with it.
 
         Args:
-            request: The request, a single byte.
+            request: The request, a single byte; empty to wait for the start.
             answer: The first byte of the expected answer.
             size: The number of bytes that follow it.
 
@@ -186,45 +163,27 @@ class WarmParent:
             body = self._connection.recv(size, socket.MSG_WAITALL) if kind == answer else b""
             if len(body) == size:
                 return body, fds
-            message = self._read_message() if kind == wire.BROKEN else ""
+            parts = list(iter(lambda: self._connection.recv(1 << 12), b"")) if kind == wire.BROKEN else []
         except OSError:
-            message = ""
-        if message:
+            parts = []
+        if parts:
+            message = wire.clean(b"".join(parts).decode(errors="replace"))
             raise ServiceError(f"the sandbox failed ({message}); fix that, then run the same command again to resume")
         raise DiedError(self._explain_death())
-
-    def _read_message(self) -> str:
-        """Return the error message that the warm parent, which forks a process per program, sends before it ends."""
-        parts = list(iter(lambda: self._connection.recv(1 << 12), b""))
-        return wire.clean(b"".join(parts).decode(errors="replace"))
-
-    def _explain_start(self) -> str:
-        """Return why the warm parent, which forks a process for each program, ended before it sent anything.
-
-        Raises:
-            DiedError: The warm parent was killed.
-        """
-        status = self._wait()
-        if status is None or status < 0:
-            raise DiedError(f"{self._explain_death()}, while it started")
-        _, messages = self._process.communicate()
-        return wire.clean(messages.decode(errors="replace")[-300:])
 
     def _explain_death(self) -> str:
         """Return what happened to the warm parent, the process that forks a process for each program.
 
         This method is for a warm parent that did not answer. It waits up to `_END_SECONDS` for the process to end.
         """
-        status = self._wait()
-        if status is None:
-            return "it does not answer"
-        return f"{_name_signal(-status)}: killed, or out of memory" if status < 0 else f"exit status {status}"
-
-    def _wait(self) -> int | None:
         try:
-            return self._process.wait(_END_SECONDS)
+            status = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            return None
+            return "it does not answer"
+        if status < 0:
+            return f"{_name_signal(-status)}: killed, or out of memory"
+        messages = self._process.communicate()[1] if status else b""
+        return f"exit status {status} {wire.clean(messages.decode(errors='replace')[-300:])}".rstrip()
 
 
 def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":

@@ -7,16 +7,17 @@ holds any of them.
 
 import json
 import math
+import pickle
 import struct
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, BinaryIO, Final
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.text import printable
-from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+from evodiverse.vocabulary import Array, Job, Reason, Rejection
 
 FORK: Final = b"F"
 """Asks the warm parent for a process. The answer is `FORKED`, the id of the process, and the pipes to it."""
@@ -31,7 +32,6 @@ LIMITED, COUNTED = b"1", b"0"
 BROKEN: Final = b"B"
 """The byte that the warm parent or a program's process sends if it cannot continue; the reason follows."""
 PID: Final = struct.Struct("=q")
-_LENGTH = struct.Struct("!Q")
 _MAX_DETAIL = 400
 _MAX_DIGITS = 300
 _MAX_DEPTH = 60
@@ -48,44 +48,15 @@ class UnusableError(Exception):
 
 
 def pack_job(job: Job) -> bytes:
-    """Return a job in the format of `read_job`: the length of the header, the header, and the bytes of the arrays."""
-    blobs: list[bytes] = []
-    arguments = []
-    for value in job.arguments:
-        if isinstance(value, np.ndarray):
-            arguments.append({"shape": value.shape})
-            blobs.append(np.ascontiguousarray(value, np.float64).tobytes())
-        else:
-            arguments.append({"value": value})
-    header = {
-        "source": job.source,
-        "entry_point": job.entry_point,
-        "arguments": arguments,
-        "returns": None if job.returns is None else [array.shape for array in job.returns],
-        "limits": asdict(job.limits),
-        "driver": job.driver,
-    }
-    text = json.dumps(header).encode()
-    return b"".join([_LENGTH.pack(len(text)), text, *blobs])
+    """Return a job as a pickle, which the process of the program reads before it runs any program.
 
-
-def read_job(stream: BinaryIO) -> Job:
-    """Return the job that `pack_job` packed. Its arrays are writable.
-
-    Raises:
-        EOFError: The stream ends before the job does.
+    Arrays become writable arrays of float64, and other arguments what JSON makes of them.
     """
-    (length,) = _LENGTH.unpack(_read(stream, _LENGTH.size))
-    header = json.loads(_read(stream, length))
     arguments = tuple(
-        _read_array(stream, argument["shape"]) if "shape" in argument else argument["value"]
-        for argument in header["arguments"]
+        np.array(value, np.float64, order="C") if isinstance(value, np.ndarray) else json.loads(json.dumps(value))
+        for value in job.arguments
     )
-    shapes = header["returns"]
-    returns = None if shapes is None else tuple(Array(tuple(shape)) for shape in shapes)
-    return Job(
-        header["source"], header["entry_point"], arguments, returns, Limits(**header["limits"]), header["driver"]
-    )
+    return pickle.dumps(replace(job, arguments=arguments))
 
 
 def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
@@ -186,14 +157,3 @@ def _parse_float(text: str) -> float:
 def _describe_infinite(place: int, value: NDArray[np.float64]) -> str:
     count = int((~np.isfinite(value)).sum())
     return f"value {place} holds {count} numbers that are not finite" if value.shape else f"value {place} is not finite"
-
-
-def _read_array(stream: BinaryIO, shape: Sequence[int]) -> NDArray[np.float64]:
-    return np.frombuffer(bytearray(_read(stream, 8 * math.prod(shape)))).reshape(shape)
-
-
-def _read(stream: BinaryIO, size: int) -> bytes:
-    part = stream.read(size)
-    if len(part) < size:
-        raise EOFError(f"expected {size} bytes of a job, got {len(part)}")
-    return part

@@ -249,7 +249,7 @@ def test_a_warm_parent_that_is_killed_twice_while_it_starts_is_reported(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
         ServiceError,
-        match=r"died twice \(SIGKILL: killed, or out of memory, while it started\); run the same command again",
+        match=r"died twice \(SIGKILL: killed, or out of memory\); run the same command again",
     ):
         killed_while_it_starts(tmp_path, times=2).prepare()
 
@@ -312,7 +312,7 @@ def test_closing_ends_programs_in_other_threads(tmp_path: Path) -> None:
 
 
 def test_a_sandbox_that_does_not_start_is_reported_with_the_reason() -> None:
-    with pytest.raises(ServiceError, match=r"the sandbox does not start .*no_such_module"):
+    with pytest.raises(ServiceError, match=r"the sandbox failed .*no_such_module"):
         ProcessSandbox(preload=["no_such_module"]).run([body("return 1")])
 
 
