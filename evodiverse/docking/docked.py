@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from evodiverse.docking.target import Target
+from evodiverse.kit.apart import Failure, call_each
 from evodiverse.kit.files import read_json, write_cached
-from evodiverse.kit.processes import Failure, call_each
 
 _MOST_BYTES: Final = 10_000_000
 

@@ -1,14 +1,15 @@
-"""Calling functions in a process of its own, which is killed and replaced when a call takes too long."""
+"""Calling functions in processes of their own: `Apart` keeps one process, `call_each` starts one for each call."""
 
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import finalize
 
 from evodiverse.errors import ServiceError, describe
@@ -19,6 +20,8 @@ DEATHS = 3
 _CODE = "import sys; sys.path[:] = {path!r}; from evodiverse.kit.apart import serve; serve({descriptor})"
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 
 class TooLongError(Exception):
@@ -94,6 +97,63 @@ class Apart:
         child, self._child = self._child, None
         if child is not None:
             child.end()
+
+
+class Failure(NamedTuple):
+    """A call that returned nothing; ``reason`` says why, on one line."""
+
+    reason: str
+
+
+def call_each(
+    function: Callable[[Item], Answer], items: Sequence[Item], n_processes: int, *, is_silent: bool = False
+) -> Generator[tuple[Item, Answer | Failure]]:
+    """Yield each item with what the function answers to it, in the order in which the calls finish.
+
+    If the function raises an exception or its process dies, the answer is a `Failure`. If the generator is closed
+    early, the running processes are killed.
+
+    Args:
+        function: A function that is called in a new process for each item. It, the items and the answers are pickled.
+        items: The items to call the function with.
+        n_processes: The number of processes that run at the same time, at least 1.
+        is_silent: Whether to drop what the processes print.
+    """
+    children: list[_Child] = []
+    stopped = threading.Event()
+
+    def call(item: Item) -> Answer | Failure:
+        children.append(child := _Child())
+        try:
+            if not stopped.is_set():  # only now: the end of the generator kills the processes that it sees
+                answer: Answer | Failure = _take(child.call(_answer, (function, item, is_silent), {}, None))
+                return answer
+        except (EOFError, OSError):
+            pass
+        finally:
+            child.end()
+        return Failure("its process died (killed, or out of memory)")
+
+    threads = ThreadPoolExecutor(n_processes)
+    try:
+        calls = {threads.submit(call, item): item for item in items}
+        for done in as_completed(calls):
+            yield calls[done], done.result()
+    finally:
+        stopped.set()
+        threads.shutdown(wait=False, cancel_futures=True)
+        for child in children:
+            child.end()
+
+
+def _answer(function: Callable[[Item], Answer], item: Item, is_silent: bool) -> Answer | Failure:
+    if is_silent:
+        for descriptor in (1, 2):  # stdout and stderr, where C++ libraries print
+            os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+    try:
+        return function(item)
+    except Exception as error:  # noqa: BLE001 (libraries may raise anything)
+        return Failure(describe(error))
 
 
 def _take(outcome: tuple[bool, Any]) -> Any:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from evodiverse.errors import ServiceError
-from evodiverse.kit.processes import Failure, call_each
+from evodiverse.kit.apart import Failure, call_each
 from evodiverse.tasks.equations.baselines import operon, pysr, sparse
 from evodiverse.tasks.equations.baselines.engine import Engine, Front, Order
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.kit.processes import Failure, call_each
+from evodiverse.kit.apart import Failure, call_each
 
 
 def refuse_two(number: int) -> int:
@@ -42,7 +42,7 @@ def test_every_item_has_an_answer_with_any_number_of_processes(n_processes: int)
 
 def test_an_exception_or_a_dead_process_affects_only_its_own_item() -> None:
     assert dict(call_each(refuse_two, [2, 1], 1)) == {2: Failure("ValueError: two and more"), 1: 10}
-    assert dict(call_each(die_of_two, [2, 1], 2)) == {2: Failure("its process ended with exit code 3"), 1: 10}
+    assert dict(call_each(die_of_two, [2, 1], 2)) == {2: Failure("its process died (killed, or out of memory)"), 1: 10}
 
 
 def test_output_of_libraries_is_shown_or_dropped(capfd: pytest.CaptureFixture[str]) -> None:
