@@ -11,7 +11,6 @@ from typing import Any, Final
 from hydra._internal.callbacks import Callbacks
 from hydra._internal.core_plugins.basic_launcher import BasicLauncher
 from hydra._internal.hydra import Hydra
-from hydra.conf import HydraConf
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.errors import HydraException
@@ -19,7 +18,7 @@ from hydra.plugins.launcher import Launcher
 from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.commands.run import is_basic
+from evodiverse.commands.run import RunFailed, is_basic
 from evodiverse.errors import EvoDiverseError, ServiceError, describe
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
@@ -74,20 +73,21 @@ def run_sweep(arguments: Sequence[str], job: Job) -> int:
 def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
     """Run a sweep whose sweeper chooses the runs, list the failed ones, and return the exit code.
 
-    Raises:
-        EvoDiverseError: More runs failed than ``hydra.sweeper.max_failure_rate`` allows.
+    Failed runs never end the sweep, unless ``hydra.sweeper.max_failure_rate`` of Optuna's plugin is set. Its default is
+    0, so a 0 counts only if the command line sets it.
     """
     logging.getLogger("hydra_plugins").setLevel(logging.CRITICAL)  # the sweeper would report failed runs as well
     config = hydra.compose_config(CONFIG_NAME, list(overrides), RunMode.MULTIRUN, with_log_configuration=True)
     context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(config))
     chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
-    trials = Trials(_find_failure_rate(config.hydra))
+    is_limited = any(word.startswith(f"{_FAILURE_RATE}=") for word in config.hydra.overrides.hydra)
+    trials = Trials(goes_on=not (is_limited or config.hydra.sweeper.get("max_failure_rate")))
     try:
         with _launchers_replaced(trials):
             sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=job, config=config)
         sweeper.sweep(chosen)
-    except ValueError:  # Optuna raises it if no run has a score
-        if trials.n_scored:
+    except (ValueError, RunFailed):  # no run has a score, or too many runs failed
+        if not trials.failed:
             raise
     finally:
         fixed = {parse_override(text).get_key_element() for text in _without_sweeps(chosen)}
@@ -97,18 +97,6 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
         if trials.failed:
             complain(f"{len(trials.failed):,} of {count_of(trials.n_launched, 'run')} failed")
     return EvoDiverseError.exit_code if trials.failed else 0
-
-
-def _find_failure_rate(hydra: HydraConf) -> float:
-    """Return the share of failed runs in a batch above which the sweep ends; by default, failed runs never end it.
-
-    A batch is a number of runs that are launched together. The share is ``hydra.sweeper.max_failure_rate``. Its default
-    in Optuna's plugin is 0, which would end the sweep at the first failed run, so a 0 counts only if the command line
-    sets it.
-    """
-    rate = hydra.sweeper.get("max_failure_rate") or 0.0
-    is_given = any(word.partition("=")[0] == _FAILURE_RATE for word in hydra.overrides.hydra)
-    return float(rate) if rate or is_given else 1.0
 
 
 @contextmanager
@@ -124,17 +112,16 @@ def _launchers_replaced(trials: "Trials") -> Iterator[None]:
 
 
 class Trials:
-    """Launches the runs of a sweep whose sweeper, such as Optuna's, chooses them as it goes, and collects the results.
+    """Launches the runs of a sweep whose sweeper, such as Optuna's, chooses them as it goes, and collects the failed.
 
     Args:
-        failure_rate: The share of failed runs, among the runs launched together, above which the sweep ends.
+        goes_on: Whether the results of failed runs become None, so that the sweeper goes on.
     """
 
-    def __init__(self, failure_rate: float) -> None:
-        self._failure_rate = failure_rate
+    def __init__(self, *, goes_on: bool) -> None:
+        self._goes_on = goes_on
         self._launcher: Launcher
         self.n_launched = 0
-        self.n_scored = 0
         self.failed: dict[int, tuple[Sequence[str], str]] = {}  # overrides and errors of failed runs, by number
 
     def use(self, launcher: Launcher) -> "Trials":
@@ -145,29 +132,20 @@ class Trials:
     def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
         """Launch a batch of runs and return their results; the sweeper calls this like a launcher of Hydra.
 
-        The results of failed runs become None, so that the sweeper continues.
-
         Args:
             job_overrides: The overrides of each run.
             initial_job_idx: The number of the first run, counted from 0.
 
         Raises:
-            EvoDiverseError: The share of failed runs in the batch is above the limit that this object was created with,
-                or the launcher itself failed.
+            ServiceError: The launcher itself failed.
         """
         results = _launch_all(self._launcher, job_overrides, initial_job_idx)
-        failed = [number for number, one in enumerate(results) if one.status is not JobStatus.COMPLETED]
         self.n_launched += len(results)
-        for number in failed:
-            result = results[number]
-            self.failed[initial_job_idx + number] = (list(result.overrides or ()), str(result._return_value))
-            result.status, result.return_value = JobStatus.COMPLETED, None
-        self.n_scored += sum(result._return_value is not None for result in results)
-        if len(failed) > self._failure_rate * len(results):
-            raise EvoDiverseError(
-                f"{len(failed):,} of {count_of(len(results), 'run')} that were launched together failed, more than "
-                f"{_FAILURE_RATE}={self._failure_rate:g} allows; the sweep ends"
-            )
+        for number, result in enumerate(results, initial_job_idx):
+            if result.status is not JobStatus.COMPLETED:
+                self.failed[number] = (list(result.overrides or ()), str(result._return_value))
+                if self._goes_on:
+                    result.status, result.return_value = JobStatus.COMPLETED, None
         return results
 
 
