@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -141,12 +142,9 @@ class Run:
         """
         if not self._parts("evaluations"):
             return np.empty(0, np.int64), np.empty(0), []
-        table = self.table("evaluations").select(["outcome", "call", "score", "genotype"])
-        outcomes = np.array(table["outcome"].to_pylist(), dtype=object)
-        charged = table.filter(pa.array(outcomes == str(Outcome.EVALUATED))).sort_by("call")
-        scores = np.array([np.nan if score is None else score for score in charged["score"].to_pylist()])
-        calls = np.array(charged["call"].to_pylist(), dtype=np.int64)
-        return calls, scores.astype(np.float64), charged["genotype"].to_pylist()
+        table = self.table("evaluations")
+        charged = table.filter(pc.equal(table["outcome"], str(Outcome.EVALUATED))).sort_by("call")
+        return charged["call"].to_numpy(), charged["score"].to_numpy(), charged["genotype"].to_pylist()
 
 
 @contextmanager

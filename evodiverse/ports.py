@@ -699,7 +699,10 @@ class Tools:
 
 
 class Metrics(Protocol):
-    """Measures the runs of a domain that share the same settings, for tables and figures."""
+    """Measures the runs of a domain that share the same settings, for tables and figures.
+
+    The figures of molecules also call further methods of `evodiverse.tasks.molecules.metrics`.
+    """
 
     @property
     def kind(self) -> str:
@@ -844,66 +847,6 @@ class Selective(Protocol):
             ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
                 ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
             folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
-        """
-
-
-@runtime_checkable
-class CountsHits(Protocol):
-    """Metrics that count the hits of a run, which are the candidates with a score of at least some threshold.
-
-    Attributes:
-        threshold: The usual threshold.
-        limit: The similarity of candidates below which they differ from each other.
-    """
-
-    threshold: float
-    limit: float
-
-    def count_hits(self, log: "Log", tools: Tools, threshold: float) -> Measurement:
-        """Return the numbers of hits after shares of the budget, for figures.
-
-        Returns:
-            ``hits_at_<percent>`` and ``different_hits_at_<percent>``, for percentages of the budget.
-        """
-
-
-@runtime_checkable
-class Embeds(Protocol):
-    """Metrics that turn candidates into vectors, for figures that show many candidates in a plane."""
-
-    def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:
-        """Return the ``(n, d)`` vectors of ``n`` candidates, dense or sparse.
-
-        Raises:
-            InputError: A text is not a candidate.
-        """
-
-
-@runtime_checkable
-class EmbedsReference(Embeds, Protocol):
-    """Metrics that also turn known candidates into vectors, among which figures show those of a run."""
-
-    def embed_reference(self, file: Path, most: int) -> Any:
-        """Return the ``(n, d)`` vectors of a random sample of the candidates in a file, the same in every call.
-
-        Args:
-            file: The file.
-            most: How many candidates to return at most.
-
-        Raises:
-            InputError: The file cannot be read, or holds no candidate.
-        """
-
-
-@runtime_checkable
-class PicksTop(Protocol):
-    """Metrics about some of the best candidates that are not too similar to each other."""
-
-    def pick_top(self, log: "Log", tools: Tools) -> Sequence[int]:
-        """Return the oracle calls that evaluated these candidates of the final pools, best first.
-
-        Raises:
-            InputError: The log is damaged.
         """
 
 

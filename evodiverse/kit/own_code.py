@@ -66,13 +66,10 @@ def broken(function: Callable[..., object], answer: str, expected: str) -> Contr
 
 def name_of(function: Callable[..., object]) -> str:
     """Return the full name of a function, with its module and class."""
-    owner = getattr(function, "__self__", None)
-    if owner is None or inspect.ismodule(owner):
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-    else:
-        kind = owner if isinstance(owner, type) else type(owner)
-        name = f"{kind.__qualname__}.{getattr(function, '__name__', '')}"
-    return f"{_module_of(function)}.{name}"
+    owner = _owner_of(function)
+    name = getattr(owner, "__qualname__", type(owner).__qualname__)
+    method = "" if owner is function else f".{getattr(function, '__name__', '')}"
+    return f"{_module_of(function)}.{name}{method}"
 
 
 def show(value: object) -> str:
@@ -107,11 +104,17 @@ def place_in(error: BaseException, folder: Path | None = None) -> str | None:
     return "{}, line {}".format(*(own or others)[-1]) if others else None
 
 
-def _module_of(function: Callable[..., Any]) -> str:
+def _owner_of(function: Callable[..., Any]) -> Any:
+    """Return the class of a bound method, or else the function itself."""
     owner = getattr(function, "__self__", None)
-    if owner is not None and not inspect.ismodule(owner):
-        return str((owner if isinstance(owner, type) else type(owner)).__module__)
-    return str(getattr(function, "__module__", None) or type(function).__module__)
+    if owner is None or inspect.ismodule(owner):
+        return function
+    return owner if isinstance(owner, type) else type(owner)
+
+
+def _module_of(function: Callable[..., Any]) -> str:
+    owner = _owner_of(function)
+    return str(getattr(owner, "__module__", None) or type(owner).__module__)
 
 
 def _place(error: BaseException, function: Callable[..., Any]) -> str:

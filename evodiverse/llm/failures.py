@@ -1,8 +1,5 @@
 """The ways in which a query can fail, and how long to wait before it is sent again."""
 
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-
 import numpy as np
 
 # All in seconds.
@@ -64,21 +61,10 @@ def backoff(failures: int, retry_after: float | None, rng: np.random.Generator) 
     return max(rng.uniform(longest / 2, longest), retry_after or 0.0)
 
 
-def parse_retry_after(header: str | None, now: datetime | None = None) -> float | None:
-    """Return the seconds that a ``Retry-After`` header asks for, or None if it is missing or cannot be parsed.
-
-    Args:
-        header: A number of seconds or a date.
-        now: The time that a date is relative to, by default the present.
-    """
-    if header is None:
-        return None
+def parse_retry_after(header: str | None) -> float | None:
+    """Return the seconds that a ``Retry-After`` header asks for, or None if it is missing or is no number."""
     try:
-        seconds = float(header)
+        seconds = float(header or "")
     except ValueError:
-        try:
-            date = parsedate_to_datetime(header)
-        except (ValueError, OverflowError):  # OverflowError for a huge year or time zone
-            return None
-        seconds = (date.replace(tzinfo=date.tzinfo or UTC) - (now or datetime.now(UTC))).total_seconds()
+        return None
     return max(seconds, 0.0) if seconds < float("inf") else None

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
-from types import FrameType, TracebackType
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -166,13 +166,8 @@ def _line_number(error: BaseException) -> int | None:
     """
     if isinstance(error, SyntaxError):
         return error.lineno
-    number, trace = None, error.__traceback__
-    while isinstance(trace, TracebackType):
-        frame: FrameType = trace.tb_frame
-        if frame.f_code.co_filename == PROGRAM:
-            number = trace.tb_lineno
-        trace = trace.tb_next
-    return number
+    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == PROGRAM]
+    return lines[-1] if lines else None
 
 
 def _write(data: bytes) -> None:

@@ -1,13 +1,13 @@
-"""A filter of system calls (seccomp), which refuses all calls except those in `syscalls`."""
+"""A filter of system calls (seccomp), which refuses all calls except those in ``syscalls.txt``."""
 
 import ctypes
 import platform
 import struct
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
-from evodiverse.sandbox.syscalls import ALLOWED, CHECKED
 
 _AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _X32 = 0x40000000  # marks x32 calls on x86_64, whose numbers would pass a filter that ignores this bit
@@ -29,6 +29,15 @@ _FILE_COMMANDS = (0, 1, 2, 3, 4, 1030, 1031, 1032)
 # The requests of ioctl about terminals (whether a file is one, its size), the bytes available to read, and flags.
 _DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 
+# The calls that are allowed only with some values of an argument: the place of the argument, and the values.
+_CHECKED = {
+    "clone": (_FIRST, _THREAD_FLAGS),
+    "prlimit64": (_FIRST, (0,)),
+    "prctl": (_FIRST, _THREAD_NAME_OPTIONS),
+    "fcntl": (_SECOND, _FILE_COMMANDS),
+    "ioctl": (_SECOND, _DEVICE_COMMANDS),
+}
+
 
 class _Program(ctypes.Structure):
     _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]
@@ -42,7 +51,19 @@ def is_available() -> bool:
         prctl(21)  # PR_GET_SECCOMP
     except OSError:
         return False
-    return platform.machine() in ALLOWED
+    return platform.machine() in _AUDIT
+
+
+def read_numbers() -> dict[str, dict[str, int]]:
+    """Return the number of each system call in ``syscalls.txt``, by architecture and then by name."""
+    numbers: dict[str, dict[str, int]] = {machine: {} for machine in _AUDIT}
+    for line in Path(__file__).with_name("syscalls.txt").read_text("ascii").splitlines():
+        if not line.startswith("#"):
+            name, *by_machine = line.split()
+            for machine, number in zip(numbers, by_machine, strict=True):
+                if number != "-":
+                    numbers[machine][name] = int(number)
+    return numbers
 
 
 def build_filter(machine: str) -> bytes:
@@ -54,7 +75,7 @@ def build_filter(machine: str) -> bytes:
     Raises:
         KeyError: The numbers of the system calls are not known for this architecture.
     """
-    checked = CHECKED[machine]
+    numbers = read_numbers()[machine]
     instructions = [
         *_load(_ARCHITECTURE),
         *_unless(_EQUAL, _AUDIT[machine], _KILL),
@@ -63,15 +84,9 @@ def build_filter(machine: str) -> bytes:
         *_if(_EQUAL, _CLONE3, _ABSENT),
         *_if(_AT_LEAST, _NEWEST + 1, _ABSENT),
     ]
-    for name, place, values in (
-        ("clone", _FIRST, _THREAD_FLAGS),
-        ("prlimit64", _FIRST, (0,)),
-        ("prctl", _FIRST, _THREAD_NAME_OPTIONS),
-        ("fcntl", _SECOND, _FILE_COMMANDS),
-        ("ioctl", _SECOND, _DEVICE_COMMANDS),
-    ):
-        instructions += _argument(checked[name], place, _one_of(values))
-    for first, last in _runs(sorted(ALLOWED[machine].values())):
+    for name, (place, values) in _CHECKED.items():
+        instructions += _argument(numbers.pop(name), place, _one_of(values))
+    for first, last in _runs(sorted(numbers.values())):
         instructions += [*_unless(_AT_LEAST, first, _REFUSE), *_unless(_AT_LEAST, last + 1, _ALLOW)]
     return b"".join([*instructions, *_return(_REFUSE)])
 

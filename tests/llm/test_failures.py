@@ -1,11 +1,7 @@
-from datetime import UTC, datetime
-
 import numpy as np
 import pytest
 
 from evodiverse.llm.failures import FIRST_WAIT, LONGEST_WAIT, backoff, parse_retry_after
-
-NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("failures", [1, 2, 3, 5, 8, 50, 5000])
@@ -30,17 +26,13 @@ def test_a_wait_is_never_shorter_than_asked_for() -> None:
         ("7", 7.0),
         ("0.5", 0.5),
         ("-3", 0.0),
-        ("Sat, 21 Nov 2026 12:01:30 GMT", 90.0),
-        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
-        ("Sat, 21 Nov 2026 12:00:10 -0000", 10.0),
+        ("Sat, 21 Nov 2026 12:01:30 GMT", None),
         ("soon", None),
         ("", None),
         ("nan", None),
         ("inf", None),
         ("1" * 400, None),
-        ("Sat, 21 Nov 2026 12:01:30 +99999999999999999999", None),
-        ("Sat, 21 Nov 99999999999999999999 12:01:30 GMT", None),
     ],
 )
-def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: float | None) -> None:
-    assert parse_retry_after(header, NOW) == seconds
+def test_retry_after_is_seconds(header: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(header) == seconds
