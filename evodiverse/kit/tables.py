@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
+from io import BufferedReader, StringIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
@@ -23,7 +23,6 @@ from evodiverse.kit.inputs import DATA_BYTES, open_input
 MAX_LINE: Final = 1_000_000
 """The maximum length of a line, in characters."""
 BLOCK_BYTES: Final = 1 << 20
-_UNPACKED_BYTES: Final = 10 * DATA_BYTES
 _DELIMITERS: Final = ",;\t"
 _MAX_SHOWN: Final = 60
 
@@ -81,24 +80,15 @@ class TextFile:
             InputError: The file cannot be read, or is not text. The message names the fault, and its line, if it has
                 one.
         """
-        line, rest = 1, ""
-        try:
-            for text in self._decoded():
-                content = rest + text
-                # The last character may be the first half of a line ending.
-                end = max(content.rfind("\n"), content.rfind("\r", 0, len(content) - 1)) + 1
-                rest = content[end:]
-                if len(rest) > MAX_LINE:
-                    raise self.unreadable(f"it has a line of more than {MAX_LINE:,} characters")
-                if end:
-                    block = self._checked(content[:end], line)
-                    yield line, block
-                    line += block.count("\n")
-        except UnicodeDecodeError as error:
-            number = line + rest.count("\n") + error.object.count(b"\n", 0, error.start)
-            raise self.unreadable(f"line {number} is not UTF-8; save it as text in UTF-8") from error
-        if rest:
-            yield line, self._checked(rest, line)
+        line = 1
+        with self.reading() as packed:
+            is_packed = self.path.name.lower().endswith(".gz")
+            file = gzip.GzipFile(fileobj=packed) if is_packed else packed
+            lines = TextIOWrapper(cast("BinaryIO", file), find_encoding(file.peek(2)), "surrogateescape")
+            while block := lines.read(BLOCK_BYTES) + lines.readline():
+                self._check(block, line)
+                yield line, block
+                line += block.count("\n")
 
     def table(self) -> Table:
         """Return the table in the file; its first line that is not blank is the header, which shows the delimiter.
@@ -147,37 +137,28 @@ class TextFile:
         return InputError(f"{f'{self.key}: ' if self.key else ''}cannot read {self.path}: {why}")
 
     @contextmanager
-    def reading(self) -> Iterator[BinaryIO]:
+    def reading(self) -> Iterator[BufferedReader]:
         """Open the file, as it is stored; exceptions while it is read become `InputError`."""
         try:
             with open_input(self.path, self.at_most) as file:
                 yield file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise self.unreadable(f"it is truncated or not a gzip file ({error}); copy it again") from error
+        except UnicodeDecodeError as error:
+            raise self.unreadable("it is not UTF-16; save it as text in UTF-8") from error
         except OSError as error:
             raise self.unreadable(f"{reason(error)}; check the path") from error
 
-    def _decoded(self) -> Iterator[str]:
-        """Yield the decompressed text in pieces."""
-        n_bytes = 0
-        with self.reading() as packed:
-            is_packed = self.path.name.lower().endswith(".gz")
-            file = cast("BinaryIO", gzip.GzipFile(fileobj=packed)) if is_packed else packed
-            chunk = file.read(BLOCK_BYTES)
-            decoder = codecs.getincrementaldecoder(find_encoding(chunk))()
-            while chunk:
-                n_bytes += len(chunk)
-                if n_bytes > _UNPACKED_BYTES:
-                    raise self.unreadable(f"it decompresses to more than {_UNPACKED_BYTES:,} bytes")
-                yield decoder.decode(chunk)
-                chunk = file.read(BLOCK_BYTES)
-            yield decoder.decode(b"", final=True)
-
-    def _checked(self, text: str, line: int) -> str:
+    def _check(self, text: str, line: int) -> None:
+        """Refuse text with a null byte, or with a byte that is not UTF-8, which was decoded to a lone surrogate."""
         if "\0" in text:
             number = line + text.count("\n", 0, text.index("\0"))
             raise self.unreadable(f"line {number} has a null byte, so it is not text in UTF-8; check the file")
-        return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            number = line + text.count("\n", 0, error.start)
+            raise self.unreadable(f"line {number} is not UTF-8; save it as text in UTF-8") from error
 
 
 def find_encoding(head: bytes) -> str:

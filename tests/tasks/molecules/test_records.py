@@ -228,12 +228,6 @@ def test_a_null_byte_is_named_with_its_line(write: Write, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["own.smi", "own.csv", "own.tsv", "own.smi.gz"])
-def test_a_line_without_end_is_refused_before_it_fills_the_memory(write: Write, name: str) -> None:
-    told = refusal(write(name, b"smiles\nC\n" + b"C" * (4 * MAX_LINE)))
-    assert told == f"task.initial.path: cannot read {name}: it has a line of more than 1,000,000 characters"
-
-
 def test_an_entry_without_end_is_refused_before_it_fills_the_memory(write: Write) -> None:
     told = refusal(write("own.sdf", b"a\n$$$$\n" + b"b\n" * MAX_LINE))
     assert told == "task.initial.path: cannot read own.sdf: the entry at line 3 has more than 1,000,000 characters"
@@ -266,9 +260,3 @@ def test_a_packed_file_that_is_damaged_in_the_middle_is_refused(tmp_path: Path) 
     packed[len(packed) // 2] ^= 0xFF
     path.write_bytes(packed)
     assert "cannot read own.smi.gz: it is truncated or not a gzip file (" in refusal(Source(path))
-
-
-def test_a_packed_file_that_grows_beyond_all_bounds_is_refused(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_UNPACKED_BYTES", 3_000_000)
-    told = refusal(write("own.smi.gz", b"\n" * 5_000_000))
-    assert told == "task.initial.path: cannot read own.smi.gz: it decompresses to more than 3,000,000 bytes"
