@@ -57,14 +57,18 @@ def resume(path: Path, scores: Path | None = None) -> None:
 
     Raises:
         InputError: The run was not started with ``evaluator=ask``, or scores are given although the run is complete, or
-            the file of scores is invalid; the message lists every invalid line.
+            the file of scores is invalid; the message lists every invalid line. Or parts of the log of a complete run
+            are damaged.
     """
     given = None if scores is None else _read(scores)
     register()
     plan, composed, hydra_part = plan_again(path)
     if plan.config.evaluator.name != ASK:
         raise InputError(f"{path} was not started with evaluator=ask; start another run with evaluator=ask")
-    if (complete := _describe_complete(path)) is not None:
+    record = read_record(path)
+    if record is not None and record["status"] == "complete":
+        check_parts(path)
+        complete = f"{path} is complete (stopped by {record.get('stopped_by')}); there is nothing to measure"
         if given is not None:
             raise InputError(complete)
         say(complete)
@@ -73,19 +77,6 @@ def resume(path: Path, scores: Path | None = None) -> None:
         _tell(plan, given, _read_asked(plan.path))
     display = choose_display(plan.config.display, str(plan.path))
     run(plan, display, say, lambda folder: save_composition(folder, composed, hydra_part))
-
-
-def _describe_complete(path: Path) -> str | None:
-    """Return the message that a run is complete, or None if it is not.
-
-    Raises:
-        InputError: The run is complete, but parts of its log are damaged; the message names them.
-    """
-    record = read_record(path)
-    if record is None or record["status"] != "complete":
-        return None
-    check_parts(path)
-    return f"{path} is complete (stopped by {record.get('stopped_by')}); there is nothing to measure"
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:

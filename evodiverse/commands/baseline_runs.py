@@ -32,15 +32,15 @@ from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
-from evodiverse.tasks.equations.baselines import ENGINES, Answer, find_apart
+from evodiverse.tasks.equations.baselines import ENGINES, find_apart
 from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
-from evodiverse.tasks.equations.data import Dataset, read_dataset
+from evodiverse.tasks.equations.data import read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.metrics import OWN_FIT
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
-from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream
+from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Reason, Rejection, Request, Stream
 
 # The configuration behind every baseline: one pool, which keeps everything.
 _BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
@@ -182,52 +182,47 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
 def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) -> Mapping[str, Any]:
     """Run an engine (a symbolic regression method to compare with, such as PySR) and log the equations that it finds.
 
-    Return what ended it, and its number of evaluations.
+    They are evaluated, and written as iteration 0. The constants that the engine fitted are not fitted again. Return
+    what ended the engine, and its number of evaluations.
     """
     dataset = read_dataset(plan.task)
     train = dataset.splits.train
     answer = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
-    ended = {
-        "stopped_by": "engine" if answer.front.is_finished else budget.name,
-        "engine": {"evaluations": answer.front.evaluations},
-    }
-    _log(engine, plan, dataset, answer, directory, ended)
-    return ended
-
-
-def _log(
-    engine: str, plan: Plan, dataset: Dataset, answer: Answer, directory: RunDirectory, ended: Mapping[str, object]
-) -> None:
-    """Evaluate the equations that an engine found, and write them to the run's log as iteration 0.
-
-    An engine is another program for symbolic regression. The constants that it fitted are not fitted again.
-    """
     began = time.perf_counter()
     written, given = _write_models(answer.front, dataset.names)
     archive = Archive()
     attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
     stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
     requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
-    charged = attempts.settle(requests, [(Proposal(_text(one), engine), one) for one in written])
+    texts = [one.genotype if isinstance(one, Hypothesis) else None for one in written]
+    charged = attempts.settle(
+        requests, [(Proposal(text, engine), one) for text, one in zip(texts, written, strict=True)]
+    )
     with closing(open_sandbox(plan.config.sandbox, (fitting.__name__,))) as sandbox:
         task = EquationTask(dataset, sandbox, plan.task, given=given)
         evaluations = task.evaluate(charged)
         took = time.perf_counter() - began
         chosen = written[answer.front.selected]
-        attempts.close([_mark(one, is_selected=own == chosen) for own, one in zip(charged, evaluations, strict=True)])
+        attempts.close(
+            [
+                replace(one, details={**one.details, "selected": int(own == chosen)})
+                for own, one in zip(charged, evaluations, strict=True)
+            ]
+        )
         best = archive.best()
         if best is not None:
             directory.write_best(task.show_best([Discovery(best, 0, 0)]))
     state, info = start(attempts, archive, plan.config.method)
     seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
+    ended = {
+        "stopped_by": "engine" if answer.front.is_finished else budget.name,
+        "engine": {"evaluations": answer.front.evaluations},
+    }
     directory.commit(
         0, log_rows(info, plan.config.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}
     )
-
-
-def _mark(evaluation: Evaluation, *, is_selected: bool) -> Evaluation:
-    return replace(evaluation, details={**evaluation.details, "selected": int(is_selected)})
+    return ended
 
 
 def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -262,10 +257,6 @@ def _write_models(
         written.append(hypothesis)
         given[hypothesis.key] = params
     return written, given
-
-
-def _text(written: Hypothesis | Rejection) -> str | None:
-    return written.genotype if isinstance(written, Hypothesis) else None
 
 
 def _save(given: Sequence[str], folder: Path) -> None:

@@ -115,7 +115,15 @@ def _read_order(order: Order) -> Callable[[Run], Target]:
         if order.box is not None:
             raise InputError("--box needs --receptor; with --targets, put the box of each task into the file")
         targets = read_targets(expanded(order.targets))
-        return lambda run: _target_of(run, targets, order.targets)
+
+        def choose(run: Run) -> Target:
+            if run.task not in targets:
+                raise InputError(
+                    f"{run.path} is a run of {run.task}, but {order.targets} has no target for {run.task}; add one"
+                )
+            return targets[run.task]
+
+        return choose
     if order.receptor == PUBLISHED:
         folder = artifact_folder(PUBLISHED)
         box = read_vina_box(folder / "box.txt") if order.box is None else _read_box(order.box)
@@ -138,12 +146,6 @@ def _read_box(text: str) -> Box:
         return Box.of([float(number) for number in text.split(",")])
     except ValueError as error:
         raise InputError(f"--box {text}: {error}") from error
-
-
-def _target_of(run: Run, targets: Mapping[str, Target], file: Path | None) -> Target:
-    if run.task not in targets:
-        raise InputError(f"{run.path} is a run of {run.task}, but {file} has no target for {run.task}; add one")
-    return targets[run.task]
 
 
 def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:

@@ -67,7 +67,6 @@ class LiteLlmClient:
         self._timeout_s = timeout_s
         self._prices = prices or {}
         self._length_parameter = length_parameter
-        self._known: dict[str, Price | None] = {}
 
     async def ask(self, query: Query) -> Reply:
         """Send one query and return the reply.
@@ -101,9 +100,7 @@ class LiteLlmClient:
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, or None if neither ``prices`` nor litellm's price map has it."""
-        if model not in self._known:
-            self._known[model] = self._prices.get(model) or find_price(self._names[model])
-        return self._known[model]
+        return self._prices.get(model) or find_price(self._names[model])
 
     async def close(self) -> None:
         """Close all connections."""

@@ -27,15 +27,11 @@ def load_env_file(path: Path) -> None:
         InputError: The file cannot be read, or a variable in it is invalid.
     """
     try:
-        values = dotenv_values(path) if path.is_file() else {}
+        for name, value in dotenv_values(path).items() if path.is_file() else ():
+            if value and not os.environ.get(name):  # an empty variable counts as unset
+                os.environ[name] = value
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path.absolute()} ({describe(error)}); fix or remove it") from error
-    for name, value in values.items():
-        if value and not os.environ.get(name):  # an empty variable counts as unset
-            try:
-                os.environ[name] = value
-            except ValueError as error:
-                raise InputError(f"{path.absolute()}: {name} is not a valid variable ({error}); fix it") from error
     for name, value in list(os.environ.items()):
         if name.endswith("_API_KEY"):
             os.environ[name] = value.strip()  # such as the line break at the end of a file with the key

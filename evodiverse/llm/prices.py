@@ -1,5 +1,6 @@
 """The prices of models, from litellm's price map."""
 
+from functools import cache
 from typing import NamedTuple
 
 from evodiverse.llm.library import load_litellm
@@ -12,6 +13,7 @@ class Price(NamedTuple):
     completion: float
 
 
+@cache
 def find_price(name: str) -> Price | None:
     """Return the price of a model by its name in litellm, or None if litellm's price map does not have it."""
     litellm = load_litellm()

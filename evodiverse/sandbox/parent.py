@@ -50,11 +50,12 @@ def main() -> None:
 def _serve(connection: socket.socket, root: str, *, mounts: bool) -> None:
     folder = program_folder(root)
     has_own_disk = mounts and namespaces.can_mount(folder)
-    if has_own_disk:
-        namespaces.enter()
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    forker = Forker(folder, has_own_disk=has_own_disk)
+    if has_own_disk:
+        namespaces.enter()
+        namespaces.mount_disk(folder)
+    confinement, ending, pid = Confinement(), Ending(), None
     connection.sendall(wire.READY + (wire.LIMITED if has_own_disk else wire.COUNTED))
     os.environ.clear()
     gc.collect()
@@ -62,76 +63,43 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool) -> None:
     try:
         while request := connection.recv(1):
             if request == wire.FORK:
-                pid, fds = forker.fork()
+                pid, fds = _fork(confinement, folder)
                 socket.send_fds(connection, [wire.FORKED + wire.PID.pack(pid)], fds)
                 _close(fds)
-            else:
+            elif pid is not None:
+                end(pid, ending)
+                pid = None
                 connection.sendall(wire.ENDED)
-                connection.sendall(forker.end())
-                forker.renew()  # while the other side reads the answer
+                connection.sendall(ending)
+                # While the other side reads the answer, the traces of the program are erased.
+                ctypes.memset(ctypes.byref(ending), 0, ctypes.sizeof(ending))
+                if has_own_disk:
+                    unmount(folder)
+                    namespaces.mount_disk(folder)
     finally:
-        forker.close()
-
-
-class Forker:
-    """Forks a process for each program, one at a time.
-
-    Args:
-        folder: The folder that a program may write to.
-        has_own_disk: Whether an in-memory disk is mounted on that folder for each program.
-    """
-
-    def __init__(self, folder: str, *, has_own_disk: bool) -> None:
-        self._folder = folder
-        self._has_own_disk = has_own_disk
-        self._confinement = Confinement()
-        self._own_pid = os.getpid()
-        self._pid: int | None = None
-        self._ending = Ending()
+        if pid is not None:
+            end(pid, ending)
         if has_own_disk:
-            namespaces.mount_disk(folder)
+            unmount(folder)
 
-    def fork(self) -> tuple[int, list[int]]:
-        """Fork a process for a program.
 
-        Returns:
-            The process id, and the parent's file descriptors in this order: job (write), stdout, stderr and result
-            (read).
-        """
-        source, job = os.pipe()
-        reads, writes = zip(*(os.pipe() for _ in range(3)), strict=True)
-        pid = os.fork()
-        if pid == 0:
-            try:
-                child.run(source, writes, self._confinement, self._folder, self._own_pid)
-            finally:  # even if the program has changed this process
-                os._exit(1)
-        self._pid = pid
-        _close([source, *writes])
-        return pid, [job, *reads]
+def _fork(confinement: Confinement, folder: str) -> tuple[int, list[int]]:
+    """Fork a process for a program.
 
-    def end(self) -> Ending:
-        """Kill the forked process, if any, and its descendants, and return how it ended.
-
-        The method `renew` erases the content of the returned object.
-        """
-        if self._pid is not None:
-            end(self._pid, self._ending)
-            self._pid = None
-        return self._ending
-
-    def close(self) -> None:
-        """End the forked process, if there is one, and unmount its disk."""
-        self.end()
-        if self._has_own_disk:
-            unmount(self._folder)
-
-    def renew(self) -> None:
-        """Erase the record of how the last process ended, and mount an empty disk for the next one."""
-        ctypes.memset(ctypes.byref(self._ending), 0, ctypes.sizeof(self._ending))
-        if self._has_own_disk:
-            unmount(self._folder)
-            namespaces.mount_disk(self._folder)
+    Returns:
+        The process id, and the parent's file descriptors in this order: job (write), stdout, stderr and result (read).
+    """
+    source, job = os.pipe()
+    reads, writes = zip(*(os.pipe() for _ in range(3)), strict=True)
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            child.run(source, writes, confinement, folder, parent)
+        finally:  # even if the program has changed this process
+            os._exit(1)
+    _close([source, *writes])
+    return pid, [job, *reads]
 
 
 def end(pid: int, ending: Ending) -> None:
