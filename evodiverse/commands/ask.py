@@ -6,22 +6,13 @@ from pathlib import Path
 
 from evodiverse.commands.frame import finish, make_parser
 
-_DETAILS = """\
-RUN must have been started with evaluator=ask. Such a run writes its candidates to RUN/asked.csv and exits. The file
-has one line per candidate, with an empty column for its score.
-
-examples:
-  evodiverse task=mine evaluator=ask name=lab      # starts the run, which asks for scores and exits
-  evodiverse-ask outputs/lab -o round1.csv         # writes the same candidates again, to another file
-  evodiverse-tell outputs/lab round1.csv           # passes on the scores; the run continues and asks again"""
-
 
 def main() -> int:
     """Write a CSV file of the candidates that a run wants evaluated, and return the exit code.
 
     The exit codes are 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
     """
-    parser = make_parser("ask", __doc__, _DETAILS)
+    parser = make_parser("ask", __doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="file to copy the candidates to, besides RUN/asked.csv"

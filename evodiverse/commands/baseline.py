@@ -6,24 +6,10 @@ from evodiverse.commands.frame import finish, make_parser, whole_number
 
 ENGINES = ("operon", "pysr", "sparse")
 
-_DETAILS = """\
-settings, as for evodiverse task=equation …; comma-separated values give several runs:
-  task.problem=builtin/NAME  problem to solve, or csv/NAME with task.data.train and task.data.target
-  seed=K                     seed of the engine's random numbers
-  outputs=FOLDER, overwrite=true, dry_run=true, sandbox.require=strict
-
-examples:
-  evodiverse-baseline --engine operon task.problem=builtin/oscillator1 seed=0,1,2 --seconds 30
-  evodiverse-baseline --engine sparse task.problem=builtin/reaction3 --evaluations 10
-  evodiverse-tables                                        # the tables include these runs
-
-An engine sees only the training data, and its equations are not fitted again: all errors are those of the constants
-that the engine found. operon and sparse need pip install 'evodiverse[baselines]', pysr needs pip install pysr."""
-
 
 def main() -> int:
     """Run the engine and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = make_parser("baseline", __doc__, _DETAILS)
+    parser = make_parser("baseline", __doc__)
     parser.add_argument("--engine", required=True, choices=ENGINES, help="engine that searches for equations")
     limits = parser.add_mutually_exclusive_group(required=True)
     limits.add_argument(

@@ -6,27 +6,10 @@ from pathlib import Path
 from evodiverse.commands.frame import add_runs, finish, make_parser, whole_number
 from evodiverse.docking import PUBLISHED
 
-_DETAILS = f"""\
-Docks the diversity-aware top ten of each of the last five iterations, which the table docking_top10 reports. Results
-are stored in the cache, so that the same command resumes after an interruption.
-
-examples:
-  evodiverse-dock outputs/jnk3 --receptor jnk3.pdbqt --box 22.5,12.1,31.0,24,24,24
-  evodiverse-dock outputs --targets targets.yaml
-  evodiverse-dock outputs/jnk3/pt/off/default/seed0 --receptor {PUBLISHED}     # downloaded, to try the command
-
-targets.yaml has a receptor and a box for each task. Paths are relative to this file. A box is six numbers in Å, or the
-path of a Vina configuration file:
-  jnk3:  {{receptor: jnk3.pdbqt, box: [22.5, 12.1, 31.0, 24, 24, 24]}}
-  gsk3b: {{receptor: gsk3b.pdbqt, box: [10.2, 5.3, -7.7, 24, 24, 24]}}
-
-Each run gets a folder docking/ with part-000000.parquet (key, score in kcal/mol, error), poses.sdf, and docking.json
-with the settings. Docking needs pip install 'evodiverse[docking]'; docs/docking.md shows how to prepare a receptor."""
-
 
 def main() -> int:
     """Dock and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = make_parser("dock", __doc__, _DETAILS)
+    parser = make_parser("dock", __doc__)
     add_runs(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(

@@ -11,7 +11,16 @@ from evodiverse.version import VERSION
 
 
 def make_parser(name: str, description: str | None, details: str | None = None) -> ArgumentParser:
-    """Return the parser of the command ``evodiverse-<name>``, with the option ``--version``."""
+    """Return the parser of the command ``evodiverse-<name>``, with the option ``--version``.
+
+    Args:
+        name: The name of the command.
+        description: What the command does.
+        details: What ``--help`` prints at the end; by default, the command's file in ``help_texts``, if there is one.
+    """
+    file = Path(__file__).with_name("help_texts") / f"{name}.txt"
+    if details is None and file.exists():
+        details = file.read_text(encoding="utf-8")
     parser = ArgumentParser(
         f"evodiverse-{name}",
         description=description,

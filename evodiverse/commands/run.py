@@ -5,6 +5,7 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from functools import cache
 
 import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -24,7 +25,6 @@ from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.schema import register
 
 _given: list[str] = []  # the arguments as the user wrote them
-_prepared: set[int] = set()  # the id of this process, once it is prepared
 _BUG = "a bug in EvoDiverse or in your own code"
 
 
@@ -53,7 +53,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise instead of printing many lines and exiting with 1
     _given[:] = sys.argv[1:]
     sys.argv[1:] = put_options_last(_given)
-    _prepare()
+    _prepare(os.getpid())
     register()
     try:
         exit_code = _start(_given)
@@ -105,15 +105,14 @@ def _start(arguments: Sequence[str]) -> int | None:
     return None
 
 
-def _prepare() -> None:
+@cache
+def _prepare(process: int) -> None:  # noqa: ARG001 (part of the cache's key)
     """Set up threads, signals, logging and standard output, once per process.
 
     `_run` calls this too, since the processes of a launcher never call `main`.
     """
-    if os.getpid() not in _prepared:
-        _prepared.add(os.getpid())
-        cap_threads()
-        prepare()
+    cap_threads()
+    prepare()
 
 
 def _command() -> str:
@@ -156,7 +155,7 @@ def _run_alone(composed: DictConfig) -> float | None:
 def _run(composed: DictConfig) -> float | None:
     from evodiverse.settings.plan import plan_run
 
-    _prepare()
+    _prepare(os.getpid())
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
         raise InputError("this experiment is a sweep; start it with evodiverse -m …")

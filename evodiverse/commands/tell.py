@@ -5,15 +5,10 @@ from pathlib import Path
 
 from evodiverse.commands.frame import finish, make_parser
 
-_DETAILS = """\
-SCORES is a CSV file with a column score and a column key, genotype or smiles, such as the run's own asked.csv with the
-scores filled in. An empty score means not measured yet, and nan means that the measurement failed. The lines may come
-in any order and in several files. The run continues when it has all scores."""
-
 
 def main() -> int:
     """Pass the scores on to a run and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
-    parser = make_parser("tell", __doc__, _DETAILS)
+    parser = make_parser("tell", __doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="run directory")
     parser.add_argument("scores", type=Path, metavar="SCORES", help="CSV file with the scores")
     arguments = parser.parse_args()

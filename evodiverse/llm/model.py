@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from threading import Thread
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from evodiverse.errors import InputError
@@ -45,9 +44,7 @@ class CachedModel:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close all connections."""
         try:
             if self._client is not None:
