@@ -212,14 +212,10 @@ def run(overrides: Sequence[str] = (), *, config_dir: str | Path | None = None, 
     run_plan(
         plan,
         shown,
-        _say_nothing if display == "none" else say,
+        (lambda _: None) if display == "none" else say,
         lambda folder: save_composition(folder, composed, hydra),
     )
     return load(plan.path)
-
-
-def _say_nothing(line: str) -> None:
-    """Print nothing; with ``display="none"``, `run` shows nothing and only returns the run."""
 
 
 def load(path: str | Path) -> Run:

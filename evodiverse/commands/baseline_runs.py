@@ -79,7 +79,9 @@ def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
         InputError: Some settings are invalid, or the engine's library is missing.
         ServiceError: The engine failed.
     """
-    violations = [*_find_missing(engine), *_find_meaningless(overrides)]
+    violations = list(_find_meaningless(overrides))
+    if missing := [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]:
+        violations.insert(0, f"--engine {engine} needs {' and '.join(missing)}; {ENGINES[engine].remedy}")
     if violations:
         raise InputError(*violations)
     register()
@@ -91,12 +93,6 @@ def run_all(engine: str, overrides: Sequence[str], budget: Budget) -> None:
     given = [f"--engine={engine}", *(f"--{key.removeprefix('budget.')}={n}" for key, n in budget.settings.items())]
     for plan in plans:
         run_baseline(engine, plan, budget, partial(_save, [*given, *overrides]))
-
-
-def _find_missing(engine: str) -> list[str]:
-    """Return one message that names all missing packages of an engine, or an empty list if none is missing."""
-    missing = [package for module, package in ENGINES[engine].libraries.items() if find_spec(module) is None]
-    return [f"--engine {engine} needs {' and '.join(missing)}; {ENGINES[engine].remedy}"] if missing else []
 
 
 def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:

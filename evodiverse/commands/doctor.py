@@ -39,15 +39,9 @@ _PROBE: Final = """
 import os, socket
 
 def main(secret):
-    def connect():
-        try:
-            socket.create_connection(("127.0.0.1", 9), timeout=0.2)
-        except ConnectionRefusedError:
-            pass
-
     attempts = {
-        "read your files": lambda: open(secret).read(),
-        "reach the network": connect,
+        "read your files": lambda: open(secret),
+        "reach the network": socket.socket,
         "signal other processes": lambda: os.kill(os.getppid(), 0),
     }
     done = []
@@ -170,15 +164,13 @@ def check_data() -> Iterator[Finding]:
         yield Finding("cache", OK, f"{folder}; {network}")
     else:
         yield Finding("cache", PROBLEM, f"{folder} cannot be written", "set EVODIVERSE_CACHE to a writable folder")
-    for name in ARTIFACTS:
-        entry = inspect_artifact(name)
-        if entry.state is State.DAMAGED:
-            yield Finding(name, PROBLEM, f"{entry.path} {entry.problem}", entry.remedy)
-        elif entry.state is State.PRESENT:
-            yield Finding(name, OK, entry.artifact.description)
+    for entry in map(inspect_artifact, ARTIFACTS):
+        is_needed = entry.state is State.DAMAGED or (offline and not entry.artifact.is_optional)
+        if entry.state is State.PRESENT:
+            yield Finding(entry.artifact.name, OK, entry.artifact.description)
         else:
-            status = PROBLEM if offline and not entry.artifact.is_optional else OPTIONAL
-            yield Finding(name, status, f"not fetched yet: {entry.artifact.description}", entry.remedy)
+            text = f"{entry.path} {entry.problem}: {entry.artifact.description}"
+            yield Finding(entry.artifact.name, PROBLEM if is_needed else OPTIONAL, text, entry.remedy)
 
 
 def check_keys() -> Iterator[Finding]:

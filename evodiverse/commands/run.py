@@ -66,7 +66,9 @@ def main() -> None:
         complain(str(error))
         exit_code = error.exit_code
     except COMPOSITION_ERRORS as error:
-        complain(str(explain(error, sys.argv[1:], _check)))
+        from evodiverse.settings.plan import plan_run  # here so that errors are reported fast
+
+        complain(str(explain(error, sys.argv[1:], plan_run)))
         exit_code = InputError.exit_code
     except OSError as error:  # Hydra could not write to the folder of a sweep, or to standard output
         is_output = error.filename is None
@@ -172,16 +174,6 @@ def _run(composed: DictConfig) -> float | None:
     return run(
         plan,
         NoDisplay() if is_shown else choose_display(plan.config.display, str(plan.path)),
-        _say_nothing if is_shown else say,
+        (lambda _: None) if is_shown else say,  # the overview of the sweep shows the run
         lambda folder: save_composition(folder, composed, hydra_part),
     )
-
-
-def _say_nothing(line: str) -> None:
-    """Print nothing, since the overview of the sweep shows the run."""
-
-
-def _check(composed: DictConfig, hydra_part: HydraConf) -> None:
-    from evodiverse.settings.plan import plan_run
-
-    plan_run(composed, hydra_part)

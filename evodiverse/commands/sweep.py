@@ -159,41 +159,30 @@ def _launch_missing(
         say(f"{n_complete:,} of {runs} {are} complete")
     if not todo:
         return {}
-    listed = [Listed(run.number, _label(run.varied), run.plan.path) for run in todo]
-    config = todo[0].plan.config
-    display = "none" if config.dry_run else config.display
-    with Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
-        return _launch(composer, master, job, todo, overview)
-
-
-def _launch(
-    composer: Composer, master: DictConfig, job: Job, todo: Sequence[SweptRun], overview: Overview
-) -> Mapping[int, str]:
     # Names are compared, since Hydra imports the module again when it looks for plugins, which gives another class.
     is_here = str(master.hydra.launcher._target_).endswith(f".{BasicLauncher.__name__}")
     loader = composer if is_here else composer.loader
     # A launcher uses the loader only to compose runs.
     context = HydraContext(config_loader=loader, callbacks=Callbacks(master))  # type: ignore[arg-type]
     launcher = Plugins.instance().instantiate_launcher(hydra_context=context, task_function=job, config=master)
+    listed = [Listed(run.number, _label(run.varied), run.plan.path) for run in todo]
+    config = todo[0].plan.config
+    display = "none" if config.dry_run else config.display
     failed: dict[int, str] = {}
-    results = (
-        _launch_each(launcher, todo, overview) if is_here else _launch_all(launcher, [run.overrides for run in todo], 0)
-    )
-    for run, result in zip(todo, results, strict=True):
-        if result.status is not JobStatus.COMPLETED:
-            failed[run.number] = str(result._return_value)
-            if not is_here:  # a refused run leaves no files from which the overview could tell
-                overview.end(run.number, failed[run.number])
+    with Overview(listed, choose_sheet(display, listed, len(planned))) as overview:
+        together = None if is_here else _launch_all(launcher, [run.overrides for run in todo], 0)
+        for place, run in enumerate(todo):
+            if together is None:
+                overview.begin(run.number)
+                (result,) = launcher.launch([list(run.overrides)], initial_job_idx=run.number - 1)
+            else:
+                result = together[place]
+            error = None if result.status is JobStatus.COMPLETED else str(result._return_value)
+            if error is not None:
+                failed[run.number] = error
+            if is_here or error is not None:  # elsewhere, only a refused run leaves no files for the overview
+                overview.end(run.number, error)
     return failed
-
-
-def _launch_each(launcher: Launcher, todo: Sequence[SweptRun], overview: Overview) -> Iterator[JobReturn]:
-    """Run one configuration after the other in this process, and yield how each run ended."""
-    for run in todo:
-        overview.begin(run.number)
-        (result,) = launcher.launch([list(run.overrides)], initial_job_idx=run.number - 1)
-        overview.end(run.number, None if result.status is JobStatus.COMPLETED else str(result._return_value))
-        yield result
 
 
 def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: int) -> Sequence[JobReturn]:

@@ -9,7 +9,6 @@ from evodiverse.errors import InputError
 from evodiverse.llm.asking import Asking
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client
-from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import CostBound, Query, Reply
 
 # A generous bound on the tokens that a chat template adds to a message, including its own system prompt.
@@ -77,7 +76,8 @@ class CachedModel:
         for query, bought in zip(queries, self._cache.find(queries), strict=True):
             prompt = sum(len(message.content.encode()) + TOKENS_A_MESSAGE for message in query.messages)
             completion = query.decoding.max_tokens
-            price = bought.price if bought is not None else self._price(query.model)
+            asked = None if self._client is None else self._client.price(query.model)
+            price = asked if bought is None else bought.price
             usd = None if price is None else price.prompt * prompt + price.completion * completion
             bounds.append(CostBound(prompt + completion, usd))
         return bounds
@@ -130,9 +130,6 @@ class CachedModel:
             if asking.failures:
                 raise asking.failures[0]
         return [next(fresh) if bought is None else bought.reply for bought in found]
-
-    def _price(self, model: str) -> Price | None:
-        return None if self._client is None else self._client.price(model)
 
 
 def _place(query: Query) -> str:

@@ -3,6 +3,7 @@
 import threading
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from evodiverse.errors import ServiceError
@@ -37,8 +38,8 @@ class ProcessSandbox:
         self._is_closed = False
         self._lock = threading.Lock()
 
-    def __reduce__(self) -> tuple[Callable[..., "ProcessSandbox"], tuple[tuple[str, ...], bool]]:
-        return _make, (self._preload, self._mounts)
+    def __reduce__(self) -> tuple[Callable[..., "ProcessSandbox"], tuple[tuple[str, ...]]]:
+        return partial(ProcessSandbox, mounts=self._mounts), (self._preload,)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Run jobs one after another, and return how each ended, in order.
@@ -46,7 +47,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: The sandbox itself failed.
         """
-        return [self._run(job) for job in jobs]
+        return [self._attempt(partial(WarmParent.run, job=job)) for job in jobs]
 
     def prepare(self) -> None:
         """Start the process from which this thread's programs are forked, so that the first need not wait for it.
@@ -68,9 +69,6 @@ class ProcessSandbox:
             parents = list(self._parents)
         for parent in parents:
             parent.close()
-
-    def _run(self, job: Job) -> Execution:
-        return self._attempt(lambda parent: parent.run(job))
 
     def _attempt(self, use: Callable[[WarmParent], T]) -> T:
         """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
@@ -118,7 +116,3 @@ class ProcessSandbox:
             raise ServiceError("the sandbox was closed while a program ran; run the same command again to resume")
         parent: WarmParent = self._thread_local.parent
         return parent
-
-
-def _make(preload: Sequence[str], mounts: bool) -> ProcessSandbox:
-    return ProcessSandbox(preload, mounts=mounts)
