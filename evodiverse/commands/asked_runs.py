@@ -4,7 +4,7 @@ import math
 from collections.abc import Container, Mapping
 from pathlib import Path
 from shlex import quote
-from typing import Final, NamedTuple
+from typing import Final
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError
@@ -34,20 +34,6 @@ _NAMES: Final = ("key", "genotype", "smiles")
 """The columns that may identify the candidate of a line; the first of these that the file has is used."""
 
 
-class _Given(NamedTuple):
-    """A table of scores.
-
-    Attributes:
-        name: The column that identifies the candidates, one of `_NAMES`.
-        decimal_mark: The decimal mark of the scores.
-        lines: The number of each line, its cell in that column, and its score, which is empty if there is none yet.
-    """
-
-    name: str
-    decimal_mark: str
-    lines: list[tuple[int, str, str]]
-
-
 def resume(path: Path, scores: Path | None = None) -> None:
     """Resume a run until it asks for scores again or ends. If the run is already complete, only report that.
 
@@ -60,7 +46,6 @@ def resume(path: Path, scores: Path | None = None) -> None:
             the file of scores is invalid; the message lists every invalid line. Or parts of the log of a complete run
             are damaged.
     """
-    given = None if scores is None else _read(scores)
     register()
     plan, composed, hydra_part = plan_again(path)
     if plan.config.evaluator.name != ASK:
@@ -69,12 +54,12 @@ def resume(path: Path, scores: Path | None = None) -> None:
     if record is not None and record["status"] == "complete":
         check_parts(path)
         complete = f"{path} is complete (stopped by {record.get('stopped_by')}); there is nothing to measure"
-        if given is not None:
+        if scores is not None:
             raise InputError(complete)
         say(complete)
         return
-    if given is not None:
-        _tell(plan, given, _read_asked(plan.path))
+    if scores is not None:
+        _tell(plan, scores, _read_asked(plan.path))
     display = choose_display(plan.config.display, str(plan.path))
     run(plan, display, say, lambda folder: save_composition(folder, composed, hydra_part))
 
@@ -87,8 +72,10 @@ def _read_asked(path: Path) -> Mapping[str, str]:
         raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {quote(str(path))}") from error
 
 
-def _read(path: Path) -> _Given:
-    """Return the lines of a table of scores.
+def _read(path: Path) -> tuple[str, str, list[tuple[int, str, str]]]:
+    """Return a table of scores: the column that identifies the candidates, the scores' decimal mark, and the lines.
+
+    A line is its number, its cell in that column, and its score, which is empty if there is none yet.
 
     Raises:
         InputError: The file cannot be read, or a column is missing.
@@ -106,16 +93,18 @@ def _read(path: Path) -> _Given:
     name = _NAMES[places.index(place)]
     rows = [(number, [*cells, *[""] * len(table.names)]) for number, cells in table.rows]
     mark = find_decimal_mark([cells[score] for _, cells in rows], table.delimiter)
-    return _Given(name, mark, [(number, cells[place].strip(), cells[score].strip()) for number, cells in rows])
+    return name, mark, [(number, cells[place].strip(), cells[score].strip()) for number, cells in rows]
 
 
-def _tell(plan: Plan, given: _Given, asked: Mapping[str, str]) -> None:
+def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
     """Add the scores to the journal, where the run finds them. Lines with an empty score are skipped.
 
     Raises:
-        InputError: The task does not accept scores, or some lines are invalid; the message lists all of these. A line
-            is invalid if it names no candidate whose score the run asked for, or if it has no valid score.
+        InputError: The file cannot be read, the task does not accept scores, or some lines are invalid; the message
+            lists all of these. A line is invalid if it names no candidate whose score the run asked for, or if it has
+            no valid score.
     """
+    name, mark, lines = _read(scores)
     task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
     if not isinstance(task, Measurable):
         raise InputError(f"the task of {plan.config.task.get('domain')} does not accept measured scores")
@@ -123,12 +112,12 @@ def _tell(plan: Plan, given: _Given, asked: Mapping[str, str]) -> None:
     records, violations = [], []
     with locked(plan.path):
         known = {str(record["key"]) for record in journal.read()}
-        for number, text, score in given.lines:
+        for number, text, score in lines:
             if not score:
                 continue  # not measured yet
             try:
-                hypothesis = _find(task, given.name, text, asked, known)
-                evaluation = _rate(task, hypothesis, score, given.decimal_mark)
+                hypothesis = _find(task, name, text, asked, known)
+                evaluation = _rate(task, hypothesis, score, mark)
                 records.append(journal_record(hypothesis, evaluation, 0.0))
             except InputError as error:
                 violations += [f"line {number}: {violation}" for violation in error.violations]

@@ -47,16 +47,12 @@ class Table:
         Raises:
             ValueError: Several columns have this name.
         """
-        for found in (
-            [place for place, name in enumerate(self.names) if name == wanted],
-            [place for place, name in enumerate(self.names) if name.casefold() == wanted.casefold()],
-        ):
-            if len(found) > 1:
-                several = " and ".join(self.names[place] for place in found)
-                raise ValueError(f"has several columns named {wanted} ({several}); rename all but one")
-            if found:
-                return found[0]
-        return None
+        exact = [place for place, name in enumerate(self.names) if name == wanted]
+        found = exact or [place for place, name in enumerate(self.names) if name.casefold() == wanted.casefold()]
+        if len(found) > 1:
+            several = " and ".join(self.names[place] for place in found)
+            raise ValueError(f"has several columns named {wanted} ({several}); rename all but one")
+        return found[0] if found else None
 
 
 @dataclass(frozen=True, slots=True)

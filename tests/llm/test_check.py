@@ -106,7 +106,13 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
                 ["llm=openai_compatible", "llm.model=m", f"llm.api_base='{address}'"],
                 "llm.api_base must be an address such as http://127.0.0.1:8000/v1",
             )
-            for address in ("http://[::1", "http://℀/v1", "http://host:99999/v1", "http://host:abc/v1", "http://a b/v1")
+            for address in (
+                "http://[::1",
+                "http://℀/v1",
+                "http://host:999999/v1",
+                "http://host:abc/v1",
+                "http://a b/v1",
+            )
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://me:secret@localhost/v1"],

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 # OpenAI's client requires a key even if the server does not.
 _NO_KEY: Final = "none"
 _SERVED_HERE = ("ollama", "ollama_chat")
+_ADDRESS = re.compile(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/\S*)?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -64,18 +64,13 @@ def _find_key(settings: ModelSettings) -> str | None:
 
 def _find_in_address(settings: ModelSettings) -> Iterator[str]:
     if settings.api_base is not None:
-        try:
-            address = urlsplit(settings.api_base)
-            is_address = address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0
-        except ValueError:  # an invalid port, or unbalanced brackets
-            is_address = False
-        if not is_address or any(character.isspace() for character in settings.api_base):
-            yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
-        elif "@" in address.netloc:
+        if re.match("https?://[^/]*@", settings.api_base):
             yield (
                 "llm.api_base must not contain a password, since it is logged; put the key into an environment "
                 "variable and set llm.api_key_env to the name of that variable"
             )
+        elif not _ADDRESS.fullmatch(settings.api_base):
+            yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
     if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
         yield (
             "llm.api_key_env must be the name of a variable that holds the key, such as OPENAI_API_KEY, not the key "
