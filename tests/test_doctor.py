@@ -43,7 +43,7 @@ def test_a_machine_that_runs_the_tests_can_run_searches(tmp_path: Path) -> None:
     }
     printed = doctor(tmp_path, **environment)
     assert (printed.returncode, printed.stderr) == (0, "")
-    for title in ("Machine", "Sandbox of programs", "Data", "Keys of language models", "Extras"):
+    for title in ("Sandbox of programs", "Data", "Keys of language models", "Extras"):
         assert f"\n{title}" in printed.stdout
     assert printed.stdout.rstrip().endswith("This machine is ready to run searches.")
     assert all(line.isprintable() for line in printed.stdout.splitlines())

@@ -1,14 +1,13 @@
 """Check whether this machine can run searches, and show how to fix what is missing.
 
-Checks the disk, how well the kernel confines programs (by running one), the fetched data, the keys of language models,
-and the installed extras. Nothing is changed or fetched, and no key is shown. The exit code is 1 if something would keep
-runs from working, else 0.
+Checks how well the kernel confines programs (by running one), the fetched data, the keys of language models, and the
+installed extras. Nothing is changed or fetched, and no key is shown. The exit code is 1 if something would keep runs
+from working, else 0.
 """
 
 import importlib.metadata
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -75,7 +74,6 @@ def main() -> int:
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     print(f"{VERSION}, Python {platform.python_version()}, {system}")
     checks = {
-        "Machine": check_machine,
         "Sandbox of programs": check_sandbox,
         "Data": check_data,
         "Keys of language models (only whether they are set; never their values)": check_keys,
@@ -93,18 +91,6 @@ def main() -> int:
         f"\n{n_problems} to fix before runs can work here" if n_problems else "\nThis machine is ready to run searches."
     )
     return 1 if n_problems else 0
-
-
-def check_machine() -> Iterator[Finding]:
-    """Yield findings about the cores and the disk that runs can use."""
-    from evodiverse.runner.workers import available_cores
-
-    yield Finding("cores", OK, f"{available_cores()}; evaluator.workers uses that many processes unless you set it")
-    folder = Path.cwd()
-    if os.access(folder, os.W_OK):
-        yield Finding("outputs", OK, f"{shutil.disk_usage(folder).free / 2**30:.1f} GiB free in {folder}")
-    else:
-        yield Finding("outputs", PROBLEM, f"{folder} cannot be written", "set outputs to a writable folder")
 
 
 def check_sandbox() -> Iterator[Finding]:

@@ -208,9 +208,7 @@ def _launch_all(launcher: Launcher, overrides: Sequence[Sequence[str]], first: i
 
 def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
     """Print one line for each of the first `_MOST_ROWS` runs and the errors of failed runs; return the exit code."""
-    from rich.console import Console  # here so that other commands start fast
-    from rich.table import Table
-    from rich.text import Text
+    from tabulate import tabulate  # here so that other commands start fast
 
     shown = [*planned[:_MOST_ROWS], *(run for run in planned[_MOST_ROWS:] if run.number in failed)]
     standings = {run.number: read_standing(run.plan.path) for run in shown}
@@ -221,15 +219,9 @@ def _sum_up(planned: Sequence[SweptRun], failed: Mapping[int, str]) -> int:
         if run.number in failed and (run.is_refused or standings[run.number].state != "complete")
     }
     names = list(dict.fromkeys(name for run in planned for name in run.varied))
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for name in ("run", *names, "state", "calls", "best"):
-        table.add_column(Text(name), justify="right" if name in ("run", "calls", "best") else "left")
-    for run in planned[:_MOST_ROWS]:
-        table.add_row(*map(Text, _describe(run, names, standings[run.number], failed)))
-    console = Console(markup=False, highlight=False)
-    if not console.is_terminal:
-        console.width = 2_000
-    console.print(table)
+    rows = [[*_describe(run, names, standings[run.number], failed)] for run in planned[:_MOST_ROWS]]
+    heads = {"run": "right", **dict.fromkeys(names, "left"), "state": "left", "calls": "right", "best": "right"}
+    say(tabulate(rows, [*heads], tablefmt="plain", colalign=[*heads.values()], disable_numparse=True))
     if len(planned) > _MOST_ROWS:
         say(f"and {len(planned) - _MOST_ROWS:,} more")
     return _complain_of(planned, failed, "failed", "; run the same command again to retry them")
