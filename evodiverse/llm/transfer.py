@@ -120,28 +120,23 @@ class Transfer:
         return b"".join(pieces) if response.is_error else self.reduce(b"".join(pieces))
 
     def reduce(self, body: bytes) -> bytes:
-        """Return the body of an answer, if it is JSON without the parts of a reply that are not read.
+        """Return the body of an answer without the parts of a reply that are not read.
 
         Raises:
-            TransientError: The answer is not UTF-8. Or it has more JSON syntax than a reply can have, which would keep
-                litellm busy for a minute: more than `MAX_STRUCTURE_BYTES` bytes outside of its strings.
+            TransientError: The answer is not JSON in UTF-8. Or it has more JSON syntax than a reply can have, which
+                would keep litellm busy for a minute: more than `MAX_STRUCTURE_BYTES` bytes outside of its strings.
         """
         try:
             text = body.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = "\0"
-        if "\0" in text:  # as in UTF-16, in which Python's JSON parser would read it
-            raise self._failed("the answer is not UTF-8, expected a reply")
-        without_escapes = text.replace(r"\\", "").replace(r"\"", "")
-        if sum(map(len, without_escapes.split('"')[::2])) > MAX_STRUCTURE_BYTES:
-            raise self._failed(
-                f"the answer has more than {MAX_STRUCTURE_BYTES:,} bytes besides its texts, expected a reply"
-            )
-        try:
-            content = json.loads(text, object_hook=_drop_impossible_counts)
-            return json.dumps(_reduce_reply(content)).encode()
-        except (ValueError, RecursionError):  # not JSON, which litellm reports itself
-            return text.encode()
+            without_escapes = text.replace(r"\\", "").replace(r"\"", "")
+            if sum(map(len, without_escapes.split('"')[::2])) <= MAX_STRUCTURE_BYTES:
+                content = json.loads(text, object_hook=_drop_impossible_counts)
+                return json.dumps(_reduce_reply(content)).encode()
+        except (ValueError, RecursionError) as error:
+            raise self._failed("the answer is not JSON in UTF-8, expected a reply") from error
+        raise self._failed(
+            f"the answer has more than {MAX_STRUCTURE_BYTES:,} bytes besides its texts, expected a reply"
+        )
 
     def _failed(self, message: str) -> TransientError:
         self.failure = TransientError(message)

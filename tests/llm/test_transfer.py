@@ -145,7 +145,7 @@ HIDING = reply_body().decode()[:-1] + ', "\u2200": [' + "{}," * 40_000 + "{}]}" 
 )
 def test_an_answer_in_another_encoding_than_utf_8_is_not_parsed(server: ModelServer, body: bytes) -> None:
     headers = {"Content-Type": "application/json; charset=utf-16", "Content-Encoding": "gzip"}
-    with pytest.raises(TransientError, match="the answer is not UTF-8, expected a reply"):
+    with pytest.raises(TransientError, match="the answer is not JSON in UTF-8, expected a reply"):
         ask(server, Answer(body=gzip.compress(body), headers=headers))
 
 
