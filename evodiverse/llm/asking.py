@@ -54,8 +54,6 @@ class Asking:
         self._gate = asyncio.Semaphore(concurrency)
         self._keeping = asyncio.Lock()
         self._stop = asyncio.Event()
-        self._n_asked = 0
-        self._all_replied = asyncio.Event()
         self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
         self.failures: list[BaseException] = []
         self._rng = np.random.default_rng()  # unseeded: it decides the time of retries and nothing that is logged
@@ -109,7 +107,7 @@ class Asking:
             failures = 0
             while not self._stop.is_set():
                 try:
-                    reply = replace(await self._send(query), retries=failures)
+                    reply = replace(await self._client.ask(query), retries=failures)
                 except TransientError as error:
                     failures += 1
                     wait = self._wait(query, failures, error)
@@ -121,16 +119,6 @@ class Asking:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._stop.wait(), wait)
         return None
-
-    async def _send(self, query: Query) -> Reply:
-        self._n_asked += 1
-        self._all_replied.clear()
-        try:
-            return await self._client.ask(query)
-        finally:
-            self._n_asked -= 1
-            if not self._n_asked:
-                self._all_replied.set()
 
     def _spend(self, query: Query, failures: int, error: RefusedError) -> Reply:
         """Return an empty reply to a query that is refused because of its prompt.
@@ -167,9 +155,7 @@ class Asking:
         self._unkept.append((query, Bought(reply, self._client.price(query.model)), stored))
         async with self._keeping:
             if not stored.done():
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_TOGETHER_SECONDS):
-                        await self._all_replied.wait()
+                await asyncio.sleep(_TOGETHER_SECONDS)
                 batch, self._unkept = self._unkept, []
                 kept = self._cache.keep([(asked, bought) for asked, bought, _ in batch])
                 for (_, _, waiting), bought in zip(batch, kept, strict=True):
