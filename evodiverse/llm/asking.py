@@ -112,8 +112,7 @@ class Asking:
                     failures += 1
                     wait = self._wait(query, failures, error)
                 except RefusedError as error:
-                    reply = self._spend(query, failures, error)
-                    return await self._keep(query, reply)
+                    return await self._keep(query, self._spend(query, failures, error))
                 else:
                     return await self._keep(query, reply)
                 with suppress(TimeoutError):

@@ -74,11 +74,17 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
         UnusableError: The result is a failure, does not have the required form, or is not finite.
     """
     line, newline, rest = sent.partition(b"\n")
-    header = _read_json(line) if newline else None
+    try:
+        header = json.loads(line) if newline else None
+    except (ValueError, RecursionError, MemoryError):
+        raise UnusableError(Reason.WRONG_RESULT, "the result cannot be read") from None
+    match header:
+        case {"failure": [str(reason), str(detail)]} if reason in _OWN_REASONS:
+            raise UnusableError(Reason(reason), clean(detail))
+        case {"failure": _}:
+            header = None
     if not isinstance(header, dict):
         raise UnusableError(Reason.CRASHED, "it ended without a result")
-    if "failure" in header:
-        raise _failure(header["failure"])
     if returns is None:
         return _checked(header.get("value"))
     sizes = [math.prod(array.shape) for array in returns]
@@ -97,20 +103,6 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
 def clean(text: str) -> str:
     """Return a text as one printable line of bounded length."""
     return printable(" ".join(text[: 4 * _MAX_DETAIL].split()))[:_MAX_DETAIL]
-
-
-def _failure(failure: object) -> UnusableError:
-    match failure:
-        case [str(reason), str(detail)] if reason in _OWN_REASONS:
-            return UnusableError(Reason(reason), clean(detail))
-    return UnusableError(Reason.CRASHED, "it ended without a result")
-
-
-def _read_json(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError, MemoryError):
-        raise UnusableError(Reason.WRONG_RESULT, "the result cannot be read") from None
 
 
 def _checked(value: Any) -> Any:
