@@ -75,12 +75,13 @@ class ReplyCache:
         Raises:
             ServiceError: The file can no longer be read.
         """
+        keys = [query_key(query) for query in queries]
         with self._reporting():
-            rows = self._select([query_key(query) for query in queries])
+            rows = self._select(keys)
         n_damaged = sum(bought is None for bought in rows.values())
         if n_damaged:
             _LOG.warning("%s has %s; what is lost is requested again", self.path, count_of(n_damaged, "damaged row"))
-        return [rows.get(query_key(query)) for query in queries]
+        return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.
@@ -91,13 +92,14 @@ class ReplyCache:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
+        keys = [query_key(query) for query, _ in bought]
         with self._reporting(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            there = self._select([query_key(query) for query, _ in bought])
-            first = [there.get(query_key(query)) for query, _ in bought]
+            there = self._select(keys)
+            first = [there.get(key) for key in keys]
             new = [
-                (query_key(query), query.model, _encode(entry))
-                for (query, entry), kept in zip(bought, first, strict=True)
+                (key, query.model, _encode(entry))
+                for key, (query, entry), kept in zip(keys, bought, first, strict=True)
                 if kept is None
             ]
             self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", new)
