@@ -2,12 +2,12 @@
 
 import keyword
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.problems import FloatArray
+from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS: Final = 2
@@ -42,26 +42,22 @@ def _nearest_free(name: str, taken: set[str]) -> str:
     return free
 
 
-def find_few_rows(n_rows: int, where: str) -> list[str]:
-    """Return a violation if there are fewer than `MIN_ROWS` rows, otherwise an empty list.
+def find_unusable(columns: Mapping[str, FloatArray], where: str) -> list[str]:
+    """Return what keeps data from being used: too few rows, or the first row of a column without a finite number.
 
     Args:
-        n_rows: The number of rows.
-        where: What the message calls the data.
+        columns: The ``(n,)`` values of each column, by name.
+        where: What the messages call the data.
     """
-    return [] if n_rows >= MIN_ROWS else [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
-
-
-def find_not_finite(name: str, values: FloatArray, where: str) -> list[str]:
-    """Return a violation that names the first row without a finite number, or an empty list if there is no such row.
-
-    Args:
-        name: The name of the column.
-        values: ``(n,)`` values of the column.
-        where: What the message calls the data.
-    """
-    rows = np.flatnonzero(~np.isfinite(values))
-    return [f"the column {name!r} of {where} has no finite number in row {rows[0] + 1}"] if len(rows) else []
+    n_rows = len(next(iter(columns.values())))
+    if n_rows < MIN_ROWS:
+        return [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
+    wrong = {name: np.flatnonzero(~np.isfinite(values)) for name, values in columns.items()}
+    return [
+        f"the column {name!r} of {where} has no finite number in row {rows[0] + 1}"
+        for name, rows in wrong.items()
+        if len(rows)
+    ]
 
 
 def find_wrong_target(name: str, values: FloatArray, where: str) -> list[str]:
@@ -75,7 +71,19 @@ def find_wrong_target(name: str, values: FloatArray, where: str) -> list[str]:
     if np.ptp(values) == 0:
         return [f"the target {name!r} is the same in all rows of {where}"]
     with np.errstate(over="ignore"):
-        has_variance = 0 < np.var(values) < np.inf
-    return (
-        [] if has_variance else [f"the target {name!r} is too small or too large to compute its variance; rescale it"]
-    )
+        if 0 < np.var(values) < np.inf:
+            return []
+    return [f"the target {name!r} is too small or too large to compute its variance; rescale it"]
+
+
+def make_splits(tables: Sequence[Mapping[str, FloatArray]], names: Sequence[str], target: str) -> Splits:
+    """Return the splits of the data; an empty table is a split without rows.
+
+    Args:
+        tables: The ``(n,)`` values of each column, by name, for each split.
+        names: The names of the variables.
+        target: The name of the target's column.
+    """
+    none = {name: np.empty(0) for name in (*names, target)}
+    filled = [table or none for table in tables]
+    return Splits(*(Rows(np.stack([table[name] for name in names], axis=1), table[target]) for table in filled))

@@ -16,12 +16,12 @@ from evodiverse.kit.tables import BLOCK_BYTES, find_decimal_mark, find_delimiter
 from evodiverse.tasks.equations.columns import (
     UNUSABLE,
     as_identifier,
-    find_few_rows,
-    find_not_finite,
+    find_unusable,
     find_wrong_target,
     is_usable,
+    make_splits,
 )
-from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
+from evodiverse.tasks.equations.problems import FloatArray, Splits
 from evodiverse.text import count_of
 
 
@@ -42,89 +42,74 @@ def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target
     violations: list[str] = []
     for key, path in files.items():
         if path is not None:
-            try:
-                tables[key] = _read(key, path, target)
-            except InputError as error:
-                violations += error.violations
+            columns, faults = _read_columns(path, target)
+            violations += [f"{key}: {fault}" for fault in faults]
+            if not faults:
+                tables[key] = columns
     first = tables.get("task.data.train", {})
     names = [name for name in first if name != target]
     for key, columns in tables.items():
         missing = ", ".join(name for name in first if name not in columns)
         if missing:
             violations.append(f"{key}: {files[key]} is missing the columns {missing}, which task.data.train has")
-    if first and not names:
-        violations.append(f"task.data.train: {train} has no column other than the target")
-    violations += [f"task.data.train: the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
     if first:
-        wrong = find_wrong_target(target, first[target], str(train))
-        violations += [f"task.data.train: {violation}" for violation in wrong]
+        faults = [f"the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
+        faults += find_wrong_target(target, first[target], str(train))
+        faults += [] if names else [f"{train} has no column other than the target"]
+        violations += [f"task.data.train: {fault}" for fault in faults]
     if violations:
         raise InputError(*violations)
-    parts = [_rows(tables.get(key), names, target) for key in files]
-    return names, Splits(*parts)
+    return names, make_splits([tables.get(key, {}) for key in files], names, target)
 
 
-def _read(key: str, path: Path, target: str) -> dict[str, FloatArray]:
+def _read_columns(path: Path, target: str) -> tuple[dict[str, FloatArray], list[str]]:
+    """Return the ``(n,)`` values of each column of a file, by name, and what is wrong with the file."""
     try:
         table, delimiter = _read_table(path)
+        written = [name.strip() for name in table.column_names]  # Arrow decodes them only here
     except (OSError, UnicodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
-        raise InputError(f"{key}: cannot read {path} ({why}); check the path and that it is a CSV file") from error
-    written = [name.strip() for name in table.column_names]
+        return {}, [f"cannot read {path} ({why}); check the path and that it is a CSV file"]
     names = [as_identifier(name) for name in written]
     if len({*names}) < len(names):
         repeated = [name for name, normal in zip(written, names, strict=True) if names.count(normal) > 1]
         same = "" if len({*repeated}) < len(repeated) else ", which are the same identifier in Python"
         shown = ", ".join(map(repr, dict.fromkeys(repeated)))[:200]
-        raise InputError(f"{key}: {path} has several columns named {shown}{same}; rename all but one")
+        return {}, [f"{path} has several columns named {shown}{same}; rename all but one"]
     if target not in names:
-        known = ", ".join(names)[:200]
         hint = "" if len(names) > 1 else "; columns must be separated by commas, semicolons or tabs"
-        raise InputError(f"task.data.target={target} is not a column of {path}; its columns are {known}{hint}")
-    violations = [f"{key}: {violation}" for violation in find_few_rows(table.num_rows, str(path))]
-    if violations:
-        raise InputError(*violations)
-    columns = {}
+        known = ", ".join(names)[:200]
+        return {}, [f"task.data.target={target} is not a column of {path}; its columns are {known}{hint}"]
+    columns, faults = {}, []
     for name, column in zip(names, table.columns, strict=True):
-        if pa.types.is_string(column.type):
-            columns[name], faults = _read_numbers(column.to_pylist(), delimiter)
-            if faults:
-                row, fault = faults[0]
-                more = f", like {count_of(len(faults) - 1, 'other row')}" if len(faults) > 1 else ""
-                violations.append(
-                    f"{key}: {path}: row {row} of the column {name!r} {fault}{more}; correct or remove it"
-                )
-                continue
-        else:
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
             columns[name] = np.asarray(column.to_numpy(), dtype=np.float64)
-        violations += [f"{key}: {violation}" for violation in find_not_finite(name, columns[name], str(path))]
-    if violations:
-        raise InputError(*violations)
-    return columns
+            continue
+        cells = column.cast(pa.string()).fill_null("").to_pylist()
+        columns[name], wrong = _read_numbers(cells, delimiter)
+        if wrong:
+            (row, fault), *others = wrong
+            more = f", like {count_of(len(others), 'other row')}" if others else ""
+            faults.append(f"{path}: row {row} of the column {name!r} {fault}{more}; correct or remove it")
+    return columns, faults or find_unusable(columns, str(path))
 
 
 def _read_table(path: Path) -> tuple[pa.Table, str]:
-    """Return a table and its delimiter; columns in which Arrow finds no numbers hold the text of their cells."""
+    """Return a table and its delimiter. Columns in which Arrow finds no numbers are of another type, such as dates."""
     pa.enable_signal_handlers(False)  # Arrow's handler would lose a Ctrl-C that arrives during reading
     open_input(path, DATA_BYTES).close()  # a check; Arrow opens the path, as its suffix may imply compression
     with pa.input_stream(path) as stream:
         head = stream.read(BLOCK_BYTES)
     encoding = find_encoding(head)
     delimiter = find_delimiter(next(filter(str.strip, head.decode(encoding, "replace").splitlines()), ""))
-    files = {
-        "read_options": csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
-        "parse_options": csv.ParseOptions(delimiter=delimiter),
-    }
-    table = csv.read_csv(path, **files, convert_options=csv.ConvertOptions(strings_can_be_null=False))
-    names = table.column_names  # Arrow decodes the names only here
-    others = {
-        name: pa.string()
-        for name, kind in zip(names, table.schema.types, strict=True)
-        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind))
-    }
-    if others:  # such as dates, whose text is needed
-        as_text = csv.ConvertOptions(column_types=others, strings_can_be_null=False)
-        table = csv.read_csv(path, **files, convert_options=as_text)
+    table = csv.read_csv(
+        path,
+        csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
+        csv.ParseOptions(delimiter=delimiter),
+        csv.ConvertOptions(
+            strings_can_be_null=False, true_values=[], false_values=[]
+        ),  # so "true" is text
+    )
     return table, delimiter
 
 
@@ -138,9 +123,3 @@ def _read_numbers(cells: Sequence[str], delimiter: str) -> tuple[FloatArray, lis
         except ValueError as error:
             faults.append((row + 1, str(error)))
     return numbers, faults
-
-
-def _rows(columns: dict[str, FloatArray] | None, names: list[str], target: str) -> Rows:
-    if columns is None:
-        return Rows(np.empty((0, len(names))), np.empty(0))
-    return Rows(np.stack([columns[name] for name in names], axis=1), columns[target])

@@ -7,22 +7,22 @@ input. The law in a table is not read, since it is text whose constants are ofte
 import importlib
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 from pyarrow import parquet
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.documented import nearest
-from evodiverse.kit.inputs import DATA_BYTES, TEXT_BYTES, expanded, open_input
+from evodiverse.kit.inputs import DATA_BYTES, expanded, open_input
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
-from evodiverse.tasks.equations.columns import find_few_rows, find_not_finite, find_wrong_target, make_usable
-from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits, Variable
+from evodiverse.tasks.equations.columns import find_unusable, find_wrong_target, make_splits, make_usable
+from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
 from evodiverse.tasks.equations.settings import GROUPS
 
 REPOSITORY: Final = "nnheui/llm-srbench"
@@ -53,18 +53,18 @@ def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], 
     """
     science, _, name = problem.partition("/")
     numbers, tables = find_files(science, root)
-    rows = [row for table in tables for row in _read_table(table)]
-    found = [row for row in rows if row["name"] == name]
-    if not found:
-        known = [str(row["name"]) for row in rows]
-        raise InputError(f"task.problem=srbench/{problem} is unknown; {nearest(name, known)}")
-    if len(found) > 1:
-        raise DataError(f"{tables[0].parent} has two rows for {name}; remove one")
-    target, *variables = _read_columns(found[0], f"{tables[0]}: the row {name}")
-    splits = _read_splits(numbers, GROUPS[science], name, [target.name, *(variable.name for variable in variables)])
+    rows: dict[str, Mapping[str, Any]] = {}
+    for path in tables:
+        with _reading(path):  # ParquetFile, since read_table would add columns for the names of folders
+            rows |= {row["name"]: row for row in parquet.ParquetFile(path).read(["name", *_SYMBOLS]).to_pylist()}
+    if name not in rows:
+        raise InputError(f"task.problem=srbench/{problem} is unknown; {nearest(name, list(rows))}")
+    with _reading(tables[0]):
+        target, *variables = _read_columns(rows[name])
+    with _reading(numbers):
+        splits = _read_splits(numbers, f"{GROUPS[science]}/{name}", [one.name for one in (target, *variables)])
     usable = make_usable([variable.name for variable in variables])
-    variables = [_rename(variable, new) for variable, new in zip(variables, usable, strict=True)]
-    return (target, *variables), splits
+    return (target, *map(_rename, variables, usable)), splits
 
 
 def find_files(science: str, root: str | None) -> tuple[Path, list[Path]]:
@@ -125,37 +125,20 @@ def _fetch(name: str, folder: Path) -> Path:
         raise DataError(f"{what} ({describe(error)}); {advice}, or {_COPY}") from error
 
 
-def _read_table(path: Path) -> list[dict[str, Any]]:
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Raise an error that names the file if it cannot be opened, or if what is in it is not as expected."""
     try:
-        open_input(path, TEXT_BYTES).close()
-        file = parquet.ParquetFile(path)  # read_table would add columns for the names of folders
-        missing = ", ".join(name for name in ("name", *_SYMBOLS) if name not in file.schema_arrow.names)
-        rows: list[dict[str, Any]] = [] if missing else file.read(columns=["name", *_SYMBOLS]).to_pylist()
-    except (OSError, pa.ArrowException) as error:
+        open_input(path, DATA_BYTES).close()
+        yield
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
         raise DataError(f"cannot read {path} ({describe(error)}); remove the file and fetch it again") from error
-    if missing:
-        raise DataError(f"{path} is missing the columns {missing}; expected a table of LLM-SRBench")
-    return rows
 
 
-def _read_columns(row: Mapping[str, Any], where: str) -> list[Variable]:
+def _read_columns(row: Mapping[str, Any]) -> list[Variable]:
     """Return the columns described by a row of a table, the target first."""
-    lists = [row[key] for key in _SYMBOLS]
-    if not all(isinstance(texts, list) and all(isinstance(text, str) for text in texts) for texts in lists):
-        raise DataError(
-            f"{where}: the columns {', '.join(_SYMBOLS)} must each hold a list of strings; "
-            "remove the file and fetch it again"
-        )
-    if len({len(texts) for texts in lists}) > 1:
-        counts = " and ".join(str(len(texts)) for texts in lists)
-        wrong = f"the lists in {', '.join(_SYMBOLS)} have {counts} entries, expected the same number in each"
-        raise DataError(f"{where}: {wrong}")
-    names, meanings, properties = lists
-    if properties.count(_OUTPUT) != 1 or len(names) == 1:
-        raise DataError(
-            f"{where} must have one symbol with the property {_OUTPUT} and at least one other, got {properties}"
-        )
-    columns = list(map(Variable, names, meanings))
+    names, meanings, properties = (row[key] for key in _SYMBOLS)
+    columns = [Variable(name, meaning.strip()) for name, meaning in zip(names, meanings, strict=True)]
     return [columns.pop(properties.index(_OUTPUT)), *columns]
 
 
@@ -164,56 +147,26 @@ def _rename(variable: Variable, name: str) -> Variable:
     return Variable(name, meaning.strip())
 
 
-def _read_splits(path: Path, group: str, name: str, names: Sequence[str]) -> Splits:
+def _read_splits(path: Path, group: str, names: Sequence[str]) -> Splits:
     """Return the splits of a problem, given the names of its columns, the target first."""
     h5py = _load("h5py")
-    try:
-        open_input(path, DATA_BYTES).close()
-        with h5py.File(path, "r", locking=False) as file:
-            node: Any = file
-            for step in (*group.split("/"), name):
-                above, node = node, node.get(step)
-                if not isinstance(node, h5py.Group):
-                    raise DataError(f"{path} has no group {group}/{name}; {nearest(step, list(above))}")
-            parts = [_read_split(node, titles, f"{path}: {group}/{name}") for titles in _SPLITS]
-    except (OSError, KeyError, RuntimeError, ValueError) as error:
-        raise DataError(
-            f"cannot read {group}/{name} of {path} ({describe(error)}); remove the file and fetch it again"
-        ) from error
-    tables = {where: table for where, table in parts if table is not None}
-    violations = [violation for where, table in tables.items() for violation in _find_unusable(table, where, names)]
-    if not violations:
-        train = next(iter(tables))
-        violations = find_wrong_target(names[0], tables[train][:, 0], train)
+    tables: list[dict[str, FloatArray]] = []
+    violations: list[str] = []
+    with h5py.File(path, "r", locking=False) as file:
+        problem = file[group]
+        for titles in _SPLITS:
+            title = next((title for title in titles if title in problem), titles[0])
+            if title not in problem and titles not in _REQUIRED:
+                tables.append({})
+                continue
+            with np.errstate(over="ignore"):
+                values = np.asarray(problem[title][()], dtype=np.float64)
+            if values.shape[1:] != (len(names),):
+                columns = ", ".join(names)
+                raise ValueError(f"{group}/{title} has the shape {values.shape}, but the columns {columns}")
+            tables.append(dict(zip(names, np.ascontiguousarray(values.T), strict=True)))
+            violations += find_unusable(tables[-1], f"{path}: {group}/{title}")
+    violations = violations or find_wrong_target(names[0], tables[0][names[0]], f"{path}: {group}")
     if violations:
         raise DataError(*violations)
-    known = [np.empty((0, len(names))) if table is None else table for _, table in parts]
-    return Splits(*(Rows(np.ascontiguousarray(table[:, 1:]), np.ascontiguousarray(table[:, 0])) for table in known))
-
-
-def _read_split(group: Any, titles: Sequence[str], where: str) -> tuple[str, FloatArray | None]:
-    """Return the name of a split for messages, and its ``(n, columns)`` numbers, the target first; None if absent."""
-    h5py = _load("h5py")
-    title = next((title for title in titles if isinstance(group.get(title), h5py.Dataset)), None)
-    where = f"{where}/{title or titles[0]}"
-    if title is None and titles in _REQUIRED:
-        raise DataError(f"{where} is missing, found only {', '.join(group)}; fetch {group.file.filename} again")
-    if title is None:
-        return where, None
-    data = group[title]
-    if data.ndim != 2 or data.dtype.kind not in "iuf" or data.nbytes > DATA_BYTES:
-        raise DataError(
-            f"{where} must be a two-dimensional table of numbers, but it has type {data.dtype} and shape {data.shape}; "
-            f"fetch {group.file.filename} again"
-        )
-    with np.errstate(over="ignore"):
-        return where, np.asarray(data[()], dtype=np.float64)
-
-
-def _find_unusable(table: FloatArray, where: str, names: Sequence[str]) -> list[str]:
-    """Return a violation for a wrong number of columns, too few rows or a number that is not finite."""
-    if table.shape[1] != len(names):
-        return [f"{where} has {table.shape[1]} columns, but its table names {len(names)}: {', '.join(names)}"]
-    columns = zip(names, table.T, strict=True)
-    finite = [violation for name, values in columns for violation in find_not_finite(name, values, where)]
-    return [*find_few_rows(len(table), where), *finite]
+    return make_splits(tables, names[1:], names[0])

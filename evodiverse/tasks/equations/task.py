@@ -3,9 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from math import inf
+from pathlib import Path
 from typing import Final
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
@@ -35,58 +37,10 @@ ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
 N_FEATURES: Final = 512
 _HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
-
-_NO_SPLIT: Final = "there are no such data"
-_NOT_FINITE: Final = (
-    f"{_NO_SPLIT}, the target does not vary in them, or a prediction or the error is not a finite number"
-)
-COLUMNS: Final[Mapping[str, OwnColumn]] = {
-    "mse": OwnColumn(
-        float,
-        "mean squared error on the rows to which the equation is fitted; `score` is the negative of this error",
-        "variance of the training target; with `task.data.normalize=none`, squared unit of the target",
-    ),
-    "nmse_train": OwnColumn(
-        float, "mean squared error on the rows to which the equation is fitted", "variance of the training target"
-    ),
-    "nmse_held": OwnColumn(
-        float,
-        "mean squared error on the training rows that are held back, without wild measurements",
-        "variance of the training target",
-        "no rows are held back, or a prediction is not a finite number",
-    ),
-    "nmse_held_se": OwnColumn(
-        float, "standard error of `nmse_held`", "variance of the training target", "`nmse_held` is null"
-    ),
-    "description_length": OwnColumn(
-        float,
-        "length of a description of the data by the equation's k parameters and its residuals in n rows, up to a "
-        "constant: (n - k) ln(`nmse_train`) / 2 + k ln(n) / 2",
-        "nats",
-        "rows are held back",
-    ),
-    "params": OwnColumn(str, "the fitted parameters, a JSON list of numbers"),
-    "nmse_id": OwnColumn(
-        float,
-        "mean squared error on the held-out data in the domain of the training inputs",
-        "variance of these data",
-        _NOT_FINITE,
-    ),
-    "nmse_ood": OwnColumn(
-        float, "like `nmse_id`, but on the held-out data outside that domain", "variance of these data", _NOT_FINITE
-    ),
-    "acc01_id": OwnColumn(
-        int,
-        "1 if every prediction for these data is within 10% of the measurement, else 0 (Acc0.1 in the tables)",
-        null=_NO_SPLIT,
-    ),
-    "acc01_ood": OwnColumn(int, "like `acc01_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
-    "acc01_95_id": OwnColumn(
-        int,
-        "1 if at least 95% of the predictions for these data are within 10% of the measurement, else 0",
-        null=_NO_SPLIT,
-    ),
-    "acc01_95_ood": OwnColumn(int, "like `acc01_95_id`, but for the held-out data outside that domain", null=_NO_SPLIT),
+_KINDS: Final = {"float": float, "int": int, "str": str}
+COLUMNS: Final = {
+    name: OwnColumn(**column | {"kind": _KINDS[column["kind"]]})
+    for name, column in yaml.safe_load(Path(__file__).with_name("evaluations.yaml").read_text(encoding="utf-8")).items()
 }
 """The columns that every equation task adds to the dataset ``evaluations`` of the log."""
 

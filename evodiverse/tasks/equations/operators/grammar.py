@@ -3,7 +3,7 @@
 The classical operator, which needs no language model, puts them into skeletons (equations with free parameters).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from math import pi
 from typing import Final, NamedTuple
@@ -12,7 +12,8 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
-from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, variable
+from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
+from evodiverse.tasks.equations.skeleton import write_function
 
 # The relative frequency of each operation among expressions that are not leaves.
 OPERATIONS: Final = {
@@ -41,24 +42,7 @@ _LEAF_RATE: Final = 0.35
 _PARAMETER_RATE: Final = 0.3
 _FREE_EXPONENT_RATE: Final = 0.25
 
-Values = Iterable[tuple[float, ...]]
-
-
-class Factor(NamedTuple):
-    """A kind of factor, such as decay or saturation: a function of one expression with up to two free parameters.
-
-    Attributes:
-        build: A function that takes the expression and two parameters, and returns the factor. It need not use both
-            parameters.
-        weight: The relative frequency with which the factor is drawn.
-        grid: A function that `Guide` calls with the lowest and the highest value of a variable. It returns the tuples
-            of parameter values for which the guide compares the factor with the data. If it returns none, the data
-            never suggest this factor.
-    """
-
-    build: Callable[[Node, Node, Node], Node]
-    weight: float
-    grid: Callable[[float, float], Values] = lambda _low, _high: [()]
+Grid = Callable[[float, float], Iterable[tuple[float, ...]]]
 
 
 def _size(low: float, high: float) -> float:
@@ -69,15 +53,15 @@ def _width(low: float, high: float) -> float:
     return (high - low) or 1.0
 
 
-def _sized(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
+def _sized(*shares: float, power: int = 1) -> Grid:
     return lambda low, high: [(share * _size(low, high) ** power,) for share in shares]
 
 
-def _sloped(*shares: float) -> Callable[[float, float], Values]:
+def _sloped(*shares: float) -> Grid:
     return lambda low, high: [(share / _width(low, high),) for share in shares]
 
 
-def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
+def _placed(*shares: float, power: int = 1) -> Grid:
     """Return a function for `Factor.grid` that combines each of several coefficients with each of five points.
 
     The function returns pairs of a coefficient and a point in the variable's range. A coefficient is one of the shares
@@ -89,73 +73,56 @@ def _placed(*shares: float, power: int = 1) -> Callable[[float, float], Values]:
     ]
 
 
-def _turned(low: float, high: float) -> Values:
+def _alone(*values: float) -> Grid:
+    return lambda low, high: [(value,) for value in values]  # noqa: ARG005 (the same in any range)
+
+
+def _turned(low: float, high: float) -> Iterable[tuple[float, ...]]:
     return [(turns * pi / _width(low, high),) for turns in (0.5, 1, 1.5, 2, 3, 4, 6)] + [(1.0,), (2.0,), (3.0,)]
 
 
-def _shifted(x: Node, p: Node) -> Node:
-    return call("subtract", x, p)
+class Factor(NamedTuple):
+    """A kind of factor, such as decay or saturation: a function of one expression with up to two free parameters.
+
+    Attributes:
+        form: The factor of the expression x and the parameters p and q, in Python.
+        weight: The relative frequency with which the factor is drawn.
+        grid: A function that `Guide` calls with the lowest and the highest value of a variable. It returns the tuples
+            of parameter values for which the guide compares the factor with the data. If it returns none, the data
+            never suggest this factor.
+    """
+
+    form: str
+    weight: float
+    grid: Grid = lambda _low, _high: [()]
 
 
-def _exp(argument: Node) -> Node:
-    return call("exp", argument)
-
-
-def _one_plus(node: Node) -> Node:
-    return call("add", number(1), node)
-
-
-def _over(node: Node) -> Node:
-    return call("divide", number(1), node)
-
-
-def _power(node: Node, exponent: int) -> Node:
-    return call("power", node, number(exponent))
-
-
-def _times(p: Node, node: Node) -> Node:
-    return call("multiply", p, node)
-
-
-# ruff: noqa: ARG005 (each takes both parameters)
-FACTORS: Final[dict[str, Factor]] = {
-    "itself": Factor(lambda x, p, q: x, 3.0),
-    "square": Factor(lambda x, p, q: _power(x, 2), 1.5),
-    "cube": Factor(lambda x, p, q: _power(x, 3), 0.7),
-    "power": Factor(
-        lambda x, p, q: call("power", x, p), 1.5, lambda low, high: [(e,) for e in (-2, -1.5, -0.5, 0.5, 1.5, 2.5)]
-    ),
-    "inverse": Factor(lambda x, p, q: _over(x), 1.0),
-    "root": Factor(lambda x, p, q: call("sqrt", x), 0.7),
-    "affine": Factor(lambda x, p, q: call("add", x, p), 1.5, _sized(-1.0, -0.5, 0.3, 1.0)),
-    "saturation": Factor(lambda x, p, q: call("divide", x, call("add", x, p)), 1.5, _sized(0.1, 0.3, 1.0)),
-    "inhibition": Factor(lambda x, p, q: _over(call("add", x, p)), 1.0, _sized(0.1, 0.3, 1.0)),
-    "hill": Factor(
-        lambda x, p, q: call("divide", _power(x, 2), call("add", _power(x, 2), p)), 0.7, _sized(0.03, 0.3, power=2)
-    ),
-    "decay": Factor(lambda x, p, q: _exp(_times(p, x)), 1.5, _sloped(-6.0, -3.0, -1.0, 1.0, 3.0)),
-    "arrhenius": Factor(lambda x, p, q: _exp(call("divide", p, x)), 0.8, _sized(-3.0, -1.0, -0.3, 0.3)),
-    "sigmoid": Factor(lambda x, p, q: _over(_one_plus(_exp(_times(p, _shifted(x, q))))), 0.7, _placed(-15.0, -6.0)),
-    "onset": Factor(lambda x, p, q: call("tanh", _times(p, x)), 0.5, _sloped(1.0, 3.0)),
-    "step": Factor(lambda x, p, q: call("tanh", _times(p, _shifted(x, q))), 0.5, _placed(3.0, 8.0)),
-    "bell": Factor(lambda x, p, q: _exp(_times(p, _power(_shifted(x, q), 2))), 0.8, _placed(-20.0, -4.0, power=2)),
-    "cusp": Factor(lambda x, p, q: _exp(_times(p, call("absolute", _shifted(x, q)))), 0.4, _placed(-6.0, -2.0)),
-    "peak": Factor(
-        lambda x, p, q: _over(_one_plus(_times(p, _power(_shifted(x, q), 2)))), 0.5, _placed(5.0, 40.0, power=2)
-    ),
-    "flat_peak": Factor(
-        lambda x, p, q: _over(_one_plus(_times(p, _power(_shifted(x, q), 4)))), 0.3, _placed(20.0, 300.0, power=4)
-    ),
-    "wave": Factor(lambda x, p, q: call("sin", _times(p, x)), 0.8, _turned),
-    "cosine": Factor(lambda x, p, q: call("cos", _times(p, x)), 0.6, _turned),
-    "shifted_wave": Factor(lambda x, p, q: call("sin", call("add", _times(p, x), q)), 0.6, lambda low, high: []),
-    "squared_wave": Factor(
-        lambda x, p, q: _power(call("sin", _times(p, _shifted(x, q))), 2), 0.3, _placed(1.5, 3.0, 5.0)
-    ),
-    "logarithm": Factor(lambda x, p, q: call("log", _one_plus(_times(p, x))), 0.7, _sized(0.5, 3.0, 15.0, power=-1)),
-    "parabola": Factor(
-        lambda x, p, q: call("add", _times(p, _power(x, 2)), _one_plus(_times(q, x))), 0.4, lambda low, high: []
-    ),
+FACTORS: Final = {
+    "itself": Factor("x", 3.0),
+    "square": Factor("x**2", 1.5),
+    "cube": Factor("x**3", 0.7),
+    "power": Factor("x**p", 1.5, _alone(-2, -1.5, -0.5, 0.5, 1.5, 2.5)),
+    "inverse": Factor("1 / x", 1.0),
+    "root": Factor("np.sqrt(x)", 0.7),
+    "affine": Factor("x + p", 1.5, _sized(-1.0, -0.5, 0.3, 1.0)),
+    "saturation": Factor("x / (x + p)", 1.5, _sized(0.1, 0.3, 1.0)),
+    "inhibition": Factor("1 / (x + p)", 1.0, _sized(0.1, 0.3, 1.0)),
+    "hill": Factor("x**2 / (x**2 + p)", 0.7, _sized(0.03, 0.3, power=2)),
+    "decay": Factor("np.exp(p * x)", 1.5, _sloped(-6.0, -3.0, -1.0, 1.0, 3.0)),
+    "arrhenius": Factor("np.exp(p / x)", 0.8, _sized(-3.0, -1.0, -0.3, 0.3)),
+    "sigmoid": Factor("1 / (1 + np.exp(p * (x - q)))", 0.7, _placed(-15.0, -6.0)),
+    "onset": Factor("np.tanh(p * x)", 0.5, _sloped(1.0, 3.0)),
+    "step": Factor("np.tanh(p * (x - q))", 0.5, _placed(3.0, 8.0)),
+    "bell": Factor("np.exp(p * (x - q)**2)", 0.8, _placed(-20.0, -4.0, power=2)),
+    "cusp": Factor("np.exp(p * np.absolute(x - q))", 0.4, _placed(-6.0, -2.0)),
+    "peak": Factor("1 / (1 + p * (x - q)**2)", 0.5, _placed(5.0, 40.0, power=2)),
+    "flat_peak": Factor("1 / (1 + p * (x - q)**4)", 0.3, _placed(20.0, 300.0, power=4)),
+    "wave": Factor("np.sin(p * x)", 0.8, _turned),
+    "cosine": Factor("np.cos(p * x)", 0.6, _turned),
+    "shifted_wave": Factor("np.sin(p * x + q)", 0.6, _alone()),
+    "squared_wave": Factor("np.sin(p * (x - q))**2", 0.3, _placed(1.5, 3.0, 5.0)),
+    "logarithm": Factor("np.log(1 + p * x)", 0.7, _sized(0.5, 3.0, 15.0, power=-1)),
+    "parabola": Factor("p * x**2 + (1 + q * x)", 0.4, _alone()),
 }
 
 
@@ -214,12 +181,13 @@ class Grammar:
             x: The expression that the factor is a function of.
             first: The number of the factor's first parameter.
         """
-        return self._guard_all(FACTORS[name].build(x, parameter(first), parameter(first + 1)))
+        form = read_tree(write_function(("x", "p", "q"), FACTORS[name].form))
+        return self._fill(form, {"x": x, "p": parameter(first), "q": parameter(first + 1)})
 
-    def _guard_all(self, node: Node) -> Node:
-        if not node.arguments:
-            return node
-        return self.guard(call(node.operation, *map(self._guard_all, node.arguments)))
+    def _fill(self, form: Node, parts: Mapping[str | float, Node]) -> Node:
+        if form.arguments:
+            return self.guard(call(form.operation, *(self._fill(argument, parts) for argument in form.arguments)))
+        return parts.get(form.value, form)
 
     def draw_variable(self, rng: np.random.Generator) -> Node:
         """Draw a variable."""
