@@ -106,9 +106,7 @@ def _read_table(path: Path) -> tuple[pa.Table, str]:
         path,
         csv.ReadOptions(encoding="utf8" if encoding == "utf-8-sig" else encoding),
         csv.ParseOptions(delimiter=delimiter),
-        csv.ConvertOptions(
-            strings_can_be_null=False, true_values=[], false_values=[]
-        ),  # so "true" is text
+        csv.ConvertOptions(strings_can_be_null=False, true_values=[], false_values=[]),  # so "true" is text
     )
     return table, delimiter
 

@@ -7,14 +7,15 @@ import time
 from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
+from types import ModuleType
 from typing import Final, NamedTuple
 
 from evodiverse.errors import ServiceError
 from evodiverse.kit.apart import Failure, call_each
 from evodiverse.tasks.equations.baselines import operon, pysr, sparse
-from evodiverse.tasks.equations.baselines.engine import Engine, Front, Order
+from evodiverse.tasks.equations.baselines.engine import Front, Order
 
-ENGINES: Final[Mapping[str, Engine]] = {"operon": operon, "pysr": pysr, "sparse": sparse}
+ENGINES: Final[Mapping[str, ModuleType]] = {"operon": operon, "pysr": pysr, "sparse": sparse}
 
 
 class Answer(NamedTuple):

@@ -1,10 +1,16 @@
-"""The interface of the engines that serve as baselines."""
+"""The interface of the engines that serve as baselines, one module each.
+
+A module has the packages that the engine needs (``libraries``), by the names of the modules that they provide; the
+advice that the user gets if one is missing (``remedy``); the engine's own settings, as ``run.json`` records them
+(``settings``); and the function ``find_models``, which returns the front of an order. The engine's library is imported
+only in this function, which `find_apart` calls in a process of its own.
+"""
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,34 +68,6 @@ class Front:
     selected: int
     evaluations: int | None
     is_finished: bool = False
-
-
-class Engine(Protocol):
-    """The interface that each engine module implements.
-
-    A module imports the engine's library only in `find_models`.
-    """
-
-    @property
-    def libraries(self) -> Mapping[str, str]:
-        """The packages that the engine needs, by the names of the modules that they provide.
-
-        An engine is another program for symbolic regression, which serves as a baseline.
-        """
-
-    @property
-    def remedy(self) -> str:
-        """The advice that the user gets if a package that the engine needs is missing."""
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The engine's own settings, as ``run.json`` records them."""
-
-    def find_models(self, order: Order) -> Front:
-        """Return the engine's final equations, and which of them it would choose itself.
-
-        `find_apart` calls this function in a process of its own.
-        """
 
 
 class Constants:

@@ -1,7 +1,7 @@
 """Operon: genetic programming in C++ that fits constants by Levenberg-Marquardt steps (Burlacu 2020)."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -25,20 +25,7 @@ settings: Final[Mapping[str, Any]] = {
     "n_threads": 1,
 }
 _ENDLESS: Final = 10**9
-_FOLDED: Final = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide"}
-_ALONE: Final[Mapping[str, Callable[[Node], Node]]] = {
-    "Sub": lambda one: call("negative", one),
-    "Div": lambda one: call("divide", number(1), one),
-}
-_OTHERS: Final = {
-    "Cos": "cos",
-    "Exp": "exp",
-    "Log": "log",
-    "Pow": "power",
-    "Sin": "sin",
-    "Sqrt": "sqrt",
-    "Tanh": "tanh",
-}
+_FOLDED: Final = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "Pow": "power"}
 
 
 def find_models(order: Order) -> Front:
@@ -96,12 +83,15 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
 
 
 def _read(kind: str, arguments: Sequence[Node]) -> Node:
-    if len(arguments) == 1 and kind in _ALONE:
-        return _ALONE[kind](*arguments)
+    match kind, arguments:
+        case "Sub", [one]:
+            return call("negative", one)
+        case "Div", [one]:
+            return call("divide", number(1), one)
+        case (("Cos" | "Exp" | "Log" | "Sin" | "Sqrt" | "Tanh"), _):
+            return call(kind.lower(), *arguments)
     if kind in _FOLDED:
         return reduce(lambda one, other: call(_FOLDED[kind], one, other), arguments)
-    if kind in _OTHERS:
-        return call(_OTHERS[kind], *arguments)
     raise ValueError(f"Operon's node {kind} has no counterpart in a skeleton")
 
 
