@@ -16,20 +16,6 @@ from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
 
-__all__ = [
-    "build_metrics",
-    "build_operator",
-    "build_prompts",
-    "build_task",
-    "choose_problems",
-    "count_initial",
-    "find_violations",
-    "is_shared",
-    "libraries",
-    "settings",
-    "sources",
-]
-
 settings = EquationSettings
 libraries = ("scipy", "sympy")
 

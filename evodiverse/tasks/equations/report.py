@@ -51,20 +51,20 @@ POINT, OUTSIDE = "#244a86", "#f09228"
 
 
 def lay_out(
-    front: Sequence[tuple[Member, Discovery]],
+    front: Mapping[Member, Discovery],
     chosen: Member,
     dataset: Dataset,
     rows: Sequence[Rows],
     predictions: Sequence[FloatArray | None],
     sandbox: Sandbox,
-) -> Mapping[str, bytes]:
+) -> dict[str, bytes]:
     """Return the content of each file in ``best/``, by name.
 
     ``hall_of_fame.csv`` lists the front. ``equation.py``, ``equation.tex``, ``equation.json`` and ``fit.png`` show the
     chosen equation.
 
     Args:
-        front: The equations on the front, as `find_front` returns them, each with its candidate and where the search
+        front: The equations on the front, in the order of `find_front`, each with its candidate and where the search
             found it.
         chosen: The member of the front with the chosen equation, as `front.choose` returns it.
         dataset: The data that the equations explain.
@@ -74,15 +74,14 @@ def lay_out(
             prediction is not finite.
         sandbox: The sandbox in which sympy runs.
     """
-    (found,) = (found for member, found in front if member is chosen)
+    found = front[chosen]
     source, params = found.candidate.genotype, read_params(found)
     law = dataset.problem
     match = None if law is None else Law(law, dataset.splits).is_same(source, params)
-    equations: list[tuple[str, Sequence[float]]] = [(one.candidate.genotype, read_params(one)) for _, one in front]
-    if law is not None:
-        equations.append((read_law(law), law.constants))
-    written = write_formulas(dataset.target.name, equations, sandbox)
-    forms = next(forms for (member, _), forms in zip(front, written, strict=False) if member is chosen)
+    equations = [(one.candidate.genotype, read_params(one)) for one in front.values()]
+    laws = [] if law is None else [(read_law(law), law.constants)]
+    written = write_formulas(dataset.target.name, [*equations, *laws], sandbox)
+    forms = dict(zip(front, written, strict=False))
     about = {
         "call": found.candidate.call,
         "iteration": found.iteration,
@@ -97,15 +96,15 @@ def lay_out(
     }
     return {
         "equation.py": write_module(found, dataset, params).encode(),
-        "equation.tex": _write_tex(forms, written[len(front) :]).encode(),
+        "equation.tex": _write_tex(forms[chosen], written[len(front) :]).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
         "fit.png": _draw(found, dataset, rows, predictions, match),
-        "hall_of_fame.csv": _list_front(front, chosen, written[: len(front)]).encode(),
+        "hall_of_fame.csv": _list_front(front, chosen, forms).encode(),
     }
 
 
 def _list_front(
-    front: Sequence[tuple[Member, Discovery]], chosen: Member, written: Sequence[tuple[str, str] | None]
+    front: Mapping[Member, Discovery], chosen: Member, forms: Mapping[Member, tuple[str, str] | None]
 ) -> str:
     """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it.
 
@@ -115,8 +114,8 @@ def _list_front(
     writer = csv.writer(text, lineterminator="\n")
     splits = [f"nmse_{name}" for name in SPLITS]
     writer.writerow(["chosen", "complexity", *splits, "call", "equation", "latex", "params"])
-    for (member, found), forms in zip(front, written, strict=True):
-        latex, equation = forms or ("", "")
+    for member, found in front.items():
+        latex, equation = forms[member] or ("", "")
         errors = ["" if (error := found.details.get(name)) is None else f"{error:.4g}" for name in splits]
         own = [member.call, equation, latex, found.details["params"]]
         writer.writerow([int(member is chosen), member.complexity, *errors, *own])
@@ -131,13 +130,11 @@ def read_params(discovery: Discovery) -> list[float]:
 
 def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]) -> str:
     """Return the source of a Python module that defines the equation with its constants and needs only numpy."""
-    header = f"def {NAME}({', '.join([*dataset.names, PARAMS])}):"
-    own = f"def {NAME}({', '.join([*dataset.names, f'{PARAMS}=CONSTANTS'])}):"
     target = ascii(" ".join(dataset.target.name.split()))
-    candidate = discovery.candidate
+    defined = discovery.candidate.genotype.replace(f", {PARAMS}):", f", {PARAMS}=CONSTANTS):", 1)
     return (
-        f"# Call {candidate.call} of a search for {target}.\n"
-        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{candidate.genotype.replace(header, own, 1)}"
+        f"# Call {discovery.candidate.call} of a search for {target}.\n"
+        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{defined}"
     )
 
 
@@ -237,10 +234,10 @@ def _draw(
             known = np.full(len(rows.target), np.nan) if predicted is None else predicted
             panels.append(Panel(title, rows.target, known, caption))
     law = dataset.problem
-    verdict = {True: "it is the law", False: "it is not the law", None: ""}[match]
+    verdict = {True: "; it is the law", False: "; it is not the law", None: ""}[match]
     lines = [
         f"{dataset.target.name}: prediction against data",
-        f"call {discovery.candidate.call}, iteration {discovery.iteration}" + (f"; {verdict}" if verdict else ""),
+        f"call {discovery.candidate.call}, iteration {discovery.iteration}{verdict}",
         write_equation(dataset.target.name, discovery),
         *([] if law is None else [f"law: {law.law}"]),
     ]

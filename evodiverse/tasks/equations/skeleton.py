@@ -6,9 +6,10 @@ canonical form: loops are unrolled, parameters are numbered in order of appearan
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
 from evodiverse.text import count_of
@@ -41,15 +42,8 @@ _ALIASES = {
     "pow": "power",
     "degrees": "rad2deg",
     "radians": "deg2rad",
-    "asin": "arcsin",
-    "acos": "arccos",
-    "atan": "arctan",
-    "asinh": "arcsinh",
-    "acosh": "arccosh",
-    "atanh": "arctanh",
-    "atan2": "arctan2",
+    **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
 }
-_MODULES = ("np", "numpy", "math")
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 
 
@@ -93,7 +87,25 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
     tree = read_tree(source)
     function = find_function(tree, NAME)
     others = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node is not function}
-    return build_skeleton(function, variables, others, most_params)
+    try:
+        statements = _Reader(variables, others, most_params).read(function)
+    except SkeletonError:
+        raise
+    except RecursionError:
+        raise SkeletonError("nested too deeply") from None
+    except ValueError:  # Python cannot write the number into a message
+        raise SkeletonError("an integer with too many digits for Python to print") from None
+    numbers: dict[str, int] = {}
+    body = re.sub(
+        rf"\b{PARAMS}\[(\d+)\]",
+        lambda found: f"{PARAMS}[{numbers.setdefault(found[1], len(numbers))}]",
+        "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements),
+    )
+    canonical = f"def {NAME}({', '.join([*variables, PARAMS])}):\n{body}\n"
+    if len(canonical) > MAX_CHARACTERS:  # `read_tree` would reject it
+        raise SkeletonError(f"{len(canonical):,} characters with its loops unrolled, at most {MAX_CHARACTERS:,}")
+    linear = _find_linear(statements, {int(number) for number in numbers})
+    return Skeleton(canonical, len(numbers), tuple(sorted(numbers[str(at)] for at in linear)))
 
 
 def write_function(variables: Sequence[str], expression: str) -> str:
@@ -138,64 +150,6 @@ def list_arguments(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
 
 
-def build_skeleton(
-    function: ast.FunctionDef,
-    variables: Sequence[str],
-    others: Mapping[str, ast.FunctionDef],
-    most_params: int = MAX_PARAMS,
-) -> Skeleton:
-    """Return the skeleton of a function: elementwise arithmetic of variables and parameters, in canonical form.
-
-    In this form, loops are unrolled, calls to ``others`` are inlined, and parameters are numbered in order of
-    appearance.
-
-    Args:
-        function: The syntax tree of the function.
-        variables: The names of the variables, in the order of the function's arguments.
-        others: The functions that it may call, by name.
-        most_params: The largest number of parameters that the skeleton may have.
-
-    Raises:
-        SkeletonError: The function is not a skeleton.
-    """
-    try:
-        statements = _Reader(variables, others, most_params).read(function)
-    except SkeletonError:
-        raise
-    except RecursionError:
-        raise SkeletonError("nested too deeply") from None
-    except ValueError:  # Python cannot write the number into a message
-        raise SkeletonError("an integer with too many digits for Python to print") from None
-    numbers = _Numbers()
-    statements = [numbers.visit(statement) for statement in statements]
-    n_params = len(numbers.new)
-    arguments = ", ".join([*variables, PARAMS])
-    body = "\n".join(f"    {ast.unparse(ast.fix_missing_locations(statement))}" for statement in statements)
-    source = f"def {NAME}({arguments}):\n{body}\n"
-    if len(source) > MAX_CHARACTERS:  # `read_tree` would reject it
-        raise SkeletonError(f"{len(source):,} characters with its loops unrolled, at most {MAX_CHARACTERS:,}")
-    return Skeleton(source, n_params, find_linear(statements, n_params))
-
-
-class _Scope(NamedTuple):
-    """The meaning of the names in a function's body.
-
-    Attributes:
-        names: The names of variables, locals and loop counters, each with the expression that it stands for.
-        views: The names for ``params`` or a slice of it, each with the index at which the slice starts.
-        owns: The names of locals, each with its name in canonical form.
-    """
-
-    names: dict[str, ast.expr]
-    views: dict[str, int]
-    owns: dict[str, str]
-
-    def bind(self, name: str, value: ast.expr) -> None:
-        """Give a name a value, replacing any earlier meaning."""
-        self.views.pop(name, None)
-        self.names[name] = value
-
-
 class _Reader:
     """Turns a function's statements into assignments and one return."""
 
@@ -205,9 +159,11 @@ class _Reader:
         self._most_params = most_params
         self._taken = {*variables, PARAMS, NAME, "np"}
         self._last_names: dict[str, str] = {}
-        self._scope = _Scope({}, {}, {})
+        # What each name stands for: an expression, or for params and slices of it, the index at which the slice starts.
+        self._names: dict[str, ast.expr | int] = {}
+        self._owns: dict[str, str] = {}  # the name of each local in canonical form
         self._inlined: list[str] = []
-        self._before: list[ast.stmt] = []
+        self._statements: list[ast.stmt] = []
         self._n_nodes = 0
         self._n_steps = 0
         self._depth = 0
@@ -218,14 +174,12 @@ class _Reader:
         if len(given) != len(self._variables) + 1:
             raise self._refused(f"the arguments must be {', '.join([*self._variables, PARAMS])}")
         known = [*self._variables, PARAMS]
-        *names, params = (
-            known if set(given) == set(known) else given
-        )  # arguments with the expected names may come in another order
-        variables: dict[str, ast.expr] = {
-            name: ast.Name(own, ast.Load()) for name, own in zip(names, self._variables, strict=True)
-        }
-        self._scope = _Scope(variables, {params: 0}, {})
-        return _without_dead(self._body(function))
+        # Arguments with the expected names may come in another order.
+        *names, params = known if set(given) == set(known) else given
+        own = [ast.Name(variable, ast.Load()) for variable in self._variables]
+        self._names = {**dict(zip(names, own, strict=True)), params: 0}
+        returned = ast.Return(self._body(function))
+        return _without_dead([*self._statements, returned])
 
     def _arguments(self, function: ast.FunctionDef) -> list[str]:
         """Return the names of a function's arguments."""
@@ -238,36 +192,35 @@ class _Reader:
             raise self._refused("two arguments with the same name")
         return given
 
-    def _body(self, function: ast.FunctionDef) -> list[ast.stmt]:
-        """Return a function's statements up to its first return, with loops unrolled and helper functions inlined."""
-        statements = list(self._block(function.body))
-        ends = [isinstance(statement, ast.Return) for statement in statements]
-        if not any(ends):
-            raise SkeletonError(f"{function.name} returns nothing")
-        return statements[: ends.index(True) + 1]
+    def _body(self, function: ast.FunctionDef) -> ast.expr:
+        """Read a function's statements up to its first return, and return the value of the function.
 
-    def _block(self, body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+        Loops are unrolled, and calls of other functions are inlined.
+        """
+        start = len(self._statements)
+        self._block(function.body)
+        for at, statement in enumerate(self._statements[start:], start):
+            if isinstance(statement, ast.Return) and statement.value is not None:
+                del self._statements[at:]
+                return statement.value
+        raise SkeletonError(f"{function.name} returns nothing")
+
+    def _block(self, body: Sequence[ast.stmt]) -> None:
         for statement in body:
             self._line = statement.lineno
             self._step()
             match statement:
-                case ast.Expr(ast.Constant(str())) | ast.Pass():
+                case ast.Expr(ast.Constant(str())) | ast.Pass() | ast.Import(names=[ast.alias("numpy", "np")]):
                     pass
-                case ast.Import(names=[ast.alias("numpy", "np")]):
-                    pass
-                case ast.Assign([target], value):
-                    yield from self._assign(target, value)
-                case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
-                    yield from self._assign(target, value)
+                case ast.Assign([target], value) | ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
+                    self._assign(target, value)
                 case ast.AugAssign(ast.Name(name) as target, operator, value):
                     old = ast.Name(name, ast.Load(), lineno=statement.lineno)
-                    yield from self._assign(target, ast.BinOp(old, operator, value))
+                    self._assign(target, ast.BinOp(old, operator, value))
                 case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds, []), inner, []):
-                    yield from self._loop(name, bounds, inner)
+                    self._loop(name, bounds, inner)
                 case ast.Return(ast.expr() as value):
-                    returned = ast.Return(self._expression(value))
-                    yield from self._take_before()
-                    yield returned
+                    self._statements.append(ast.Return(self._expression(value)))
                     return
                 case _:
                     raise self._refused(f"a statement of the kind {type(statement).__name__}")
@@ -277,12 +230,7 @@ class _Reader:
         if self._n_steps > MAX_STEPS:
             raise self._refused(f"more than {MAX_STEPS:,} statements and loop iterations")
 
-    def _take_before(self) -> list[ast.stmt]:
-        """Return and clear the statements of inlined functions that must precede the expression read last."""
-        taken, self._before = self._before, []
-        return taken
-
-    def _loop(self, name: str, bounds: Sequence[ast.expr], inner: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    def _loop(self, name: str, bounds: Sequence[ast.expr], inner: Sequence[ast.stmt]) -> None:
         try:
             turns = range(*[self._integer(bound) for bound in bounds])
             n_turns = len(turns)
@@ -292,25 +240,28 @@ class _Reader:
             raise self._refused(f"a loop of {n_turns} iterations, at most {MAX_TURNS}")
         for turn in turns:
             self._step()
-            self._scope.bind(name, ast.Constant(turn))
-            yield from self._block(inner)
+            self._names[name] = ast.Constant(turn)
+            self._block(inner)
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> Iterator[ast.stmt]:
-        view = self._view(value)
-        if isinstance(target, ast.Name) and view is not None:
-            self._scope.views[target.id] = view
+    def _assign(self, target: ast.expr, value: ast.expr) -> None:
+        known = self._known(value)
+        if isinstance(target, ast.Name) and isinstance(known, int):
+            self._names[target.id] = known
             return
         pairs = list(self._pairs(target, value))
         expressions = [self._expression(one) for _, one in pairs]  # all are read before any name is bound
-        yield from self._take_before()
         used = {node.id for one in expressions for node in ast.walk(one) if isinstance(node, ast.Name)}
         for (name, _), expression in zip(pairs, expressions, strict=True):
-            own = self._scope.owns.get(name)
+            own = self._owns.get(name)
             if own is None or (len(pairs) > 1 and own in used):
                 own = self._free_name(name)
-            self._scope.owns[name] = own
-            self._scope.bind(name, ast.Name(own, ast.Load()))
-            yield ast.Assign([ast.Name(own, ast.Store())], expression)
+            self._owns[name] = own
+            self._names[name] = self._keep(own, expression)
+
+    def _keep(self, own: str, value: ast.expr) -> ast.expr:
+        """Assign a value to a local with this name in canonical form, and return the name."""
+        self._statements.append(ast.Assign([ast.Name(own, ast.Store())], value))
+        return ast.Name(own, ast.Load())
 
     def _pairs(self, target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         """Yield the names that an assignment binds, each with its value."""
@@ -364,8 +315,8 @@ class _Reader:
                 return self._name(name)
             case ast.Attribute(ast.Name("np" | "numpy" | "math"), ("pi" | "e") as name):
                 return ast.Attribute(ast.Name("np", ast.Load()), name, ast.Load())
-            case ast.Subscript(ast.Name(name), index) if name in self._scope.views:
-                return self._parameter(self._scope.views[name] + self._integer(index))
+            case ast.Subscript(ast.Name(name), index) if isinstance(start := self._names.get(name), int):
+                return self._parameter(start + self._integer(index))
             case ast.BinOp(left, operator, right) if isinstance(operator, _OPERATORS):
                 return ast.BinOp(self._expression(left), operator, self._expression(right))
             case ast.UnaryOp((ast.USub() | ast.UAdd() | ast.Invert()) as operator, operand):
@@ -383,9 +334,9 @@ class _Reader:
         match function:
             case ast.Name(name) if name in self._others:
                 return self._inline(self._others[name], arguments)
-            case ast.Name(name) if name in FUNCTIONS or name in _ALIASES:
+            case ast.Attribute(ast.Name("np" | "numpy" | "math"), name):
                 pass
-            case ast.Attribute(ast.Name(module), name) if module in _MODULES:
+            case ast.Name(name) if name in FUNCTIONS or name in _ALIASES:
                 pass
             case _:
                 raise self._refused(f"a call of {ast.unparse(function)[:40]}")
@@ -403,7 +354,7 @@ class _Reader:
         """Return the value of a call to another function, whose assignments are put before the current statement."""
         if function.name in self._inlined:
             raise self._refused(f"{function.name} calls itself")
-        inner, line = _Scope({}, {}, {}), self._line
+        line = self._line
         names, defaults = self._arguments(function), function.args.defaults
         missing = len(names) - len(arguments)
         self._line = line
@@ -412,39 +363,30 @@ class _Reader:
         left_out = defaults[len(defaults) - missing :]
         if not all(isinstance(default, ast.Constant) for default in left_out):
             raise self._refused(f"{function.name} has a default that is not a number")
-        given = [*arguments, *left_out]
-        for name, argument in zip(names, given, strict=True):
+        inner: dict[str, ast.expr | int] = {}
+        for name, argument in zip(names, [*arguments, *left_out], strict=True):
             self._step()
-            view, known = self._view(argument), self._known_number(argument)
-            if view is not None:
-                inner.views[name] = view
-                continue
-            if known is not None:
-                inner.names[name] = known
-                continue
-            value = self._expression(argument)
-            if not isinstance(value, ast.Name | ast.Constant):
-                own = self._free_name(name)
-                self._before.append(ast.Assign([ast.Name(own, ast.Store())], value))
-                value = ast.Name(own, ast.Load())
-            inner.names[name] = value
-        outer, self._scope = self._scope, inner
-        before, self._before = self._before, []
+            value = self._known(argument)
+            if value is None:
+                value = self._expression(argument)
+                if not isinstance(value, ast.Name | ast.Constant):
+                    value = self._keep(self._free_name(name), value)
+            inner[name] = value
+        outer = self._names, self._owns
+        self._names, self._owns = inner, {}
         self._inlined.append(function.name)
-        *statements, returned = self._body(function)
+        returned = self._body(function)
         self._inlined.pop()
-        self._before = [*before, *statements]
-        self._scope, self._line = outer, line
-        if not (isinstance(returned, ast.Return) and returned.value is not None):
-            raise TypeError("the body of a function must end with a return of a value")
-        return returned.value
+        self._names, self._owns = outer
+        self._line = line
+        return returned
 
     def _name(self, name: str) -> ast.expr:
-        if name in self._scope.views:
+        meant = self._names.get(name)
+        if isinstance(meant, int):
             raise self._refused("params without an index")
-        if name not in self._scope.names:
+        if meant is None:
             raise self._refused(f"{name}, which is not a variable")
-        meant = self._scope.names[name]
         return self._number(meant.value) if isinstance(meant, ast.Constant) else meant
 
     def _number(self, number: Any) -> ast.expr:
@@ -458,20 +400,19 @@ class _Reader:
             return ast.UnaryOp(ast.USub(), self._expression(ast.Constant(-number)))
         return ast.Constant(number)
 
-    def _known_number(self, node: ast.expr) -> ast.Constant | None:
-        """Return the number that a loop counter or an argument of an inlined function stands for, otherwise None."""
-        meant = self._scope.names.get(node.id) if isinstance(node, ast.Name) else None
-        return meant if isinstance(meant, ast.Constant) else None
+    def _known(self, node: ast.expr) -> ast.Constant | int | None:
+        """Return the number that a loop counter or argument stands for, or the index at which a slice of params starts.
 
-    def _view(self, node: ast.expr) -> int | None:
-        """Return the index at which a slice of ``params`` starts, 0 for ``params`` itself, or None for other nodes."""
+        The slice may be ``params`` itself, which starts at 0. The result is None for other nodes.
+        """
         match node:
             case ast.Name(name):
-                return self._scope.views.get(name)
-            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)) if name in self._scope.views:
-                return self._scope.views[name] + (0 if lower is None else self._integer(lower))
-            case _:
-                return None
+                meant = self._names.get(name)
+                return meant if isinstance(meant, ast.Constant | int) else None
+            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)):
+                start = self._names.get(name)
+                return start + (0 if lower is None else self._integer(lower)) if isinstance(start, int) else None
+        return None
 
     def _parameter(self, index: int) -> ast.expr:
         if not 0 <= index < self._most_params:
@@ -484,7 +425,7 @@ class _Reader:
         match node:
             case ast.Constant(int() as number) if not isinstance(number, bool) and abs(number) < 1_000:
                 return number
-            case ast.Name() if (known := self._known_number(node)) is not None:
+            case ast.Name() if isinstance(known := self._known(node), ast.Constant):
                 return self._integer(known)
             case ast.BinOp(left, (ast.Add() | ast.Sub() | ast.Mult()) as operator, right):
                 one, other = self._integer(left), self._integer(right)
@@ -519,29 +460,14 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return kept[::-1]
 
 
-class _Numbers(ast.NodeTransformer):
-    """Renumbers the parameters in order of appearance."""
-
-    def __init__(self) -> None:
-        self.new: dict[int, int] = {}
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
-        index: Any = node.slice
-        number = self.new.setdefault(index.value, len(self.new))
-        return ast.Subscript(ast.Name(PARAMS, ast.Load()), ast.Constant(number), ast.Load())
-
-
-def find_linear(statements: Sequence[ast.stmt], n_params: int) -> tuple[int, ...]:
-    """Return the sorted indices of parameters in which a skeleton (an equation with parameters) is jointly linear.
+def _find_linear(statements: Sequence[ast.stmt], params: set[int]) -> set[int]:
+    """Return those of the parameters in which a skeleton (an equation with parameters) is jointly linear.
 
     They are found by a greedy search, so there may be a larger set of such parameters.
     """
-    linear = set(range(n_params))
-    while True:
-        nonlinear = _find_nonlinear(statements, linear)
-        if not nonlinear:
-            return tuple(sorted(linear))
-        linear -= nonlinear
+    while nonlinear := _find_nonlinear(statements, params):
+        params = params - nonlinear
+    return params
 
 
 def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:

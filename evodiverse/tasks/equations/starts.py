@@ -114,22 +114,24 @@ class _Finder:
 
     def _visit_sum(self, node: Node, size: float) -> None:
         addends = [addend for _, addend in node.flatten(SUMS)]
-        known = [self._size(addend) for addend in addends]
-        sizes = [one for one in known if one]
-        size = max(sizes) if sizes else size
-        variables = [addend for addend in addends if addend.operation == "variable"]
+        size = max(filter(None, map(self._size, addends)), default=size)
+        there = self._find_shifted(addends)
         for addend in addends:
-            if addend.operation == "parameter" and len(variables) == 1 and len(addends) == 2:
-                there = self._ranges[str(variables[0].value)]
+            if there is not None and addend.operation == "parameter":
                 sign = -1 if node.operation == "add" else 1
                 unit = (max(there.scale, _SMALLEST), sign * there.low, sign * there.high)
                 self._units.setdefault(int(addend.value), unit)
             else:
                 self.visit(addend, size)
 
+    def _find_shifted(self, addends: Sequence[Node]) -> Range | None:
+        """Return the range of the variable in a sum of just a variable and a parameter, or None for any other sum."""
+        first, *others = sorted(addends, key=lambda addend: addend.operation != "variable")
+        is_shift = first.operation == "variable" and [other.operation for other in others] == ["parameter"]
+        return self._ranges[str(first.value)] if is_shift else None
+
     def _visit_product(self, node: Node, size: float) -> None:
-        rest = size
-        unknown = []
+        rest, unknown = size, []
         for sign, factor in node.factors():
             known = self._ranges[str(factor.value)].scale if factor.operation == "variable" else self._size(factor)
             if known is None:
@@ -159,7 +161,10 @@ class _Finder:
         if node.operation == "parameter":
             return None
         if node.operation in SUMS:
-            return self._measure_sum([addend for _, addend in node.flatten(SUMS)])
+            addends = [addend for _, addend in node.flatten(SUMS)]
+            there = self._find_shifted(addends)
+            known = [size for size in map(self._size, addends) if size is not None]
+            return max(known, default=None) if there is None else (there.high - there.low) / 2
         sizes = [self._size(argument) for argument in node.arguments]
         if node.operation in PRODUCTS and None in sizes:
             return None
@@ -171,14 +176,3 @@ class _Finder:
         except (ArithmeticError, ValueError):
             return 1.0
         return value if isfinite(value) else 1.0
-
-    def _measure_sum(self, addends: Sequence[Node]) -> float | None:
-        sizes = [self._size(addend) for addend in addends]
-        known = [size for size in sizes if size is not None]
-        if len(addends) == 2 and len(known) == 1:
-            (variable,) = [addend for addend in addends if self._size(addend) is not None]
-            (other,) = [addend for addend in addends if addend is not variable]
-            if variable.operation == "variable" and other.operation == "parameter":
-                there = self._ranges[str(variable.value)]
-                return (there.high - there.low) / 2
-        return max(known, default=None)

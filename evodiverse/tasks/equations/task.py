@@ -1,7 +1,7 @@
 """The equation task: parameters are fitted to data, and the score is minus the error that remains."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Final
@@ -142,8 +142,8 @@ class EquationTask:
         equation may have a pole between the training rows.
         """
         front = self._shown_front(discoveries)
-        chosen = choose([member for member, _ in front])
-        best = dict(front)[chosen]
+        chosen = choose(list(front))
+        best = front[chosen]
         error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
         columns = dict(zip(self._dataset.names, self._dataset.splits.train.inputs.T, strict=True))
         pole = "; a divisor changes sign within the data" if has_pole(best, columns) else ""
@@ -155,20 +155,18 @@ class EquationTask:
         The result is empty if the front is empty or the same as at the last call.
         """
         front = self._shown_front(discoveries)
-        calls = tuple(member.call for member, _ in front)
+        calls = tuple(member.call for member in front)
         if not front or calls == self._shown:
             return {}
         self._shown = calls
-        chosen = choose([member for member, _ in front])
-        best = dict(front)[chosen]
-        _, (fitted,) = self._fit([best.candidate.genotype], [np.array(read_params(best))])
+        chosen = choose(list(front))
+        _, (fitted,) = self._fit([front[chosen].candidate.genotype], [np.array(read_params(front[chosen]))])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
-        return dict(lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox))
+        return lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox)
 
-    def _shown_front(self, discoveries: Sequence[Discovery]) -> list[tuple[Member, Discovery]]:
+    def _shown_front(self, discoveries: Sequence[Discovery]) -> dict[Member, Discovery]:
         """Return the front, each equation in the form in which it is shown; a pruned one may replace others."""
-        shown = [self._pruner.prune(_at(discoveries, member)) for member in _find_front(discoveries)]
-        return [(member, _at(shown, member)) for member in _find_front(shown)]
+        return _find_front(map(self._pruner.prune, _find_front(discoveries).values()))
 
     def _assess(self, source: str, params: Sequence[float] | None) -> tuple[str, Evaluation]:
         """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones."""
@@ -207,13 +205,10 @@ class EquationTask:
         return Evaluation(-error, energy, details=details)
 
 
-def _find_front(discoveries: Sequence[Discovery]) -> list[Member]:
+def _find_front(discoveries: Iterable[Discovery]) -> dict[Member, Discovery]:
     """Return the Pareto front of candidates that did not fail; see `find_front`."""
-    return find_front(
-        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED))
+    weighed = {
+        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED)): one
         for one in discoveries
-    )
-
-
-def _at(discoveries: Sequence[Discovery], member: Member) -> Discovery:
-    return next(one for one in discoveries if one.candidate.call == member.call)
+    }
+    return {member: weighed[member] for member in find_front(weighed)}

@@ -48,6 +48,7 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
 }
 """The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
 
+_NO_EQUATION: Final = (ValueError, SyntaxError, LookupError, RecursionError)
 _FUNCTIONS: Final = {"absolute": "abs", "arctan2": "atan2"}
 _BRACKETS: Final = Markup("<mrow><mo>(</mo>{}<mo>)</mo></mrow>")
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
@@ -69,13 +70,12 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
         details: The candidate's row in the log, of which ``params`` is used. A constant missing there is shown as
             c with an index.
     """
-    tree = _read(genotype)
-    if tree is None or tree.size > _MOST_NODES:
-        return None
-    params = _read_params(details.get("params"))
     try:
+        tree, params = read_tree(genotype), json.loads(details.get("params") or "[]")
+        if tree.size > _MOST_NODES:
+            return None
         written, _ = _write(tree, params)
-    except OverflowError:  # an integer too large for a float
+    except (*_NO_EQUATION, OverflowError, TypeError):  # OverflowError: an integer too large for a float
         return None
     exact = Markup('<div class="genotype">{} = {}</div>').format(PARAMS, params) if params else ""
     return Markup('<math display="block">{}</math>{}').format(written, exact)
@@ -86,7 +86,10 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 
     None is returned if the first parent or the child (``genotype``) is too large or not an equation.
     """
-    if _read(parents[0]) is None or _read(genotype) is None:
+    try:
+        for source in (parents[0], genotype):
+            read_tree(source)
+    except _NO_EQUATION:
         return None
     before, after = find_terms(parents[0]), find_terms(genotype)
     changes = [("added", "+ ", after - before), ("removed", "− ", before - after), ("kept", "  ", after & before)]
@@ -97,31 +100,24 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
 def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:
     """Return the equation that the task chose, with its errors, and the front of error against complexity.
 
-    They are in ``equation.json`` and ``hall_of_fame.csv``. Whatever of it is absent or damaged is left out; None if
-    nothing is left.
+    They are in ``equation.json`` and ``hall_of_fame.csv``. None is returned if one of these files is absent or damaged.
     """
     try:
         about = read_json(folder / "equation.json", _MOST_BYTES)
-    except (OSError, ValueError):
-        about = {}
-    try:
-        lines = csv.DictReader(io.StringIO(read_file(folder / "hall_of_fame.csv", _MOST_BYTES).decode()))
-        front = [
-            [*(_read_cell(line.get(name)) for name in _FRONT), "chosen" if line.get("chosen") == "1" else None]
-            for line in itertools.islice(lines, _MOST_LINES)
-        ]
+        text = io.StringIO(read_file(folder / "hall_of_fame.csv", _MOST_BYTES).decode())
+        lines = list(itertools.islice(csv.DictReader(text), _MOST_LINES))
     except (OSError, ValueError, csv.Error):
-        front = []
-    front = [line for line in front if isinstance(line[0], float)]
-    calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
-    errors = [
-        f"{value:.4g} {title}"
-        for name, title in _SPLITS.items()
-        if isinstance(value := about.get(f"nmse_{name}"), float)
+        return None
+    front = [
+        [*(_read_cell(line.get(name)) for name in _FRONT), "chosen" if line.get("chosen") == "1" else None]
+        for line in lines
     ]
+    calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
+    known = {title: about.get(f"nmse_{name}") for name, title in _SPLITS.items()}
+    errors = [f"{value:.4g} {title}" for title, value in known.items() if isinstance(value, float)]
     note = f"The error (NMSE) of the chosen equation is {', '.join(errors)}." if calls and errors else ""
     caption = "Front of error against complexity"
-    return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls or front else None
+    return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls else None
 
 
 def _read_cell(text: str | None) -> str | float | None:
@@ -131,23 +127,6 @@ def _read_cell(text: str | None) -> str | float | None:
     except (TypeError, ValueError):
         return str(text or "")[:_MOST_CHARACTERS] or None
     return value if isfinite(value) else None
-
-
-def _read(genotype: str) -> Node | None:
-    try:
-        return read_tree(genotype)
-    except (ValueError, SyntaxError, LookupError, RecursionError):
-        return None
-
-
-def _read_params(text: object) -> list[float]:
-    """Return the fitted constants, or an empty list if the log has no list of finite numbers."""
-    try:
-        params = json.loads(text) if isinstance(text, str) else []
-    except (ValueError, RecursionError):
-        return []
-    is_sound = isinstance(params, list) and all(isinstance(one, int | float) and isfinite(one) for one in params)
-    return params if is_sound else []
 
 
 def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:

@@ -17,7 +17,6 @@ from scipy.special import ndtri
 
 FloatArray = NDArray[np.float64]
 Factor: TypeAlias = float | FloatArray
-Predict = Callable[[Sequence[Any] | FloatArray], FloatArray]
 
 # The largest number of starts in total, and the number for each parameter in which the skeleton is not linear. All
 # values of the first start are 1. The values of the other starts are spread over magnitudes.
@@ -106,7 +105,7 @@ def fit(
     """
     with np.errstate(all="ignore"):
         if method == "bfgs":
-            params = fit_bfgs(_predictor(function, splits[0]), target, n_params)
+            params = fit_bfgs(function, splits[0], target, n_params)
         else:
             params = fit_lm(function, splits[0], target, n_params, linear, units)
     return _predict_all(function, params, splits)
@@ -123,39 +122,26 @@ def _predict_all(
         ``(n_params,)`` parameters, ``(splits,)`` ones and zeros, and for each split ``(n,)`` predictions.
     """
     with np.errstate(all="ignore"):
-        predictions = [np.broadcast_to(_predictor(function, inputs)(params), len(inputs)) for inputs in splits]
+        predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
     return (params, finite, *predictions)
 
 
-def _predictor(function: Callable[..., Any], inputs: FloatArray) -> Predict:
-    columns = list(inputs.T)
-
-    def predict(params: Sequence[Any] | FloatArray) -> FloatArray:
-        return np.asarray(function(*columns, params), dtype=np.float64)
-
-    return predict
+def _predict(function: Callable[..., Any], inputs: FloatArray, params: FloatArray) -> FloatArray:
+    return np.asarray(function(*inputs.T, params), dtype=np.float64)
 
 
-def fit_bfgs(predict: Predict, target: FloatArray, n_params: int) -> FloatArray:
+def fit_bfgs(function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int) -> FloatArray:
     """Return the parameters that scipy's BFGS finds if all start at 1, as in the paper's released code.
 
-    The paper itself only says "e.g., BFGS".
-
-    Args:
-        predict: A function that returns the ``(n,)`` predictions for ``(n_params,)`` parameters.
-        target: ``(n,)`` values to predict.
-        n_params: The number of parameters.
-
-    Returns:
-        ``(n_params,)`` parameters.
+    The paper itself only says "e.g., BFGS". The arguments and the result are those of `fit_lm`.
     """
     if not n_params:
         return np.ones(0)
 
     def loss(params: FloatArray) -> float:
-        return float(np.mean((predict(params) - target) ** 2))
+        return float(np.mean((_predict(function, inputs, params) - target) ** 2))
 
     return np.asarray(minimize(loss, np.ones(n_params), method="BFGS").x)
 
