@@ -13,8 +13,8 @@ from evodiverse.commands.baseline_runs import Budget, run_all
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, read_record, survey_runs
-from evodiverse.tasks.equations.baselines import ENGINES, Answer, find_apart
-from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.baselines import Answer, find_apart
+from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.metrics import COLUMNS
 from evodiverse.tasks.equations.operators.trees import call, variable
 from tests import starts
@@ -35,9 +35,11 @@ def spring(tmp_path: Path) -> list[str]:
 
 
 def linear(slope: float, offset: float) -> Model:
-    constants = Constants()
-    tree = call("add", call("multiply", constants.add(slope), variable("load")), constants.add(offset))
-    return Model(tree, tuple(constants.values))
+    constants: list[float] = []
+    tree = call(
+        "add", call("multiply", add_constant(constants, slope), variable("load")), add_constant(constants, offset)
+    )
+    return Model(tree, constants)
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, *models: Model, selected: int = 0) -> list[Order]:

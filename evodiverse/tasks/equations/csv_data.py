@@ -25,11 +25,13 @@ from evodiverse.tasks.equations.problems import FloatArray, Splits
 from evodiverse.text import count_of
 
 
-def read_splits(train: Path, test_id: Path | None, test_ood: Path | None, target: str) -> tuple[list[str], Splits]:
+def read_splits(
+    train: Path | None, test_id: Path | None, test_ood: Path | None, target: str
+) -> tuple[list[str], Splits]:
     """Return the names of the variables, and the data. A split without a file has no rows.
 
     Args:
-        train: The file with the training data.
+        train: The file with the training data, which must be given.
         test_id: The file with held-out data from the same domain, or None if there is none.
         test_ood: The file with held-out data from outside the domain, or None if there is none.
         target: The name of the target's column, as an identifier (see `as_identifier`).

@@ -52,10 +52,14 @@ class Dataset:
         return tuple(variable.name for variable in self.variables)
 
     @property
+    def columns(self) -> dict[str, FloatArray]:
+        """The ``(n,)`` values of each variable in the training data, by name."""
+        return dict(zip(self.names, self.splits.train.inputs.T, strict=True))
+
+    @property
     def positive(self) -> frozenset[str]:
         """The names of the variables that are never negative in the training data."""
-        lowest = self.splits.train.inputs.min(axis=0)
-        return frozenset(name for name, value in zip(self.names, lowest, strict=True) if value >= 0)
+        return frozenset(name for name, column in self.columns.items() if column.min() >= 0)
 
 
 def read_dataset(settings: EquationSettings) -> Dataset:
@@ -75,16 +79,15 @@ def _read_named(settings: EquationSettings) -> Dataset:
     if settings.source == SRBENCH:
         (explained, *variables), splits = read_problem(settings.name, settings.data.root)
         return Dataset(explained, tuple(variables), splits, None)
-    data = settings.data
-    train, test_id, test_ood = _files(data)
-    if train is None or data.target is None:
-        raise TypeError("task.data.train and task.data.target must have values")
-    target = as_identifier(data.target)
-    names, splits = read_splits(train, test_id, test_ood, target)
+    data, files = settings.data, _list_files(settings.data)
+    target = as_identifier(str(data.target))
+    names, splits = read_splits(*files.values(), target)
     descriptions = {as_identifier(name): text for name, text in data.descriptions.items()}
     unknown = sorted(set(descriptions) - {*names, target})
     if unknown:
-        raise InputError(f"task.data.descriptions describes columns that {train} does not have: {', '.join(unknown)}")
+        raise InputError(
+            f"task.data.descriptions describes columns that {files['train']} does not have: {', '.join(unknown)}"
+        )
     described = [Variable(name, descriptions.get(name, "")) for name in [target, *names]]
     return Dataset(described[0], tuple(described[1:]), splits, None)
 
@@ -185,8 +188,7 @@ def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
         columns, splits = read_problem(settings.name, settings.data.root)
         names = "\n".join(column.name for column in columns)
         return sources | {"data": _hash(splits), "names": hashlib.sha256(names.encode()).hexdigest()}
-    files = zip(("train", "test_id", "test_ood"), _files(settings.data), strict=True)
-    return sources | {role: path for role, path in files if path is not None}
+    return sources | {role: path for role, path in _list_files(settings.data).items() if path is not None}
 
 
 def _hash(splits: Splits) -> str:
@@ -194,8 +196,10 @@ def _hash(splits: Splits) -> str:
     return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
 
 
-def _files(data: DataSettings) -> list[Path | None]:
-    return [None if path is None else expanded(path) for path in (data.train, data.test_id, data.test_ood)]
+def _list_files(data: DataSettings) -> dict[str, Path | None]:
+    """Return the user's file for each split, or None for a split without a file."""
+    files = {"train": data.train, "test_id": data.test_id, "test_ood": data.test_ood}
+    return {split: None if path is None else expanded(path) for split, path in files.items()}
 
 
 @cache

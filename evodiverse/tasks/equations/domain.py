@@ -109,4 +109,5 @@ def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     dataset = read_dataset(settings)
     is_normalized = settings.data.normalize == "target"
     unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
-    return prompts.build(settings.prompts.dir, dataset.target, dataset.variables, unit)
+    templates = prompts.read_chosen(settings.prompts.dir)
+    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit)

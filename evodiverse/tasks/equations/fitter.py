@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final, NamedTuple
 
 from evodiverse.ports import Sandbox
@@ -61,9 +62,8 @@ class Fitter:
         """
         (together,) = self._sandbox.run([self._job(skeletons, given)])
         if together.failure is None:
-            n_parts = 2 + len(self._splits)
-            starts = range(0, len(together.value), n_parts)
-            return [_read(*together.value[at : at + n_parts]) for at in starts]
+            parts = iter(together.value)
+            return [self._read(*islice(parts, 2 + len(self._splits))) for _ in skeletons]
         if len(skeletons) == 1:
             return [together.failure]
         alone = range(len(skeletons))
@@ -83,6 +83,11 @@ class Fitter:
             driver=_FITTING,
         )
 
+    @staticmethod
+    def _read(params: FloatArray, finite: FloatArray, *predictions: FloatArray) -> Fitted:
+        known = (values if is_finite else None for values, is_finite in zip(predictions, finite, strict=True))
+        return Fitted(params, tuple(known))
+
     def _describe(self, skeleton: Skeleton) -> tuple[int, list[int], list[list[float]]]:
         units = find_units(skeleton.source, skeleton.n_params, self._ranges)
         return skeleton.n_params, list(skeleton.linear), [list(unit) for unit in units]
@@ -98,8 +103,3 @@ def define_all(sources: Sequence[str]) -> str:
     names = [f"{NAME}_{at}" for at in range(len(sources))]
     renamed = [source.replace(f"def {NAME}(", f"def {name}(", 1) for source, name in zip(sources, names, strict=True)]
     return "\n".join(["import numpy as np", *renamed, f"def {ALL}():\n    return [{', '.join(names)}]\n"])
-
-
-def _read(params: FloatArray, finite: FloatArray, *predictions: FloatArray) -> Fitted:
-    known = [values if is_finite else None for values, is_finite in zip(predictions, finite, strict=True)]
-    return Fitted(params, tuple(known))

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_text_input
+from evodiverse.errors import InputError
+from evodiverse.kit.inputs import TEXT_BYTES, expanded
+from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, PARAMS, SkeletonError, read_skeleton, write_function
 
 MAX_SHOWN: Final = 5
@@ -22,11 +23,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
         InputError: The file cannot be read, holds no equation, or has invalid lines. The messages name the first
             `MAX_SHOWN` invalid lines.
     """
-    try:
-        text = read_text_input(expanded(path), TEXT_BYTES, "utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: text that is not UTF-8
-        why = reason(error) if isinstance(error, OSError) else str(error)
-        raise InputError(f"task.initial.path: cannot read {path} ({why}); name a text file in UTF-8") from error
+    text = "".join(text for _, text in TextFile(expanded(path), "task.initial.path", TEXT_BYTES).texts())
     sources, malformed = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         right = line.partition("#")[0].strip()

@@ -8,7 +8,6 @@ import json
 from collections.abc import Mapping, Sequence
 from math import inf, log
 from textwrap import dedent
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -60,14 +59,11 @@ SAME_STRUCTURE: Final = 0.7
 WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length")
 """The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
-COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "genotype": str,
-        "params": str,
-        **dict.fromkeys((*WEIGHED, "nmse_id", "nmse_ood", "selected"), float),
-        **dict.fromkeys(("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"), float),
-    }
-)
+COLUMNS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("genotype", "params"), str),
+    **dict.fromkeys((*WEIGHED, "nmse_id", "nmse_ood", "selected"), float),
+    **dict.fromkeys(("acc01_id", "acc01_95_id", "acc01_ood", "acc01_95_ood"), float),
+}
 """The columns of ``evaluations`` that the metrics are computed from, with their types."""
 
 # The settings that identify a problem, including a user's own data.
@@ -92,15 +88,10 @@ class EquationMetrics:
     headlines = (Headline("best_nmse", "NMSE of the best, held out", is_error=True, arrow="↓"),)
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        is_front = settings.get("task.fit") == OWN_FIT  # a front's order does not show when an equation was found
-        self.targets = () if is_front else TARGETS
-        self.subject = Subject(
-            problem=str(settings.get("task.problem")),
-            group=find_science(settings),
-            fit=str(settings.get("task.fit")),
-            keys=_OF_PROBLEM,
-        )
-        source, _, name = str(settings.get("task.problem")).partition("/")
+        problem, fit = str(settings.get("task.problem")), str(settings.get("task.fit"))
+        self.targets = () if fit == OWN_FIT else TARGETS  # a front's order does not show when an equation was found
+        self.subject = Subject(problem, find_science(settings), fit, _OF_PROBLEM)
+        source, _, name = problem.partition("/")
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
@@ -120,11 +111,11 @@ def find_science(settings: Mapping[str, Any]) -> str | None:
     For a user's own data, it is unknown unless ``task.data.science`` names it.
     """
     source, _, name = str(settings.get("task.problem")).partition("/")
-    if source == BUILTIN:
-        return PROBLEMS[name].domain if name in PROBLEMS else None
-    if source == SRBENCH:
-        return name.partition("/")[0]
     label = settings.get("task.data.science")
+    if source == BUILTIN:
+        label = PROBLEMS[name].domain if name in PROBLEMS else None
+    elif source == SRBENCH:
+        label = name.partition("/")[0]
     return None if label is None else str(label)
 
 
@@ -149,10 +140,9 @@ def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     values: dict[str, list[float]] = {}
     for split, suffix in (("id", ""), ("ood", "_ood")):
         held_out = [call for call in top if columns[f"acc01_{split}"][call] is not None]
-        nmse = [columns[f"nmse_{split}"][call] for call in held_out]
-        values[f"nmse{suffix}"] = [inf if value is None else value for value in nmse]
-        values[f"acc{suffix}"] = [columns[f"acc01_{split}"][call] for call in held_out]
-        values[f"acc_95{suffix}"] = [columns[f"acc01_95_{split}"][call] for call in held_out]
+        for metric, column in (("nmse", "nmse"), ("acc", "acc01"), ("acc_95", "acc01_95")):
+            found = [columns[f"{column}_{split}"][call] for call in held_out]
+            values[metric + suffix] = [inf if value is None else value for value in found]
     return {
         **{f"best_{name}": mean(each[:1]) for name, each in values.items()},
         **{f"top10_{name}": mean(each) for name, each in values.items()},
@@ -180,8 +170,8 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     measured: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
     if not members:
         return measured
-    selected = [member for member in members if columns["selected"][member.call]]
-    chosen = selected[0] if selected else choose(find_front(members))
+    selected = (member for member in members if columns["selected"][member.call])
+    chosen = next(selected, None) or choose(find_front(members))
     measured |= {
         "chosen_nmse": columns["nmse_id"][chosen.call],
         "chosen_nmse_ood": columns["nmse_ood"][chosen.call],
@@ -190,12 +180,9 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     if law is None:
         return measured
     others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
-
-    def is_law(call: int) -> bool:
-        return law.is_met(genotypes[call], json.loads(columns["params"][call]))
-
-    is_first = is_law(chosen.call)
-    return measured | {"sa_1": int(is_first), "sa_50": int(is_first or any(map(is_law, others)))}
+    are_law = (law.is_met(genotypes[call], json.loads(columns["params"][call])) for call in (chosen.call, *others))
+    is_first = next(are_law)
+    return measured | {"sa_1": int(is_first), "sa_50": int(is_first or any(are_law))}
 
 
 def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
@@ -243,8 +230,9 @@ def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str,
         vectors = encode([read_body(genotypes[call]) for call in log.final_union])
         buffer, elite = (list(map(known, measure_diversity(vectors, places).pools)) for places in (members, best))
         measured[f"buffer_diversity.{name}"] = _mean_known(buffer)
-        measured[f"buffer_pools.{name}"] = [*reversed(buffer), *_with_mean(buffer)]
-        measured[f"top100_pools.{name}"] = [*reversed(elite), *_with_mean(elite)]
+        for what, diversities in (("buffer", buffer), ("top100", elite)):
+            means = [_mean_known(diversities)] if len(pools) > 1 else []
+            measured[f"{what}_pools.{name}"] = [*reversed(diversities), *means]
     return measured
 
 
@@ -252,11 +240,6 @@ def read_body(genotype: str) -> str:
     """Return the body of an equation's function. The header is left out, since it is the same throughout a run."""
     _, _, body = genotype.partition("\n")
     return dedent(body)
-
-
-def _with_mean(pools: Sequence[float | None]) -> list[float | None]:
-    """Return a list that holds only the mean over the pools, or an empty list for a single pool."""
-    return [_mean_known(pools)] if len(pools) > 1 else []
 
 
 def _mean_known(pools: Sequence[float | None]) -> float | None:

@@ -1,9 +1,7 @@
 """Configuration keys of the equation task (``task.*``)."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Final
 
 from evodiverse.kit.documented import nearest, setting
@@ -22,12 +20,9 @@ GROUPS: Final = {
 }
 """The HDF5 group of each science in LLM-SRBench; transform holds laws of physics, solved for another variable."""
 
-FITS: Final = ("lm", "bfgs")
-HELD_BACK: Final[Mapping[str, float]] = MappingProxyType({"lm": 0.2, "bfgs": 0.0})
+HELD_BACK: Final = {"lm": 0.2, "bfgs": 0.0}
 """For each value of ``task.fit``, the default share of the training rows that no fit sees; the paper fits all rows."""
 
-ENERGIES: Final = ("log", "raw_mse")
-NORMALIZATIONS: Final = ("target", "none")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -57,7 +52,7 @@ class DataSettings:
     science: str | None = None
     hold_back: float | None = setting(default=None, least=0, most=0.5)
     root: str | None = None
-    normalize: str = setting(default="target", choices=NORMALIZATIONS)
+    normalize: str = setting(default="target", choices=("target", "none"))
 
 
 @dataclass
@@ -99,8 +94,8 @@ class EquationSettings:
     """
 
     problem: str | None = None
-    fit: str = setting(default="lm", choices=FITS)
-    energy: str = setting(default="log", choices=ENERGIES)
+    fit: str = setting(default="lm", choices=tuple(HELD_BACK))
+    energy: str = setting(default="log", choices=("log", "raw_mse"))
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     data: DataSettings = field(default_factory=DataSettings)
@@ -110,9 +105,7 @@ class EquationSettings:
     @property
     def held_back(self) -> float:
         """The share of the training rows that no fit sees."""
-        if self.data.hold_back is not None:
-            return self.data.hold_back
-        return HELD_BACK[self.fit]
+        return HELD_BACK[self.fit] if self.data.hold_back is None else self.data.hold_back
 
     @property
     def source(self) -> str:
@@ -129,42 +122,31 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     """Return what is wrong with the settings of the problem and its data; each message names a configuration key."""
     if settings.problem is None:
         return ["task.problem has no value; name one, such as builtin/oscillator1, or csv/mine for your own data"]
-    files = {"train": settings.data.train, "test_id": settings.data.test_id, "test_ood": settings.data.test_ood}
-    given = {**files, "target": settings.data.target, "science": settings.data.science}
-    misplaced = [
-        f"task.data.{key} is for your own data; use task.problem=csv/{settings.name.rpartition('/')[2] or 'mine'}"
-        for key, value in given.items()
-        if value is not None and settings.source != CSV
-    ]
-    if settings.data.root is not None and settings.source != SRBENCH:
-        misplaced.append("task.data.root is for LLM-SRBench; use task.problem=srbench/<science>/<name>")
-    if settings.source == BUILTIN:
-        unknown = f"task.problem={settings.problem} is unknown; {nearest(settings.name, list(PROBLEMS))}"
-        return misplaced if settings.name in PROBLEMS else [*misplaced, unknown]
-    if settings.source == SRBENCH:
-        return [*misplaced, *_find_misnamed(settings)]
-    if settings.source != CSV or not _NAME.fullmatch(settings.name):
+    source, name, data = settings.source, settings.name, settings.data
+    if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
+    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science")}
     violations = [
-        f"task.data.{key} has no value; {what}"
-        for key, what in {
-            "train": "name the CSV file to fit",
-            "target": "name the column to explain",
-        }.items()
-        if given[key] is None
+        f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"
+        for key, value in own.items()
+        if value is not None and source != CSV
     ]
-    if settings.data.science is not None and not _NAME.fullmatch(settings.data.science):
-        violations.append(f"task.data.science must be one word, such as physics, got {settings.data.science!r}")
-    return [*misplaced, *violations]
-
-
-def _find_misnamed(settings: EquationSettings) -> list[str]:
-    """Return what is wrong with the name of an LLM-SRBench problem, as far as this is known without its data."""
-    science, _, name = settings.name.partition("/")
-    if not name or "/" in name:
-        form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"
-        return [f"task.problem must be {form}, got {settings.problem}"]
-    if science not in GROUPS:
-        return [f"task.problem={settings.problem} names an unknown science; {nearest(science, list(GROUPS))}"]
-    return []
+    if data.root is not None and source != SRBENCH:
+        violations.append("task.data.root is for LLM-SRBench; use task.problem=srbench/<science>/<name>")
+    if source == BUILTIN and name not in PROBLEMS:
+        violations.append(f"task.problem={settings.problem} is unknown; {nearest(name, list(PROBLEMS))}")
+    if source == SRBENCH:  # whether the science has this problem is known only from the data
+        science, _, problem = name.partition("/")
+        if not problem or "/" in problem:
+            form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"
+            violations.append(f"task.problem must be {form}, got {settings.problem}")
+        elif science not in GROUPS:
+            known = nearest(science, list(GROUPS))
+            violations.append(f"task.problem={settings.problem} names an unknown science; {known}")
+    if source == CSV:
+        needed = {"train": "name the CSV file to fit", "target": "name the column to explain"}
+        violations += [f"task.data.{key} has no value; {what}" for key, what in needed.items() if own[key] is None]
+        if data.science is not None and not _NAME.fullmatch(data.science):
+            violations.append(f"task.data.science must be one word, such as physics, got {data.science!r}")
+    return violations

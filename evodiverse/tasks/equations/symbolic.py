@@ -40,10 +40,10 @@ class Law:
     """
 
     def __init__(self, problem: Problem, splits: Splits) -> None:
-        self._names = [variable.name for variable in problem.variables]
         self._tree = read_tree(read_law(problem))
         self._constants = np.array(problem.constants)
-        self._columns = dict(zip(self._names, draw_points(splits).T, strict=True))
+        names = [variable.name for variable in problem.variables]
+        self._columns = dict(zip(names, draw_points(splits).T, strict=True))
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
         """Return whether an equation is the law, possibly with other constants.
@@ -92,9 +92,8 @@ class Law:
         known = np.isfinite(expected)
         if not known.any() or not np.isfinite(given[known]).all():
             return None
-        scale = (
-            float(norm(given[known] / np.sqrt(known.sum()))) or 1.0
-        )  # BLAS computes norms of huge values without overflow
+        # BLAS computes norms of huge values without overflow.
+        scale = float(norm(given[known] / np.sqrt(known.sum()))) or 1.0
 
         def residues(moves: FloatArray) -> FloatArray:
             values = self._values(self._tree, (self._constants * (1 + moves)).tolist())

@@ -35,7 +35,6 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Lim
 N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
 N_FEATURES: Final = 512
-_HELD_OUT: Final = ("id", "ood")
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
 _KINDS: Final = {"float": float, "int": int, "str": str}
 COLUMNS: Final = {
@@ -83,8 +82,7 @@ class EquationTask:
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
         self._rounding = measure_rounding(train)
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
-        columns = dict(zip(dataset.names, train.inputs.T, strict=True))
-        self._pruner = Pruner(columns, self._variance, self._rounding, self._assess, refits=given is None)
+        self._pruner = Pruner(dataset.columns, self._variance, self._rounding, self._assess, refits=given is None)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
@@ -145,8 +143,7 @@ class EquationTask:
         chosen = choose(list(front))
         best = front[chosen]
         error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
-        columns = dict(zip(self._dataset.names, self._dataset.splits.train.inputs.T, strict=True))
-        pole = "; a divisor changes sign within the data" if has_pole(best, columns) else ""
+        pole = "; a divisor changes sign within the data" if has_pole(best, self._dataset.columns) else ""
         return f"{write_equation(self._dataset.target.name, best)}  ({error}{pole})"
 
     def show_best(self, discoveries: Sequence[Discovery]) -> dict[str, bytes]:
@@ -199,7 +196,7 @@ class EquationTask:
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)
             details["description_length"] = measure_description(mse / self._variance, n_params, n_rows)
-        for name, rows, values in zip(_HELD_OUT, held_out, others, strict=True):
+        for name, rows, values in zip(("id", "ood"), held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
         return Evaluation(-error, energy, details=details)

@@ -2,13 +2,14 @@
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.equations.problems import PROBLEMS, Variable
-from evodiverse.tasks.equations.prompts import EquationPrompts, build, read_chosen
+from evodiverse.tasks.equations.prompts import EquationPrompts, read_chosen
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 
@@ -30,6 +31,13 @@ WORST, BEST = candidate(2, 1.5), candidate(1, 1 / 3)
 
 def request(*parents: Candidate, prompt: Prompt = Prompt.COLD) -> Request:
     return Request(1, 0, 0, 1, parents or (BEST, WORST), prompt, Stream(0, 4))
+
+
+UNIT = "in units of the target's variance"
+
+
+def build(folder: str | None, target: Variable, variables: Sequence[Variable], unit: str = UNIT) -> EquationPrompts:
+    return EquationPrompts(read_chosen(folder), target, variables, unit)
 
 
 def prompts(

@@ -42,7 +42,7 @@ def test_a_file_without_equations_is_refused(tmp_path: Path, content: bytes) -> 
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "start.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "start.txt").write_bytes(b"x\xe9")
     for path in (tmp_path / "start.txt", tmp_path, tmp_path / "none.txt"):
         with pytest.raises(InputError, match=r"task\.initial\.path: cannot read"):
             read_equations(str(path), XV)

@@ -206,7 +206,7 @@ def test_an_unknown_problem_is_answered_with_the_nearest(root: Path) -> None:
 
 def test_a_problem_without_numbers_is_reported(root: Path) -> None:
     write_table(root, TABLE, [row("PO1")])
-    assert f"object 'PO1' doesn't exist" in refusal(root, "physics/PO1")
+    assert "object 'PO1' doesn't exist" in refusal(root, "physics/PO1")
 
 
 def test_a_table_without_the_columns_is_refused(root: Path) -> None:

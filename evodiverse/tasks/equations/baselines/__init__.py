@@ -4,18 +4,14 @@ They run in separate processes: a signal stops them at once, whatever their libr
 """
 
 import time
-from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
-from types import ModuleType
-from typing import Final, NamedTuple
+from importlib import import_module
+from typing import NamedTuple
 
 from evodiverse.errors import ServiceError
 from evodiverse.kit.apart import Failure, call_each
-from evodiverse.tasks.equations.baselines import operon, pysr, sparse
 from evodiverse.tasks.equations.baselines.engine import Front, Order
-
-ENGINES: Final[Mapping[str, ModuleType]] = {"operon": operon, "pysr": pysr, "sparse": sparse}
 
 
 class Answer(NamedTuple):
@@ -43,5 +39,4 @@ def _find(engine: str, order: Order) -> Answer:
 
     with threadpool_limits(1):
         began = time.perf_counter()
-        front = ENGINES[engine].find_models(order)
-        return Answer(front, time.perf_counter() - began)
+        return Answer(import_module(f"{__name__}.{engine}").find_models(order), time.perf_counter() - began)

@@ -1,18 +1,18 @@
 """The interface of the engines that serve as baselines, one module each.
 
-A module has the packages that the engine needs (``libraries``), by the names of the modules that they provide; the
-advice that the user gets if one is missing (``remedy``); the engine's own settings, as ``run.json`` records them
-(``settings``); and the function ``find_models``, which returns the front of an order. The engine's library is imported
-only in this function, which `find_apart` calls in a process of its own.
+A module has the function ``find_models``, which returns the front of an order. The engine's library is imported only in
+this function, which `find_apart` calls in a process of its own.
 """
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import yaml
 
 from evodiverse.tasks.equations.operators.trees import Node, parameter, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
@@ -50,7 +50,7 @@ class Model(NamedTuple):
     """
 
     tree: Node
-    constants: tuple[float, ...]
+    constants: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,28 @@ class Front:
     is_finished: bool = False
 
 
-class Constants:
-    """Collects the constants of a model, each of which becomes a parameter of its tree."""
+class Engine(NamedTuple):
+    """What ``engines.yaml`` says of an engine.
 
-    def __init__(self) -> None:
-        self.values: list[float] = []
+    Attributes:
+        libraries: The packages that the engine needs, by the names of the modules that they provide.
+        remedy: The advice that the user gets if one of these packages is missing.
+        settings: The engine's own settings, as ``run.json`` records them.
+    """
 
-    def add(self, value: float) -> Node:
-        """Add a constant, and return the parameter that stands for it in the tree."""
-        self.values.append(float(value))
-        return parameter(len(self.values) - 1)
+    libraries: Mapping[str, str]
+    remedy: str
+    settings: Mapping[str, Any]
+
+
+_FILE: Final = Path(__file__).with_name("engines.yaml")
+ENGINES: Final = {name: Engine(**one) for name, one in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items()}
+
+
+def add_constant(constants: list[float], value: float) -> Node:
+    """Add to the constants of a model, and return the parameter that stands for the new one in the model's tree."""
+    constants.append(float(value))
+    return parameter(len(constants) - 1)
 
 
 def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, FloatArray]:

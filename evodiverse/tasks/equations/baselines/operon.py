@@ -7,23 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
 
-libraries: Final[Mapping[str, str]] = {"pyoperon": "pyoperon", "sklearn": "scikit-learn"}
-remedy: Final = "run pip install 'evodiverse[baselines]'"
-# The settings of SRBench, with the largest set of symbols and the largest length that it tries. tanh is added, and a
-# fit takes five steps instead of one.
-settings: Final[Mapping[str, Any]] = {
-    "allowed_symbols": "add,sub,mul,div,sin,cos,tanh,exp,log,sqrt,pow,constant,variable",
-    "objectives": ["r2", "length"],
-    "population_size": 1000,
-    "max_length": 50,
-    "optimizer_iterations": 5,
-    "epsilon": 1e-5,
-    "model_selection_criterion": "minimum_description_length",
-    "n_threads": 1,
-}
+settings: Final = ENGINES["operon"].settings
 _ENDLESS: Final = 10**9
 _FOLDED: Final = {"Add": "add", "Sub": "subtract", "Mul": "multiply", "Div": "divide", "Pow": "power"}
 
@@ -69,17 +56,17 @@ def read_model(nodes: Sequence[Any], names: Mapping[int, str]) -> Model:
     Raises:
         ValueError: A node is of a kind that this module does not translate.
     """
-    constants, stack = Constants(), list[Node]()
+    constants, stack = list[float](), list[Node]()
     for node in nodes:
         kind = node.Type.name
         if kind == "Constant":
-            stack.append(constants.add(node.Value))
+            stack.append(add_constant(constants, node.Value))
             continue
         arguments = [stack.pop() for _ in range(node.Arity)]
         read = variable(names[node.HashValue]) if kind == "Variable" else _read(kind, arguments)
-        stack.append(read if node.Value == 1 else call("multiply", constants.add(node.Value), read))
+        stack.append(read if node.Value == 1 else call("multiply", add_constant(constants, node.Value), read))
     (tree,) = stack
-    return Model(tree, tuple(constants.values))
+    return Model(tree, constants)
 
 
 def _read(kind: str, arguments: Sequence[Node]) -> Node:

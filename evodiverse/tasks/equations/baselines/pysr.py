@@ -1,24 +1,13 @@
 """PySR: genetic programming in Julia with many populations, one per island (Cranmer 2023)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, read_tree, variable
 from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 
-libraries: Final[Mapping[str, str]] = {"pysr": "pysr"}
-remedy: Final = "run pip install pysr; it fetches Julia when it first runs"
-# All other settings have PySR's defaults.
-settings: Final[Mapping[str, Any]] = {
-    "binary_operators": ["+", "-", "*", "/", "^"],
-    "unary_operators": ["sin", "cos", "tanh", "exp", "log", "sqrt"],
-    "maxsize": 50,
-    "model_selection": "best",
-    "precision": 64,
-    "parallelism": "serial",
-    "deterministic": True,
-}
+settings: Final = ENGINES["pysr"].settings
 _ENDLESS: Final = 10**9
 
 
@@ -60,13 +49,13 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
     """
     right = text.replace("^", "**").replace("safe_", "")
     source = read_skeleton(write_function(list(names), f"({right})"), list(names), most_params=0).source
-    constants = Constants()
+    constants: list[float] = []
 
     def convert(node: Node, *, is_exponent: bool = False) -> Node:
         is_negated = node.operation == "negative" and node.arguments[0].operation == "number"
         if is_negated or node.operation == "number":
             value = -float(node.arguments[0].value) if is_negated else float(node.value)
-            return number(value) if is_exponent and value.is_integer() else constants.add(value)
+            return number(value) if is_exponent and value.is_integer() else add_constant(constants, value)
         if node.operation == "variable":
             return variable(names[str(node.value)])
         is_power = node.operation == "power"
@@ -74,4 +63,4 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
         return call(node.operation, *inner)
 
     tree = convert(read_tree(source))
-    return Model(tree, tuple(constants.values))
+    return Model(tree, constants)

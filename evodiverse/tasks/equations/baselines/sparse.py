@@ -5,26 +5,18 @@ The choice is by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 
 
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import reduce
 from itertools import combinations_with_replacement, islice
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.baselines.engine import Constants, Front, Model, Order
+from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
 from evodiverse.tasks.equations.problems import FloatArray
 
-libraries: Final[Mapping[str, str]] = {"sklearn": "scikit-learn"}
-remedy: Final = "run pip install 'evodiverse[baselines]'"
-settings: Final[Mapping[str, Any]] = {
-    "most_terms": 10,
-    "degree": 3,
-    "functions": ["inverse", "sqrt", "log", "exp", "sin", "cos", "tanh"],
-    "most_candidates": 2000,
-    "folds": 5,
-}
+settings: Final = ENGINES["sparse"].settings
 # Spread of a column, relative to its largest value, that counts as rounding error.
 _ROUNDING: Final = 1e-12
 
@@ -101,8 +93,8 @@ def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:
 
     scales = np.std(columns, axis=0)  # else a column 1e17 times as large would hide the others
     fitted = LinearRegression().fit(columns / scales, target)
-    constants = Constants()
-    tree = constants.add(fitted.intercept_)
+    constants: list[float] = []
+    tree = add_constant(constants, fitted.intercept_)
     for factor, term in zip(fitted.coef_ / scales, terms, strict=True):
-        tree = call("add", tree, call("multiply", constants.add(factor), term))
-    return Model(tree, tuple(constants.values))
+        tree = call("add", tree, call("multiply", add_constant(constants, factor), term))
+    return Model(tree, constants)

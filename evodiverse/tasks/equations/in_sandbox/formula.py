@@ -73,11 +73,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 }
 
 
-def drive(
-    function: object,  # noqa: ARG001
-    target: str,
-    trees: Sequence[Tree],
-) -> list[list[str] | None]:
+def drive(function: object, target: str, trees: Sequence[Tree]) -> list[list[str] | None]:  # noqa: ARG001
     """Return each equation in LaTeX and in sympy's notation.
 
     In the list, None stands for an equation that sympy cannot write.

@@ -3,34 +3,21 @@
 The classical operator, which needs no language model, puts them into skeletons (equations with free parameters).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from math import pi
+from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+import yaml
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
 from evodiverse.tasks.equations.skeleton import write_function
 
-# The relative frequency of each operation among expressions that are not leaves.
-OPERATIONS: Final = {
-    "multiply": 4.0,
-    "add": 2.0,
-    "subtract": 1.0,
-    "divide": 1.5,
-    "power": 2.0,
-    "sin": 1.0,
-    "cos": 1.0,
-    "exp": 1.5,
-    "log": 0.6,
-    "sqrt": 0.5,
-    "tanh": 0.6,
-    "absolute": 0.4,
-    "where": 0.1,
-}
+_DATA: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 FUNCTIONS: Final = ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute")
 """The functions of one argument, which may replace each other."""
 
@@ -42,88 +29,48 @@ _LEAF_RATE: Final = 0.35
 _PARAMETER_RATE: Final = 0.3
 _FREE_EXPONENT_RATE: Final = 0.25
 
-Grid = Callable[[float, float], Iterable[tuple[float, ...]]]
-
-
-def _size(low: float, high: float) -> float:
-    return max(abs(low), abs(high)) or 1.0
-
-
-def _width(low: float, high: float) -> float:
-    return (high - low) or 1.0
-
-
-def _sized(*shares: float, power: int = 1) -> Grid:
-    return lambda low, high: [(share * _size(low, high) ** power,) for share in shares]
-
-
-def _sloped(*shares: float) -> Grid:
-    return lambda low, high: [(share / _width(low, high),) for share in shares]
-
-
-def _placed(*shares: float, power: int = 1) -> Grid:
-    """Return a function for `Factor.grid` that combines each of several coefficients with each of five points.
-
-    The function returns pairs of a coefficient and a point in the variable's range. A coefficient is one of the shares
-    divided by ``width ** power``, where ``width`` is the width of the range.
-    """
-    return lambda low, high: [
-        (share / _width(low, high) ** power, low + place * _width(low, high))
-        for share, place in product(shares, (0.1, 0.3, 0.5, 0.7, 0.9))
-    ]
-
-
-def _alone(*values: float) -> Grid:
-    return lambda low, high: [(value,) for value in values]  # noqa: ARG005 (the same in any range)
-
-
-def _turned(low: float, high: float) -> Iterable[tuple[float, ...]]:
-    return [(turns * pi / _width(low, high),) for turns in (0.5, 1, 1.5, 2, 3, 4, 6)] + [(1.0,), (2.0,), (3.0,)]
-
 
 class Factor(NamedTuple):
-    """A kind of factor, such as decay or saturation: a function of one expression with up to two free parameters.
+    """A kind of factor, such as decay or saturation: a function of an expression x with up to two free parameters.
 
     Attributes:
-        form: The factor of the expression x and the parameters p and q, in Python.
+        form: The factor of x and the parameters p and q, in Python.
         weight: The relative frequency with which the factor is drawn.
-        grid: A function that `Guide` calls with the lowest and the highest value of a variable. It returns the tuples
-            of parameter values for which the guide compares the factor with the data. If it returns none, the data
-            never suggest this factor.
+        unit: The unit of ``values``: none (the factor has no parameters), alone (the values are taken as they are),
+            sized (in units of the largest size of x), sloped (of one by the width of the range of x), turned (half
+            turns over the range), placed (as sloped, with q at five points of the range), or never (the data never
+            suggest this factor).
+        values: The values of p for which `Guide` compares the factor with the data.
+        power: The power of the unit.
     """
 
     form: str
     weight: float
-    grid: Grid = lambda _low, _high: [()]
+    unit: str = "none"
+    values: Sequence[float] = ()
+    power: int = 1
+
+    def grid(self, low: float, high: float) -> list[tuple[float, ...]]:
+        """Return the tuples of parameter values to compare, given the lowest and the highest value of x in the data."""
+        size, width = max(abs(low), abs(high)) or 1.0, (high - low) or 1.0
+        match self.unit:
+            case "none":
+                return [()]
+            case "alone":
+                return [(value,) for value in self.values]
+            case "sized":
+                return [(value * size**self.power,) for value in self.values]
+            case "sloped":
+                return [(value / width,) for value in self.values]
+            case "turned":
+                return [*((value * pi / width,) for value in self.values), (1.0,), (2.0,), (3.0,)]
+            case "placed":
+                places = [low + place * width for place in (0.1, 0.3, 0.5, 0.7, 0.9)]
+                return list(product([value / width**self.power for value in self.values], places))
+        return []
 
 
-FACTORS: Final = {
-    "itself": Factor("x", 3.0),
-    "square": Factor("x**2", 1.5),
-    "cube": Factor("x**3", 0.7),
-    "power": Factor("x**p", 1.5, _alone(-2, -1.5, -0.5, 0.5, 1.5, 2.5)),
-    "inverse": Factor("1 / x", 1.0),
-    "root": Factor("np.sqrt(x)", 0.7),
-    "affine": Factor("x + p", 1.5, _sized(-1.0, -0.5, 0.3, 1.0)),
-    "saturation": Factor("x / (x + p)", 1.5, _sized(0.1, 0.3, 1.0)),
-    "inhibition": Factor("1 / (x + p)", 1.0, _sized(0.1, 0.3, 1.0)),
-    "hill": Factor("x**2 / (x**2 + p)", 0.7, _sized(0.03, 0.3, power=2)),
-    "decay": Factor("np.exp(p * x)", 1.5, _sloped(-6.0, -3.0, -1.0, 1.0, 3.0)),
-    "arrhenius": Factor("np.exp(p / x)", 0.8, _sized(-3.0, -1.0, -0.3, 0.3)),
-    "sigmoid": Factor("1 / (1 + np.exp(p * (x - q)))", 0.7, _placed(-15.0, -6.0)),
-    "onset": Factor("np.tanh(p * x)", 0.5, _sloped(1.0, 3.0)),
-    "step": Factor("np.tanh(p * (x - q))", 0.5, _placed(3.0, 8.0)),
-    "bell": Factor("np.exp(p * (x - q)**2)", 0.8, _placed(-20.0, -4.0, power=2)),
-    "cusp": Factor("np.exp(p * np.absolute(x - q))", 0.4, _placed(-6.0, -2.0)),
-    "peak": Factor("1 / (1 + p * (x - q)**2)", 0.5, _placed(5.0, 40.0, power=2)),
-    "flat_peak": Factor("1 / (1 + p * (x - q)**4)", 0.3, _placed(20.0, 300.0, power=4)),
-    "wave": Factor("np.sin(p * x)", 0.8, _turned),
-    "cosine": Factor("np.cos(p * x)", 0.6, _turned),
-    "shifted_wave": Factor("np.sin(p * x + q)", 0.6, _alone()),
-    "squared_wave": Factor("np.sin(p * (x - q))**2", 0.3, _placed(1.5, 3.0, 5.0)),
-    "logarithm": Factor("np.log(1 + p * x)", 0.7, _sized(0.5, 3.0, 15.0, power=-1)),
-    "parabola": Factor("p * x**2 + (1 + q * x)", 0.4, _alone()),
-}
+FACTORS: Final = {name: Factor(**factor) for name, factor in _DATA["factors"].items()}
 
 
 class Grammar:
@@ -137,37 +84,31 @@ class Grammar:
     def __init__(self, variables: Sequence[str], positive: frozenset[str]) -> None:
         self.variables = tuple(variables)
         self.positive = positive
-        self._operations = list(OPERATIONS)
-        self._weights = np.array(list(OPERATIONS.values())) / sum(OPERATIONS.values())
+        self._operations = list(_DATA["operations"])
+        weights = list(_DATA["operations"].values())
+        self._weights = np.array(weights) / sum(weights)
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
         """Draw an expression of this kind; its parameters are numbered from ``first``.
 
         It is at most ``depth`` levels deep, apart from conditions and the absolute values that `guard` inserts.
         """
-        node, _ = self._draw(kind, depth, first, rng)
-        return node
-
-    def _draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> tuple[Node, int]:
-        """Draw an expression, and return it with the number that the next parameter would get."""
         if kind is Kind.EXPONENT:
             if rng.random() < _FREE_EXPONENT_RATE:
-                return parameter(first), first + 1
-            return number(EXPONENTS[rng.choice(len(EXPONENTS), p=_EXPONENT_WEIGHTS)]), first
+                return parameter(first)
+            return number(EXPONENTS[rng.choice(len(EXPONENTS), p=_EXPONENT_WEIGHTS)])
         if kind is Kind.CONDITION:
             comparison = _COMPARISONS[rng.integers(len(_COMPARISONS))]
-            return call(comparison, self.draw_variable(rng), parameter(first)), first + 1
+            return call(comparison, self.draw_variable(rng), parameter(first))
         if depth <= 1 or rng.random() < _LEAF_RATE:
-            if rng.random() < _PARAMETER_RATE:
-                return parameter(first), first + 1
-            return self.draw_variable(rng), first
+            return parameter(first) if rng.random() < _PARAMETER_RATE else self.draw_variable(rng)
         operation = self._operations[rng.choice(len(self._operations), p=self._weights)]
         kinds = {"power": (Kind.REAL, Kind.EXPONENT), "where": (Kind.CONDITION, Kind.REAL, Kind.REAL)}
         arguments = []
         for one in kinds.get(operation, (Kind.REAL,) if operation in FUNCTIONS else (Kind.REAL, Kind.REAL)):
-            argument, first = self._draw(one, depth - 1, first, rng)
-            arguments.append(argument)
-        return self.guard(call(operation, *arguments)), first
+            arguments.append(self.draw(one, depth - 1, first, rng))
+            first = max(first, arguments[-1].next_parameter())
+        return self.guard(call(operation, *arguments))
 
     def draw_factor(self, x: Node, first: int, rng: np.random.Generator) -> Node:
         """Draw a kind of factor, and return it as a function of ``x`` with parameters numbered from ``first``."""

@@ -7,8 +7,7 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -56,8 +55,7 @@ _RANK: Final = 1e-8
 _SAME: Final = 1e-26
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(NamedTuple):
     """A factor that `Guide` may suggest for an equation: its name, and the variable that it is a function of."""
 
     factor: str
@@ -81,12 +79,12 @@ class Guide:
         self._suggestions: list[Suggestion] = []
         values = []
         for name, column in self._columns.items():
-            for factor, (_, _, grid) in FACTORS.items():
+            for factor, kind in FACTORS.items():
                 node = grammar.build_factor(factor, variable(name), 0)
-                for params in grid(float(column.min()), float(column.max())):
+                for params in kind.grid(float(column.min()), float(column.max())):
                     self._suggestions.append(Suggestion(factor, name))
-                    values.append(self.evaluate(node, params))
-        self._library = np.stack([_unit(column) for column in values])
+                    values.append(_unit(self.evaluate(node, params)))
+        self._library = np.stack(values)
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
         """Return the ``(n,)`` values of an expression at the n rows that the guide uses; some may be infinite or NaN.
@@ -182,16 +180,13 @@ class GuidedEdits:
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a term with a single factor that explains much of the remaining error."""
-        found = self._guide.suggest(self._values(tree.terms(), params), None, rng)
-        if found is None:
-            return None
-        first = tree.next_parameter()
-        return call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
+        found, first = self._guide.suggest(self._values(tree.terms(), params), None, rng), tree.next_parameter()
+        return found and call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a product of factors that explains much of the remaining error."""
         term = self._suggest_product(tree.next_parameter(), self._values(tree.terms(), params), rng)
-        return None if term is None else call("add", tree, term)
+        return term and call("add", tree, term)
 
     def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
         """Return a product of factors that explains much of the target by itself."""

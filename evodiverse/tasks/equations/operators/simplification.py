@@ -24,8 +24,8 @@ _FOLDED: Final[Mapping[str, Callable[..., float]]] = {
     "power": math.pow,
     "negative": operator.neg,
 }
-_NEVER_NEGATIVE: Final = ("absolute", "abs", "fabs", "square", "exp", "exp2", "cosh")
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
+_NEVER_NEGATIVE: Final = (*ABSOLUTE, "square", "exp", "exp2", "cosh", "sqrt", "constant")
 
 
 def simplify(node: Node) -> Node:
@@ -101,7 +101,11 @@ class _Pass:
             term = self._term(addend)
             for part in self._expand(term._replace(number=sign * term.number)):
                 groups.setdefault((part.above, part.below), []).append(part)
-        merged = [term for terms in groups.values() if (term := _merge(terms)).free or term.number]
+        merged = []
+        for terms in groups.values():  # terms that differ only in their coefficients; a free one absorbs the others
+            free = next((term for term in terms if term.free is not None), None)
+            term = free or terms[0]._replace(number=sum(term.number for term in terms))
+            merged += [term] if term.free or term.number else []
         if not merged:
             return number(0)
         first, *others = sorted(merged, key=_rank)
@@ -135,7 +139,7 @@ class _Pass:
         below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
         if value == 0 and free is None:
             above, below = [], []
-        return _Term(1.0 if free else value, free, tuple(sorted(above, key=_text)), tuple(sorted(below, key=_text)))
+        return _Term(1.0 if free else value, free, tuple(sorted(above, key=str)), tuple(sorted(below, key=str)))
 
     def _expand(self, term: _Term) -> list[_Term]:
         """Multiply out a coefficient times a sum, and return the resulting terms.
@@ -229,20 +233,10 @@ def _factors(node: Node, exponent: float) -> Iterable[tuple[Node, float]]:
         yield node, exponent
 
 
-def _merge(terms: Sequence[_Term]) -> _Term:
-    """Return the sum of terms that differ only in their coefficients."""
-    free = next((term for term in terms if term.free is not None), None)
-    return free or terms[0]._replace(number=sum(term.number for term in terms))
-
-
 def _rank(term: _Term) -> tuple[bool, int, str]:
     """Return the sort key of a term in a sum: constants last, short terms first."""
     factors = (*term.above, *term.below)
-    return not factors, sum(factor.size for factor in factors), " ".join(map(_text, factors))
-
-
-def _text(node: Node) -> str:
-    return node.text
+    return not factors, sum(factor.size for factor in factors), " ".join(map(str, factors))
 
 
 def _raise(factor: Node, exponent: float) -> Node:
@@ -266,18 +260,17 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
         node: The expression.
         positive: The names of variables that are never negative.
     """
-    if node.operation == "variable":
-        return node.value in positive
-    if node.operation == "number":
-        return float(node.value) >= 0
-    if node.operation in (*_NEVER_NEGATIVE, "constant", "sqrt"):
-        return True
-    if node.operation in ("add", "multiply", "divide"):
-        return all(is_never_negative(argument, positive) for argument in node.arguments)
-    if node.operation == "power":
-        exponent = _whole(node.arguments[1])
-        return (exponent is not None and exponent % 2 == 0) or is_never_negative(node.arguments[0], positive)
-    return False
+    match node.operation:
+        case "variable":
+            return node.value in positive
+        case "number":
+            return float(node.value) >= 0
+        case "add" | "multiply" | "divide":
+            return all(is_never_negative(argument, positive) for argument in node.arguments)
+        case "power":
+            exponent = _whole(node.arguments[1])
+            return (exponent is not None and exponent % 2 == 0) or is_never_negative(node.arguments[0], positive)
+    return node.operation in _NEVER_NEGATIVE
 
 
 def _whole(node: Node) -> float | None:

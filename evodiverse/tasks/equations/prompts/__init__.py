@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from types import MappingProxyType
 from typing import Final
 
 from evodiverse.errors import InputError
@@ -21,20 +20,14 @@ _PROBLEM: Final = ("target?", "target_name?", "variables?", "variable_names?", "
 _FUNCTION: Final = ("name?", "previous?", "arguments|typed_arguments", *_PROBLEM)
 _PARENT: Final = (*_FUNCTION, "body", "error?", "score?", "number?")
 # The fields of each template. A ? marks an optional field. Of two fields joined by |, at least one is required.
-FIELDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "system": _PROBLEM,  # not sent if empty
-        "task": ("earlier", "header", "name?", *_PROBLEM),
-        "variable": ("variable|described", "meaning?"),  # a line of $variables
-        "first": _PARENT,  # the first function shown
-        "version": _PARENT,  # the functions after it
-        "header": _FUNCTION,  # the function to be written
-    }
-)
-OPTIONAL: Final = {name: SHIPPED / f"{name}.txt" for name in ("variable", "version", "header")} | {
-    "first": SHIPPED / "version.txt"
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "system": _PROBLEM,  # not sent if empty
+    "task": ("earlier", "header", "name?", *_PROBLEM),
+    "variable": ("variable|described", "meaning?"),  # a line of $variables
+    "first": _PARENT,  # the first function shown
+    "version": _PARENT,  # the functions after it
+    "header": _FUNCTION,  # the function to be written
 }
-"""The files to use for templates that are missing from the user's folder."""
 # The fields that the system message or the task must use: one of each pair.
 _TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
@@ -79,16 +72,16 @@ class EquationPrompts:
 
         The user message is the filled template ``task``. It shows the parents as earlier versions of the function.
         """
-        versions = _versions(request)
-        names = [*versions, _next(versions)]
+        versions, asked = _versions(request)
+        names = [*versions, asked]
         earlier = [
-            self._show("version" if at else "first", at, names, self._measure(parent, at) | {"body": _body(parent)})
+            self._show("version" if at else "first", at, names, self._measure(parent, at))
             for at, parent in enumerate(versions.values())
         ]
         header = self._show("header", len(versions), names, {})
         text = self._fill("task", earlier="\n\n\n".join(earlier), header=header, name=names[-1])
-        system = (Message("system", self._system),) if self._system else ()
-        return (*system, Message("user", text))
+        messages = (Message("system", self._system), Message("user", text))
+        return messages if self._system else messages[1:]
 
     def read(self, request: Request, reply: str) -> str | Rejection:
         """Return the equation that a reply proposes, or the reason why it proposes none.
@@ -96,9 +89,8 @@ class EquationPrompts:
         The returned source also has the functions that the equation calls. The reply may call the parents by the
         names that they have in the prompt.
         """
-        versions = _versions(request)
-        earlier = {name: parent.genotype for name, parent in versions.items()}
-        return read_reply(reply, self._names, earlier, _next(versions))
+        versions, asked = _versions(request)
+        return read_reply(reply, self._names, {name: one.genotype for name, one in versions.items()}, asked)
 
     def _show(self, template: str, at: int, names: Sequence[str], more: Mapping[str, object]) -> str:
         """Fill the template of one function: an earlier version, or the header of the next one.
@@ -119,21 +111,11 @@ class EquationPrompts:
     def _measure(self, parent: Candidate, number: int) -> dict[str, object]:
         error = 0.0 if parent.score is None else 0.0 - parent.score
         text = f"Mean squared error {error:.6g} {self._unit}".strip() + "."
-        return {"number": number, "error": text, "score": f"{0.0 - error:.6g}"}
+        body = parent.genotype.partition("\n")[2]
+        return {"number": number, "error": text, "score": f"{0.0 - error:.6g}", "body": body}
 
     def _fill(self, template: str, **fields: object) -> str:
         return self._templates[template].substitute(self._problem, **fields).strip()
-
-
-def build(
-    folder: str | None, target: Variable, variables: Sequence[Variable], unit: str = "in units of the target's variance"
-) -> EquationPrompts:
-    """Return the prompts from the templates in a folder or, if it is None, the shipped ones; see `EquationPrompts`.
-
-    Raises:
-        InputError: The user's own templates cannot be used.
-    """
-    return EquationPrompts(read_chosen(folder), target, variables, unit)
 
 
 def read_chosen(folder: str | None) -> dict[str, str]:
@@ -144,29 +126,21 @@ def read_chosen(folder: str | None) -> dict[str, str]:
             the target, or neither has one for the variables.
     """
     chosen = SHIPPED if folder is None else expanded(folder)
-    own = OPTIONAL if not (chosen / "version.txt").exists() else OPTIONAL | {"first": chosen / "version.txt"}
-    templates = read_templates(chosen, FIELDS, own)
+    optional = {name: SHIPPED / f"{name}.txt" for name in ("variable", "version", "header")}
+    own = chosen / "version.txt"
+    templates = read_templates(chosen, FIELDS, optional | {"first": own if own.exists() else optional["version"]})
     used = {field for name in ("system", "task") for field in Template(templates[name]).get_identifiers()}
     untold = [" or $".join(names) for names in _TOLD if not used & set(names)]
     if untold:
-        raise InputError(
-            *(f"task.prompts.dir: {chosen} must use ${names} in system.txt or task.txt" for names in untold)
-        )
+        where = "in system.txt or task.txt"
+        raise InputError(*(f"task.prompts.dir: {chosen} must use ${names} {where}" for names in untold))
     return templates
 
 
-def _versions(request: Request) -> dict[str, Candidate]:
-    """Return the parents by the names under which they are shown, the worst first."""
+def _versions(request: Request) -> tuple[dict[str, Candidate], str]:
+    """Return the parents by the names under which they are shown, the worst first, and the name of the next version."""
     parents = sorted(request.parents, key=lambda parent: (0.0 if parent.score is None else parent.score, parent.call))
-    return {f"{NAME}_v{number}": parent for number, parent in enumerate(parents)}
-
-
-def _next(versions: Mapping[str, Candidate]) -> str:
-    return f"{NAME}_v{len(versions)}"
-
-
-def _body(parent: Candidate) -> str:
-    return parent.genotype.partition("\n")[2]
+    return {f"{NAME}_v{number}": parent for number, parent in enumerate(parents)}, f"{NAME}_v{len(parents)}"
 
 
 def _flatten(variable: Variable) -> tuple[str, str]:

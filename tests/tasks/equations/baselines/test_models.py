@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.baselines.engine import Constants, Model, write_model
+from evodiverse.tasks.equations.baselines.engine import Model, add_constant, write_model
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.trees import call, number, variable
@@ -32,8 +32,8 @@ def sandbox() -> Iterator[ProcessSandbox]:
 
 
 def line(slope: float) -> Model:
-    constants = Constants()
-    return Model(call("multiply", constants.add(slope), variable("x")), tuple(constants.values))
+    constants: list[float] = []
+    return Model(call("multiply", add_constant(constants, slope), variable("x")), constants)
 
 
 def evaluate(sandbox: ProcessSandbox, *models: Model) -> list[Evaluation]:
@@ -44,9 +44,9 @@ def evaluate(sandbox: ProcessSandbox, *models: Model) -> list[Evaluation]:
 
 
 def test_constants_are_numbered_as_they_stand_in_the_skeleton() -> None:
-    constants = Constants()
-    first, second = constants.add(2.0), constants.add(-0.5)
-    model = Model(call("add", call("power", second, number(2)), call("exp", first)), tuple(constants.values))
+    constants: list[float] = []
+    first, second = add_constant(constants, 2.0), add_constant(constants, -0.5)
+    model = Model(call("add", call("power", second, number(2)), call("exp", first)), constants)
     hypothesis, params = write_model(model, ("x",))
     assert hypothesis.genotype == "def equation(x, params):\n    return params[0] ** 2 + np.exp(params[1])\n"
     assert params.tolist() == [-0.5, 2.0]
@@ -60,11 +60,11 @@ def test_one_skeleton_with_other_constants_is_another_hypothesis() -> None:
 
 
 def test_a_model_may_have_more_constants_than_an_evolved_equation(sandbox: ProcessSandbox) -> None:
-    constants = Constants()
+    constants: list[float] = []
     tree = variable("x")
     for _ in range(MAX_PARAMS + 5):
-        tree = call("add", tree, constants.add(0.0))
-    (evaluation,) = evaluate(sandbox, Model(tree, tuple(constants.values)))
+        tree = call("add", tree, add_constant(constants, 0.0))
+    (evaluation,) = evaluate(sandbox, Model(tree, constants))
     assert json.loads(str(evaluation.details["params"])) == [0.0] * (MAX_PARAMS + 5)
     assert evaluation.details["nmse_train"] == 0
 
