@@ -123,10 +123,15 @@ def read_tree(source: str) -> ast.Module:
         raise SkeletonError(f"{len(source):,} characters, at most {MAX_CHARACTERS:,}")
     try:
         return parse_quietly(source)
-    except SyntaxError as error:
-        raise SkeletonError(f"line {error.lineno}: {error.msg}") from None
     except NOT_PYTHON as error:
-        raise SkeletonError(f"not Python ({type(error).__name__})") from None
+        raise SkeletonError(name_fault(error)) from None
+
+
+def name_fault(error: BaseException) -> str:
+    """Return why text is not Python, given the exception that parsing it raised."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno or 1}: {error.msg}"
+    return f"not Python ({type(error).__name__})"
 
 
 def find_function(tree: ast.Module, name: str) -> ast.FunctionDef:

@@ -6,14 +6,20 @@ this function, which `find_apart` calls in a process of its own.
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import yaml
 
+from evodiverse.errors import ServiceError
+from evodiverse.kit.apart import Failure, call_each
 from evodiverse.tasks.equations.operators.trees import Node, parameter, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -108,3 +114,31 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     source = read_skeleton(write_tree(model.tree, variables), variables, len(params)).source
     key = hashlib.sha256(f"{source}{json.dumps(params.tolist())}".encode()).hexdigest()
     return Hypothesis(source, key), params
+
+
+class Answer(NamedTuple):
+    """The equations that an engine found (see `Front`), and the wall time in seconds that it took."""
+
+    front: Front
+    seconds: float
+
+
+def find_apart(engine: str, order: Order) -> Answer:
+    """Run an engine in a separate process, with numerical libraries limited to one thread, and return its answer.
+
+    Raises:
+        ServiceError: The engine failed; the message gives the reason.
+    """
+    with closing(call_each(partial(_find, engine), [order], 1)) as calls:
+        ((_, answer),) = calls
+    if isinstance(answer, Failure):
+        raise ServiceError(f"{engine} failed ({answer.reason}); run the same command again to start over")
+    return answer
+
+
+def _find(engine: str, order: Order) -> Answer:
+    from threadpoolctl import threadpool_limits  # of the extra
+
+    with threadpool_limits(1):
+        began = time.perf_counter()
+        return Answer(import_module(f"{__package__}.{engine}").find_models(order), time.perf_counter() - began)

@@ -78,13 +78,13 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Node]:
     for degree in range(1, settings["degree"] + 1):
         for factors in combinations_with_replacement(leaves, degree):
             yield reduce(lambda one, other: call("multiply", one, other), factors)
-    functions = [_apply(name, leaf) for name in settings["functions"] for leaf in leaves]
+    functions = [
+        call("divide", number(1), leaf) if name == "inverse" else call(name, leaf)
+        for name in settings["functions"]
+        for leaf in leaves
+    ]
     yield from functions
     yield from (call("multiply", leaf, function) for leaf in leaves for function in functions)
-
-
-def _apply(function: str, leaf: Node) -> Node:
-    return call("divide", number(1), leaf) if function == "inverse" else call(function, leaf)
 
 
 def _solve(terms: list[Node], columns: FloatArray, target: FloatArray) -> Model:

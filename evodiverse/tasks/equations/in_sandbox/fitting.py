@@ -67,13 +67,13 @@ def drive(
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
-    if given is None:
-        pairs = zip(functions(), parameters, strict=True)
-        results = [fit(function, method, n, linear, units, target, *splits) for function, (n, linear, units) in pairs]
-    else:
-        known = [np.array(params, dtype=np.float64) for params in given]
-        results = [_predict_all(function, own, splits) for function, own in zip(functions(), known, strict=True)]
-    return [part for result in results for part in result]
+    results: list[FloatArray] = []
+    for at, function in enumerate(functions()):
+        if given is None:
+            results += fit(function, method, *parameters[at], target, *splits)
+        else:
+            results += _predict_all(function, np.array(given[at], dtype=np.float64), splits)
+    return results
 
 
 def fit(
@@ -287,9 +287,8 @@ class _Projected:
             along = columns @ left[:, :, None]
             normal = _square(columns)
             errors = errors - (along * np.linalg.solve(normal, along)).sum(axis=(1, 2))
-            is_rough = np.isfinite(errors) & (
-                (errors < _CANCELED * squares) | _find_alike(np.linalg.cholesky(normal), _ROUGH)
-            )
+            is_alike = _find_alike(np.linalg.cholesky(normal), _ROUGH)
+            is_rough = np.isfinite(errors) & ((errors < _CANCELED * squares) | is_alike)
             if is_rough.any():
                 errors[is_rough] = _squared(self.solve(theta[is_rough])[1])
         return np.where(np.isfinite(errors), errors, np.inf)
@@ -412,11 +411,8 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
         won = at[is_better]
         gain = (errors[won] - moved_errors[is_better]) / np.maximum(errors[won], 1e-300)
         theta[won], errors[won] = moved[is_better], moved_errors[is_better]
-        params[:, won], residuals[won], basis[won] = (
-            moved_params[:, is_better],
-            moved_residuals[is_better],
-            moved_basis[is_better],
-        )
+        params[:, won] = moved_params[:, is_better]
+        residuals[won], basis[won] = moved_residuals[is_better], moved_basis[is_better]
         damping[won] = np.maximum(damping[won] / 5, 1e-12)
         lost = at[~is_better]
         damping[lost] *= 10

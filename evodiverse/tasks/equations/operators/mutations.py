@@ -112,7 +112,7 @@ class Mutations:
 
     def _replace_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
         shorter = self._remove_term(tree, rng)
-        return None if shorter is None else self._add_term(shorter, rng)
+        return shorter and self._add_term(shorter, rng)
 
     def _remove_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
         terms = tree.terms()
@@ -131,10 +131,9 @@ class Mutations:
         if not found:
             return None
         path, node, kind = draw_place(found, rng)
-        if node.operation in ARITHMETIC:
-            return tree.put(path, call(_other(ARITHMETIC, node.operation, rng), *node.arguments))
-        if node.operation in FUNCTIONS:
-            return tree.put(path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), *node.arguments)))
+        for alike in (ARITHMETIC, FUNCTIONS):
+            if node.operation in alike:
+                return tree.put(path, self._grammar.guard(call(_other(alike, node.operation, rng), *node.arguments)))
         if node.operation == "variable":
             return tree.put(path, self._grammar.draw_variable(rng))
         if node.operation == "number":
@@ -146,13 +145,12 @@ class Mutations:
         path, node, _ = draw_place([place for place in tree.places() if place[2] is Kind.REAL], rng)
         if rng.random() < WRAP_FUNCTION_RATE:
             return tree.put(path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), node)))
-        return tree.put(
-            path, call(_other(ARITHMETIC, "", rng), node, self._draw(Kind.REAL, tree.next_parameter(), rng))
-        )
+        operation = _other(ARITHMETIC, "", rng)
+        return tree.put(path, call(operation, node, self._draw(Kind.REAL, tree.next_parameter(), rng)))
 
     def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Replace an expression with a part of it."""
-        found = [(path, node, kind) for path, node, kind in tree.places() if node.arguments]
+        found = [place for place in tree.places() if place[1].arguments]
         if not found:
             return None
         path, node, kind = draw_place(found, rng)
@@ -162,14 +160,8 @@ class Mutations:
     def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Multiply an expression by a new parameter, add the parameter to it, or use the parameter as its exponent."""
         path, node, _ = draw_place([place for place in tree.places() if place[2] is Kind.REAL], rng)
-        free = parameter(tree.next_parameter())
-        match rng.integers(5):
-            case 0:
-                return tree.put(path, self._grammar.guard(call("power", node, free)))
-            case 1 | 2:
-                return tree.put(path, call("add", node, free))
-            case _:
-                return tree.put(path, call("multiply", node, free))
+        operation = ("power", "add", "add", "multiply", "multiply")[rng.integers(5)]
+        return tree.put(path, self._grammar.guard(call(operation, node, parameter(tree.next_parameter()))))
 
     def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Remove a parameter that is one of an operation's two arguments; the other argument replaces the operation."""

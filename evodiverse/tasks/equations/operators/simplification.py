@@ -25,6 +25,7 @@ _FOLDED: Final[Mapping[str, Callable[..., float]]] = {
     "negative": operator.neg,
 }
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
+_CONDITIONS: Final = ("less", "greater", "equal", "not_", "logical")
 _NEVER_NEGATIVE: Final = (*ABSOLUTE, "square", "exp", "exp2", "cosh", "sqrt", "constant")
 
 
@@ -63,7 +64,7 @@ class _Pass:
     def simplify(self, node: Node) -> Node:
         if not node.arguments:
             return node
-        if node.is_constant and not _is_condition(node):
+        if node.is_constant and not node.operation.startswith(_CONDITIONS):
             return self._constant(Node(node.operation, tuple(map(self.simplify, node.arguments))))
         if node.operation in (*SIGNED_SUMS, *PRODUCTS):
             return self._arithmetic([(sign, self._inside(addend)) for sign, addend in node.flatten(SIGNED_SUMS)])
@@ -108,14 +109,12 @@ class _Pass:
             merged += [term] if term.free or term.number else []
         if not merged:
             return number(0)
-        first, *others = sorted(merged, key=_rank)
-        total = self._build(first)
-        for term in others:
-            if term.free is None and term.number < 0:
-                total = call("subtract", total, self._build(term._replace(number=-term.number)))
-            else:
-                total = call("add", total, self._build(term))
-        return total
+        return _total(
+            [
+                (-1 if term.free is None and term.number < 0 else 1, self._build(term))
+                for term in sorted(merged, key=_rank)
+            ]
+        )
 
     def _term(self, node: Node) -> _Term:
         """Return a product as a number, a free parameter and other factors, with equal factors combined into powers."""
@@ -190,29 +189,23 @@ class _Pass:
         )
 
     def _build(self, term: _Term) -> Node:
+        """Return a term without its sign."""
         factors = list(term.above)
         if term.free is not None:
             factors.insert(0, term.free)
         elif abs(term.number) != 1 or not factors:
             factors.insert(0, number(abs(term.number)))
         product = _multiply(factors)
-        if term.below:
-            product = call("divide", product, _multiply(term.below))
-        is_negative = term.free is None and term.number < 0
-        return call("negative", product) if is_negative else product
+        return call("divide", product, _multiply(term.below)) if term.below else product
 
 
 def _multiply(factors: Sequence[Node]) -> Node:
     return reduce(lambda product, factor: call("multiply", product, factor), factors)
 
 
-def _is_condition(node: Node) -> bool:
-    return node.operation.startswith(("less", "greater", "equal", "not_", "logical"))
-
-
 def _total(addends: Sequence[tuple[int, Node]]) -> Node:
-    (sign, total), *rest = addends
-    total = total if sign > 0 else call("negative", total)
+    (first, total), *rest = addends
+    total = total if first > 0 else call("negative", total)
     for sign, addend in rest:
         total = call("add" if sign > 0 else "subtract", total, addend)
     return total

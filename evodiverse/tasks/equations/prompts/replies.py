@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly, read_code
-from evodiverse.tasks.equations.skeleton import NAME, PARAMS, list_arguments
+from evodiverse.tasks.equations.skeleton import NAME, PARAMS, list_arguments, name_fault
 from evodiverse.vocabulary import Reason, Rejection
 
 Functions: TypeAlias = dict[str, ast.FunctionDef]
@@ -60,7 +60,7 @@ def _read_answer(answer: str, arguments: list[str], earlier: Mapping[str, str], 
             return problems[-1] if problems else instead
         return _write(chosen, known | {name: function for name, function in found.items() if function is not chosen})
     except (RecursionError, ValueError) as error:  # Python parses deeper nesting and longer numbers than it can write
-        return Rejection(Reason.UNPARSABLE, f"not Python ({type(error).__name__})")
+        return Rejection(Reason.UNPARSABLE, name_fault(error))
 
 
 def _describe_other(trees: Sequence[ast.Module], found: Functions) -> str:
@@ -100,10 +100,10 @@ def _walk(statements: Iterable[ast.stmt]) -> Iterator[ast.FunctionDef]:
                 yield statement
             case ast.ClassDef():
                 yield from _walk(statement.body)
-            case ast.Assign([ast.Name(name)], ast.Lambda(arguments, value)):
-                yield _build(name, arguments, [ast.Return(value)])
-            case ast.AnnAssign(ast.Name(name), _, ast.Lambda(arguments, value)):
-                yield _build(name, arguments, [ast.Return(value)])
+            case ast.Assign([ast.Name(name)], ast.Lambda() as one) | ast.AnnAssign(
+                ast.Name(name), _, ast.Lambda() as one
+            ):
+                yield _build(name, one.args, [ast.Return(one.body)])
 
 
 def _build(name: str, arguments: ast.arguments, body: list[ast.stmt]) -> ast.FunctionDef:
@@ -225,10 +225,8 @@ def _parse(lines: Sequence[str]) -> ast.Module | Rejection:
     for indent in dict.fromkeys((first, max(first, min(others, default=0)))):
         try:
             return parse_quietly("\n".join(line[min(indent, _indent(line)) :] for line in lines))
-        except SyntaxError as error:
-            problems.append(f"line {error.lineno or 1}: {error.msg}")
         except NOT_PYTHON as error:
-            problems.append(f"not Python ({type(error).__name__})")
+            problems.append(name_fault(error))
     return Rejection(Reason.UNPARSABLE, problems[0])
 
 
