@@ -1,8 +1,7 @@
 """The interface of the equation domain to the rest of EvoDiverse (see `evodiverse.ports.Domain`)."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Sandbox
@@ -87,9 +86,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     return EquationOperator(dataset.names, dataset.positive, *fitted)
 
 
-def build_metrics(settings: Mapping[str, Any]) -> EquationMetrics:
-    """Return the metrics of equation runs."""
-    return EquationMetrics(settings)
+build_metrics = EquationMetrics
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:

@@ -210,9 +210,8 @@ def _list_inner(part: Node, kind: Kind) -> Iterator[Node]:
 
 def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
     """Return the values of an expression, given those of the parts that it has in common with another one."""
-    found = known.get(node)
-    if found is not None:
-        return found
+    if node in known:
+        return known[node]
     values = getattr(np, node.operation)(*(_value(argument, known) for argument in node.arguments))
     return np.asarray(values, dtype=np.float64)
 

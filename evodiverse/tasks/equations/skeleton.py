@@ -44,6 +44,7 @@ _ALIASES = {
     "radians": "deg2rad",
     **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "tan2", "sinh", "cosh", "tanh")},
 }
+_COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 
 
@@ -169,21 +170,17 @@ class _Reader:
         self._owns: dict[str, str] = {}  # the name of each local in canonical form
         self._inlined: list[str] = []
         self._statements: list[ast.stmt] = []
-        self._n_nodes = 0
-        self._n_steps = 0
-        self._depth = 0
-        self._line = 0
+        self._n_nodes = self._n_steps = self._depth = self._line = 0
 
     def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
-        given = self._arguments(function)
-        if len(given) != len(self._variables) + 1:
-            raise self._refused(f"the arguments must be {', '.join([*self._variables, PARAMS])}")
-        known = [*self._variables, PARAMS]
+        given, known = self._arguments(function), [*self._variables, PARAMS]
+        if len(given) != len(known):
+            raise self._refused(f"the arguments must be {', '.join(known)}")
         # Arguments with the expected names may come in another order.
         *names, params = known if set(given) == set(known) else given
         own = [ast.Name(variable, ast.Load()) for variable in self._variables]
         self._names = {**dict(zip(names, own, strict=True)), params: 0}
-        returned = ast.Return(self._body(function))
+        returned = ast.Return(self._body(function))  # which adds to the statements
         return _without_dead([*self._statements, returned])
 
     def _arguments(self, function: ast.FunctionDef) -> list[str]:
@@ -326,9 +323,7 @@ class _Reader:
                 return ast.BinOp(self._expression(left), operator, self._expression(right))
             case ast.UnaryOp((ast.USub() | ast.UAdd() | ast.Invert()) as operator, operand):
                 return ast.UnaryOp(operator, self._expression(operand))
-            case ast.Compare(left, [operator], [right]) if not isinstance(
-                operator, ast.In | ast.NotIn | ast.Is | ast.IsNot
-            ):
+            case ast.Compare(left, [operator], [right]) if isinstance(operator, _COMPARISONS):
                 return ast.Compare(self._expression(left), [operator], [self._expression(right)])
             case ast.Call(function, arguments, []):
                 return self._call(function, arguments)
@@ -458,9 +453,8 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
                 continue
             case ast.Assign([ast.Name(name)]):
                 needed.discard(name)
-        needed |= {
-            node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-        }
+        used = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        needed |= {name.id for name in used if isinstance(name.ctx, ast.Load)}
         kept.append(statement)
     return kept[::-1]
 

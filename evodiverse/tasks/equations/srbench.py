@@ -88,10 +88,8 @@ def find_files(science: str, root: str | None) -> tuple[Path, list[Path]]:
     missing = [name for name, is_there in needed.items() if not is_there]
     if missing and root is not None:
         raise DataError(f"task.data.root: {folder} is missing {' and '.join(missing)}; {_COPY}")
-    for name in missing:
-        path = _fetch(name, folder)
-        tables = tables if name == HDF5 else [path]
-    return folder / HDF5, tables
+    fetched = [_fetch(name, folder) for name in missing]
+    return folder / HDF5, tables or fetched[:1]
 
 
 def _load(library: str) -> ModuleType:

@@ -51,9 +51,7 @@ With these values of the parameter, the sum or difference is 0 at the variable's
 def find_ranges(names: Sequence[str], inputs: FloatArray) -> dict[str, Range]:
     """Return the range of each variable, by name, in inputs ``(n, variables)``."""
     low, high, size = inputs.min(axis=0), inputs.max(axis=0), np.sqrt(np.mean(inputs**2, axis=0))
-    return {
-        name: Range(*values) for name, *values in zip(names, low.tolist(), high.tolist(), size.tolist(), strict=True)
-    }
+    return {name: Range(*map(float, values)) for name, *values in zip(names, low, high, size, strict=True)}
 
 
 def find_units(source: str, n_params: int, ranges: Mapping[str, Range]) -> list[Unit]:

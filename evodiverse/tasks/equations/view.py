@@ -31,7 +31,7 @@ _FRONT: Final = {
 """The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
 
 _SUM, _NEGATION, _PRODUCT, _POWER, _ATOM = range(5)
-_SIGNS: Final = ("less", "&lt;"), ("less_equal", "≤"), ("greater", "&gt;"), ("greater_equal", "≥"), ("not_equal", "≠")
+_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal", "not_equal", "equal")
 _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "add": ("<mrow>{}<mo>+</mo>{}</mrow>", (_SUM, _SUM), _SUM),
     "subtract": ("<mrow>{}<mo>−</mo>{}</mrow>", (_SUM, _PRODUCT), _SUM),
@@ -43,7 +43,7 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "sqrt": ("<msqrt>{}</msqrt>", (_SUM,), _ATOM),
     **{
         name: (f"<mrow><mo>(</mo>{{}}<mo>{sign}</mo>{{}}<mo>)</mo></mrow>", (_NEGATION, _NEGATION), _ATOM)
-        for name, sign in (*_SIGNS, ("equal", "="))
+        for name, sign in zip(_COMPARISONS, ("&lt;", "≤", "&gt;", "≥", "≠", "="), strict=True)
     },
 }
 """The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
