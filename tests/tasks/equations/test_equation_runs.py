@@ -14,7 +14,7 @@ from evodiverse.errors import InputError, Interrupted
 from evodiverse.tasks.equations.data import builtin_splits, hold_back
 from evodiverse.tasks.equations.problems import PROBLEMS
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import evodiverse, log, rows, run_here, stop_after
+from tests.runs import log, rows, run_here, stop_after
 
 SMALL = ["task=equation", "task.problem=builtin/reaction3", "budget.oracle_calls=50", "method.swap.period=1"]
 TWO = "evaluator.workers=2"
@@ -117,17 +117,11 @@ def test_a_users_own_data_are_searched(tmp_path: Path) -> None:
     for name, points in (("train", x), ("far", x + 5)):
         lines = [f"{value},{2 * value + 1}" for value in points]
         (tmp_path / f"{name}.csv").write_text("\n".join(["load,length", *lines]) + "\n")
-    arguments = ["task=equation", "task.problem=csv/spring", "task.data.target=length", "task.data.train=train.csv"]
-    ended = evodiverse(
-        *arguments,
-        "task.data.test_ood=far.csv",
+    run = run_here(
+        *("task=equation", "task.problem=csv/spring", "task.data.target=length", f"outputs={tmp_path}", TARGET),
+        *(f"task.data.train={tmp_path / 'train.csv'}", f"task.data.test_ood={tmp_path / 'far.csv'}"),
         "+task.data.descriptions.load=weight in N",
-        "llm=off",
-        TARGET,
-        cwd=tmp_path,
     )
-    assert ended.returncode == 0, ended.stderr
-    (run,) = (path.parent for path in tmp_path.rglob("run.json"))
     record = json.loads((run / "run.json").read_text())
     assert record["stopped_by"] == "target"
     assert set(record["sources"]) == {"train", "test_ood"}

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
-from evodiverse.tasks.equations.operators.guided import Guide, Suggestion
+from evodiverse.tasks.equations.operators.guided import Guide
 from evodiverse.tasks.equations.operators.trees import parameter, variable
 
 RNG = np.random.default_rng(0)
@@ -19,11 +19,13 @@ def guide(target: NDArray[np.float64]) -> Guide:
 
 
 def suggested(target: NDArray[np.float64], others: list[NDArray[np.float64]], scale: NDArray[np.float64] | None) -> str:
-    """The suggestion made most often."""
+    """The name and the variable of the factor suggested most often."""
     rng, knowing = np.random.default_rng(1), guide(target)
     drawn = [knowing.suggest(others, scale, rng) for _ in range(60)]
-    names = [f"{found[0].factor} {found[0].variable}" for found in drawn if found is not None]
-    return max(set(names), key=names.count)
+    factors = [found[0] for found in drawn if found is not None]
+    most = max(set(factors), key=factors.count)
+    named = {GRAMMAR.build_factor(name, variable(letter), 0): f"{name} {letter}" for name in FACTORS for letter in "xv"}
+    return named[most]
 
 
 def test_the_factor_that_explains_what_is_left_is_suggested_most() -> None:
@@ -47,12 +49,10 @@ def test_what_a_factor_explains_is_what_least_squares_explains() -> None:
         return float(np.sum((target - matrix @ np.linalg.lstsq(matrix, target)[0]) ** 2))
 
     grids = [
-        (
-            Suggestion(name, letter),
-            GRAMMAR.build_factor(name, variable(letter), 0).evaluate({letter: column}, p),
-        )
+        (node, node.evaluate({letter: column}, p))
         for letter, column in (("x", X), ("v", V))
         for name, factor in FACTORS.items()
+        for node in [GRAMMAR.build_factor(name, variable(letter), 0)]
         for p in factor.grid(float(column.min()), float(column.max()))
     ]
     best = min(grids, key=lambda pair: left([X, V * pair[1]]))

@@ -20,7 +20,7 @@ from evodiverse.errors import InputError
 from evodiverse.tasks.equations.data import Dataset, find_sources, read_dataset
 from evodiverse.tasks.equations.domain import build_prompts, choose_problems, find_violations
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
-from tests.runs import FROM_ROOT, evodiverse, rows
+from tests.runs import FROM_ROOT, rows, run_here
 from tests.tasks.equations.srbench import TITLES, numbers, row, write_benchmark, write_numbers, write_table
 
 GROUP, TABLE = "lsr_synth/phys_osc", "lsr_synth_phys_osc"
@@ -348,16 +348,13 @@ def test_offline_nothing_is_fetched(own_cache: Path, monkeypatch: pytest.MonkeyP
     assert told in refusal(None)
 
 
-def test_a_problem_is_searched_by_the_command(root: Path, tmp_path: Path) -> None:
-    ended = evodiverse(
-        *("task=equation", "task.problem=srbench/physics/PO0", "task.data.root=copy", "budget.oracle_calls=6"),
-        *("search.target=-1e-12", "evaluator.workers=1"),
-        cwd=tmp_path,
+def test_a_problem_is_searched(root: Path, tmp_path: Path) -> None:
+    run = run_here(
+        *("task=equation", "task.problem=srbench/physics/PO0", f"task.data.root={root}", "budget.oracle_calls=6"),
+        *("search.target=-1e-12", "evaluator.workers=1", f"outputs={tmp_path}"),
     )
-    assert ended.returncode == 0, ended.stderr
-    (record,) = tmp_path.rglob("run.json")
-    assert json.loads(record.read_text())["sources"].keys() == {"data", "names"}
-    first = rows(record.parent, "evaluations")[0]
+    assert json.loads((run / "run.json").read_text())["sources"].keys() == {"data", "names"}
+    first = rows(run, "evaluations")[0]
     assert first["genotype"].startswith("def equation(x, t, params):")
     assert (first["nmse_id"] < 1e-20, first["nmse_ood"] < 1e-20) == (True, True)
-    assert json.loads((record.parent / "best/equation.json").read_text())["symbolic_match"] is None
+    assert json.loads((run / "best/equation.json").read_text())["symbolic_match"] is None

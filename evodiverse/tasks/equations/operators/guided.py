@@ -7,7 +7,7 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -55,13 +55,6 @@ _RANK: Final = 1e-8
 _SAME: Final = 1e-26
 
 
-class Suggestion(NamedTuple):
-    """A factor that `Guide` may suggest for an equation: its name, and the variable that it is a function of."""
-
-    factor: str
-    variable: str
-
-
 class Guide:
     """Suggests changes to equations, based on some of the rows to which they are fitted.
 
@@ -76,13 +69,13 @@ class Guide:
         some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
         self._columns = dict(zip(names, inputs[some].T, strict=True))
         self._target = target[some]
-        self._suggestions: list[Suggestion] = []
+        self._factors: list[Node] = []
         values = []
         for name, column in self._columns.items():
             for factor, kind in FACTORS.items():
                 node = grammar.build_factor(factor, variable(name), 0)
                 for params in kind.grid(float(column.min()), float(column.max())):
-                    self._suggestions.append(Suggestion(factor, name))
+                    self._factors.append(node)
                     values.append(_unit(self.evaluate(node, params)))
         self._library = np.stack(values)
 
@@ -97,7 +90,7 @@ class Guide:
 
     def suggest(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
-    ) -> tuple[Suggestion, FloatArray] | None:
+    ) -> tuple[Node, FloatArray] | None:
         """Draw a factor that explains much of what other terms leave unexplained; better factors are drawn more often.
 
         Args:
@@ -106,20 +99,20 @@ class Guide:
             rng: The generator of random numbers. At most one number is drawn from it.
 
         Returns:
-            The suggestion, and the ``(n,)`` values of the suggested factor times ``scale``, all multiplied by the same
-            arbitrary positive number. None if no factor explains anything.
+            The factor, with its parameters numbered from 0, and its ``(n,)`` values times ``scale``, all multiplied by
+            the same arbitrary positive number. None if no factor explains anything.
         """
         columns = self._library if scale is None else self._library * _unit(scale)
         explained = _gains(self._target, others, columns)
         found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
-        best: dict[Suggestion, int] = {}
+        best: dict[Node, int] = {}
         for at in np.argsort(-found, kind="stable").tolist():
             if found[at] > 0:
-                best.setdefault(self._suggestions[at], at)
+                best.setdefault(self._factors[at], at)
         if not best:
             return None
         at = list(best.values())[min(int(rng.geometric(TAKEN)), len(best)) - 1]
-        return self._suggestions[at], columns[at]
+        return self._factors[at], columns[at]
 
     def find_needed(self, terms: Sequence[FloatArray]) -> list[int]:
         """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
@@ -148,12 +141,10 @@ class GuidedEdits:
     """Edits fitted equations as their data suggest.
 
     Args:
-        grammar: The grammar that builds new factors.
         guide: The guide that suggests factors and finds superfluous terms.
     """
 
-    def __init__(self, grammar: Grammar, guide: Guide) -> None:
-        self._grammar = grammar
+    def __init__(self, guide: Guide) -> None:
         self._guide = guide
         self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
             "term": (self._add_suggested_term, 1.5),
@@ -181,7 +172,7 @@ class GuidedEdits:
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a term with a single factor that explains much of the remaining error."""
         found, first = self._guide.suggest(self._values(tree.terms(), params), None, rng), tree.next_parameter()
-        return found and call("add", tree, call("multiply", parameter(first), self._build(found[0], first + 1)))
+        return found and call("add", tree, call("multiply", parameter(first), found[0].shift_parameters(first + 1)))
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a product of factors that explains much of the remaining error."""
@@ -207,8 +198,8 @@ class GuidedEdits:
             found = self._guide.suggest(others, scale, rng)
             if found is None:
                 break
-            suggestion, scale = found
-            term = call("multiply", term, self._build(suggestion, term.next_parameter()))
+            factor, scale = found
+            term = call("multiply", term, factor.shift_parameters(term.next_parameter()))
         return term if term.arguments else None
 
     def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -219,7 +210,7 @@ class GuidedEdits:
         found = self._guide.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
         if found is None:
             return None
-        terms[at] = call("multiply", terms[at], self._build(found[0], tree.next_parameter()))
+        terms[at] = call("multiply", terms[at], found[0].shift_parameters(tree.next_parameter()))
         return build_total(terms)
 
     def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -237,7 +228,7 @@ class GuidedEdits:
         found = self._guide.suggest([*values[:at], *values[at + 1 :]], scale, rng)
         if found is None:
             return None
-        terms[at] = call("multiply", rest, self._build(found[0], tree.next_parameter() + 1))
+        terms[at] = call("multiply", rest, found[0].shift_parameters(tree.next_parameter() + 1))
         return build_total(terms)
 
     def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
@@ -261,9 +252,6 @@ class GuidedEdits:
 
     def _values(self, terms: Sequence[Node], params: Sequence[float]) -> list[FloatArray]:
         return [self._guide.evaluate(term, params) for term in terms]
-
-    def _build(self, suggestion: Suggestion, first: int) -> Node:
-        return self._grammar.build_factor(suggestion.factor, variable(suggestion.variable), first)
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:

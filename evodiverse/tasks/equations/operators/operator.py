@@ -53,7 +53,7 @@ class EquationOperator:
     ) -> None:
         self._grammar = Grammar(variables, positive)
         self._mutations = Mutations(self._grammar)
-        self._guided = GuidedEdits(self._grammar, Guide(variables, inputs, target, self._grammar))
+        self._guided = GuidedEdits(Guide(variables, inputs, target, self._grammar))
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, whose genotype is a child: an equation with free parameters.
