@@ -5,6 +5,7 @@ The estimates depend on the ranges of the variables. Half of a fit's starting po
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from math import exp, isfinite, log
 from typing import Final, NamedTuple
 
@@ -83,7 +84,7 @@ class _Finder:
     def __init__(self, ranges: Mapping[str, Range], units: dict[int, Unit]) -> None:
         self._ranges = ranges
         self._units = units
-        self._sizes: dict[Node, float | None] = {}
+        self._size = cache(self._measure)
 
     def visit(self, node: Node, size: float) -> None:
         """Record the units of the parameters in an expression, which are estimates of their magnitudes (see `Unit`).
@@ -145,13 +146,8 @@ class _Finder:
             else:
                 self.visit(factor, 1.0)
 
-    def _size(self, node: Node) -> float | None:
-        """Return the expected magnitude of an expression, or None if a parameter can give it any magnitude."""
-        if node not in self._sizes:
-            self._sizes[node] = self._measure(node)
-        return self._sizes[node]
-
     def _measure(self, node: Node) -> float | None:
+        """Return the expected magnitude of an expression, or None if a parameter can give it any magnitude."""
         if node.operation == "variable":
             return self._ranges[str(node.value)].size
         if node.operation == "number":

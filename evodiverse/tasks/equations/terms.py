@@ -1,7 +1,7 @@
 """Find the terms and subexpressions of equations, regardless of constants, in order to compare the equations."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -36,18 +36,9 @@ def count_parts(source: str) -> Mapping[str, int]:
     `find_terms`. If the skeleton is too large to compare, its source is the only key, with count 1.
     """
     try:
-        return Counter(_spell(part) for part in _parts(read_tree(source)))
+        return Counter(_spell(part) for _, part, _ in read_tree(source).places() if not part.is_constant)
     except RecursionError:
         return {source: 1}
-
-
-def _parts(tree: Node) -> Iterator[Node]:
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        waiting += node.arguments
-        if not node.is_constant:
-            yield node
 
 
 def _spell(node: Node) -> str:

@@ -78,6 +78,17 @@ class Guide:
                     self._factors.append(node)
                     values.append(_unit(self.evaluate(node, params)))
         self._library = np.stack(values)
+        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
+            "term": (self._add_suggested_term, 1.5),
+            "product": (self._add_suggested_product, 2.0),
+            "fresh": (self._start_over, 0.5),
+            "multiply": (self._multiply_suggested, 3.0),
+            "replace": (self._replace_suggested, 2.0),
+            "exchange": (self._exchange, 3.0),
+            "prune": (self._prune, 1.0),
+            "snap": (_snap, 0.7),
+        }
+        """Each kind of edit, and its weight in the choice among them."""
 
     def evaluate(self, node: Node, params: Sequence[float]) -> FloatArray:
         """Return the ``(n,)`` values of an expression at the n rows that the guide uses; some may be infinite or NaN.
@@ -136,28 +147,6 @@ class Guide:
             del kept[weakest]
         return kept
 
-
-class GuidedEdits:
-    """Edits fitted equations as their data suggest.
-
-    Args:
-        guide: The guide that suggests factors and finds superfluous terms.
-    """
-
-    def __init__(self, guide: Guide) -> None:
-        self._guide = guide
-        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
-            "term": (self._add_suggested_term, 1.5),
-            "product": (self._add_suggested_product, 2.0),
-            "fresh": (self._start_over, 0.5),
-            "multiply": (self._multiply_suggested, 3.0),
-            "replace": (self._replace_suggested, 2.0),
-            "exchange": (self._exchange, 3.0),
-            "prune": (self._prune, 1.0),
-            "snap": (_snap, 0.7),
-        }
-        """Each kind of edit, and its weight in the choice among them."""
-
     def edit(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> tuple[Node | None, str]:
         """Return the edited tree (None if the edit does not apply) and the name of the edit.
 
@@ -171,7 +160,7 @@ class GuidedEdits:
 
     def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Add a term with a single factor that explains much of the remaining error."""
-        found, first = self._guide.suggest(self._values(tree.terms(), params), None, rng), tree.next_parameter()
+        found, first = self.suggest(self._values(tree.terms(), params), None, rng), tree.next_parameter()
         return found and call("add", tree, call("multiply", parameter(first), found[0].shift_parameters(first + 1)))
 
     def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -195,7 +184,7 @@ class GuidedEdits:
         """
         term, scale = parameter(first), None
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
-            found = self._guide.suggest(others, scale, rng)
+            found = self.suggest(others, scale, rng)
             if found is None:
                 break
             factor, scale = found
@@ -207,7 +196,7 @@ class GuidedEdits:
         terms = tree.terms()
         at = int(rng.integers(len(terms)))
         values = self._values(terms, params)
-        found = self._guide.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
+        found = self.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
         if found is None:
             return None
         terms[at] = call("multiply", terms[at], found[0].shift_parameters(tree.next_parameter()))
@@ -223,9 +212,9 @@ class GuidedEdits:
             return None
         del factors[place]
         rest = build_product(factors) if factors else parameter(tree.next_parameter())
-        scale = self._guide.evaluate(rest, params) if factors else None
+        scale = self.evaluate(rest, params) if factors else None
         values = self._values(terms, params)
-        found = self._guide.suggest([*values[:at], *values[at + 1 :]], scale, rng)
+        found = self.suggest([*values[:at], *values[at + 1 :]], scale, rng)
         if found is None:
             return None
         terms[at] = call("multiply", rest, found[0].shift_parameters(tree.next_parameter() + 1))
@@ -236,7 +225,7 @@ class GuidedEdits:
         terms = tree.terms()
         if len(terms) < 2:
             return None
-        return build_total([terms[at] for at in self._guide.find_needed(self._values(terms, params))])
+        return build_total([terms[at] for at in self.find_needed(self._values(terms, params))])
 
     def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Remove the terms that contribute least, and add a term that explains much of the remaining error.
@@ -251,7 +240,7 @@ class GuidedEdits:
         return add(shorter, params, rng)
 
     def _values(self, terms: Sequence[Node], params: Sequence[float]) -> list[FloatArray]:
-        return [self._guide.evaluate(term, params) for term in terms]
+        return [self.evaluate(term, params) for term in terms]
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evodiverse.errors import describe
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.guided import Guide, GuidedEdits
+from evodiverse.tasks.equations.operators.guided import Guide
 from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import Node, read_tree, write_tree
@@ -53,7 +53,7 @@ class EquationOperator:
     ) -> None:
         self._grammar = Grammar(variables, positive)
         self._mutations = Mutations(self._grammar)
-        self._guided = GuidedEdits(Guide(variables, inputs, target, self._grammar))
+        self._guided = Guide(variables, inputs, target, self._grammar)
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, whose genotype is a child: an equation with free parameters.
