@@ -366,7 +366,7 @@ class _Reader:
         inner: dict[str, ast.expr | int] = {}
         for name, argument in zip(names, [*arguments, *left_out], strict=True):
             self._step()
-            value = self._known(argument)
+            value: ast.expr | int | None = self._known(argument)
             if value is None:
                 value = self._expression(argument)
                 if not isinstance(value, ast.Name | ast.Constant):

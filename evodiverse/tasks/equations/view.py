@@ -74,7 +74,7 @@ def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:
         tree, params = read_tree(genotype), json.loads(details.get("params") or "[]")
         if tree.size > _MOST_NODES:
             return None
-        written, _ = _write(tree, params)
+        written, _ = _write(tree.replace_parameters(lambda leaf: _fill(leaf, params)))
     except (*_NO_EQUATION, OverflowError, TypeError):  # OverflowError: an integer too large for a float
         return None
     exact = Markup('<div class="genotype">{} = {}</div>').format(PARAMS, params) if params else ""
@@ -129,21 +129,23 @@ def _read_cell(text: str | None) -> str | float | None:
     return value if isfinite(value) else None
 
 
-def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
+def _fill(leaf: Node, params: Sequence[float]) -> Node:
+    """Return the fitted constant in place of a parameter, or the parameter itself if it has none."""
+    return Node("number", value=params[int(leaf.value)]) if int(leaf.value) < len(params) else leaf
+
+
+def _write(node: Node) -> tuple[Markup, int]:
     """Return an expression in MathML, and how strongly it binds, from `_SUM` to `_ATOM`."""
     operation, arguments = node.operation, node.arguments
-    if operation == "parameter":
-        index = int(node.value)
-        if 0 <= index < len(params):
-            return _write_number(params[index])
-        return Markup("<msub><mi>c</mi><mn>{}</mn></msub>").format(index), _ATOM
     if operation == "number":
         return _write_number(float(node.value))
+    if operation == "parameter":
+        return Markup("<msub><mi>c</mi><mn>{}</mn></msub>").format(node.value), _ATOM
     if not arguments:
         return Markup("<mi>{}</mi>").format(node.value), _ATOM
-    if operation == "add" and (positive := _without_minus(arguments[1], params)) is not None:
+    if operation == "add" and (positive := _without_minus(arguments[1])) is not None:
         operation, arguments = "subtract", (arguments[0], positive)
-    parts = [_write(argument, params) for argument in arguments]
+    parts = [_write(argument) for argument in arguments]
     if operation in _FORMS:
         form, least, binding = _FORMS[operation]
         return Markup(form).format(*map(_within, parts, least)), binding  # noqa: S704 (of `_FORMS`)
@@ -152,19 +154,14 @@ def _write(node: Node, params: Sequence[float]) -> tuple[Markup, int]:
     return Markup("<mrow><mi>{}</mi>{}</mrow>").format(name, _BRACKETS.format(inner)), _ATOM
 
 
-def _without_minus(node: Node, params: Sequence[float]) -> Node | None:
+def _without_minus(node: Node) -> Node | None:
     """Return an addend with its sign flipped, or None if it does not begin with a negative number."""
     if node.operation in {"multiply", "divide"}:
         first, second = node.arguments
-        positive = _without_minus(first, params)
-        return None if positive is None else Node(node.operation, (positive, second))
-    if node.operation == "parameter" and 0 <= int(node.value) < len(params):
-        value: float = params[int(node.value)]
-    elif node.operation == "number":
-        value = float(node.value)
-    else:
-        return None
-    return Node("number", value=-value) if value < 0 else None
+        positive = _without_minus(first)
+        return positive and Node(node.operation, (positive, second))
+    is_negative = node.operation == "number" and float(node.value) < 0
+    return Node("number", value=-float(node.value)) if is_negative else None
 
 
 def _write_number(value: float) -> tuple[Markup, int]:

@@ -99,8 +99,7 @@ class _Pass:
         """Return the sum of addends, each paired with its sign (1 or -1), with like terms combined."""
         groups: dict[tuple[tuple[Node, ...], tuple[Node, ...]], list[_Term]] = {}
         for sign, addend in addends:
-            term = self._term(addend)
-            for part in self._expand(term._replace(number=sign * term.number)):
+            for part in self._expand(self._term(addend, sign)):
                 groups.setdefault((part.above, part.below), []).append(part)
         merged = []
         for terms in groups.values():  # terms that differ only in their coefficients; a free one absorbs the others
@@ -109,15 +108,14 @@ class _Pass:
             merged += [term] if term.free or term.number else []
         if not merged:
             return number(0)
-        return _total(
-            [
-                (-1 if term.free is None and term.number < 0 else 1, self._build(term))
-                for term in sorted(merged, key=_rank)
-            ]
-        )
+        addends = sorted(merged, key=_rank)
+        return _total([(-1 if term.free is None and term.number < 0 else 1, self._build(term)) for term in addends])
 
-    def _term(self, node: Node) -> _Term:
-        """Return a product as a number, a free parameter and other factors, with equal factors combined into powers."""
+    def _term(self, node: Node, sign: int = 1) -> _Term:
+        """Return a product times a sign as a number, a free parameter and other factors.
+
+        Equal factors are combined into powers.
+        """
         value, free = 1.0, None
         powers: dict[Node, float] = {}
         for factor, exponent in self._factors(node):
@@ -129,7 +127,7 @@ class _Pass:
             elif not (factor.operation == "parameter" and factor.value in self._free):
                 powers[factor] = powers.get(factor, 0.0) + exponent
         if not math.isfinite(value) or abs(value) > _LARGEST:
-            return _Term(1.0, None, (node,), ())
+            return _Term(sign, None, (node,), ())
         if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
             value, free = 1.0, None  # the sum absorbs the coefficient; under an even power, it could not absorb a sign
         if free is not None:
@@ -138,7 +136,8 @@ class _Pass:
         below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
         if value == 0 and free is None:
             above, below = [], []
-        return _Term(1.0 if free else value, free, tuple(sorted(above, key=str)), tuple(sorted(below, key=str)))
+        own = sign * (1.0 if free else value)
+        return _Term(own, free, tuple(sorted(above, key=str)), tuple(sorted(below, key=str)))
 
     def _expand(self, term: _Term) -> list[_Term]:
         """Multiply out a coefficient times a sum, and return the resulting terms.
@@ -148,11 +147,7 @@ class _Pass:
         """
         if term.below or len(term.above) != 1 or term.above[0].operation not in SUMS:
             return [term]
-        parts = [
-            part._replace(number=sign * part.number)
-            for sign, addend in term.above[0].flatten(SIGNED_SUMS)
-            for part in [self._term(addend)]
-        ]
+        parts = [self._term(addend, sign) for sign, addend in term.above[0].flatten(SIGNED_SUMS)]
         if term.free is None:
             return [part._replace(number=part.number * term.number) for part in parts]
         if sum(part.free is None for part in parts) > 1:
@@ -184,9 +179,7 @@ class _Pass:
 
     def _is_scaled(self, node: Node) -> bool:
         """Return whether an expression is a sum in which every term has a free parameter as a factor."""
-        return node.operation in SUMS and all(
-            self._term(addend).free is not None for _, addend in node.flatten(SIGNED_SUMS)
-        )
+        return node.operation in SUMS and all(self._term(addend).free for _, addend in node.flatten(SIGNED_SUMS))
 
     def _build(self, term: _Term) -> Node:
         """Return a term without its sign."""
