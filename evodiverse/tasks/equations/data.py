@@ -1,8 +1,8 @@
 """The data of a problem: generated from a built-in law, or read from LLM-SRBench or a user's files."""
 
-import ast
 import hashlib
 import logging
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.python import parse
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_splits
 from evodiverse.tasks.equations.front import EXACT
@@ -98,11 +97,8 @@ def anonymize(dataset: Dataset) -> Dataset:
     target, variables = Variable("y", ""), tuple(Variable(name, "") for name in names.values())
     law = dataset.problem
     if law is not None:
-        tree = parse(law.law)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name):
-                node.id = names.get(node.id, node.id)
-        law = replace(law, target=target, variables=variables, law=ast.unparse(tree))
+        renamed = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), law.law)
+        law = replace(law, target=target, variables=variables, law=renamed)
     return Dataset(target, variables, dataset.splits, law)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
@@ -70,14 +70,15 @@ class Fitter:
         return [fit for at in alone for fit in self.fit(skeletons[at : at + 1], given and given[at : at + 1])]
 
     def _job(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None) -> Job:
-        unknown = [] if given is not None else [self._describe(skeleton) for skeleton in skeletons]
-        known = None if given is None else [params.tolist() for params in given]
+        method, parameters = "given", [params.tolist() for params in given or ()]
+        if given is None:
+            method, parameters = self._method, [self._describe(skeleton) for skeleton in skeletons]
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(
             define_all([skeleton.source for skeleton in skeletons]),
             ALL,
-            (self._method, unknown, known, self._splits[0].target, *(rows.inputs for rows in self._splits)),
+            (method, parameters, self._splits[0].target, *(rows.inputs for rows in self._splits)),
             tuple(map(Array, shapes)),
             replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes))),
             driver=_FITTING,
@@ -88,9 +89,9 @@ class Fitter:
         known = (values if is_finite else None for values, is_finite in zip(predictions, finite, strict=True))
         return Fitted(params, tuple(known))
 
-    def _describe(self, skeleton: Skeleton) -> tuple[int, list[int], list[list[float]]]:
+    def _describe(self, skeleton: Skeleton) -> list[Any]:
         units = find_units(skeleton.source, skeleton.n_params, self._ranges)
-        return skeleton.n_params, list(skeleton.linear), [list(unit) for unit in units]
+        return [skeleton.n_params, list(skeleton.linear), [list(unit) for unit in units]]
 
 
 def define_all(sources: Sequence[str]) -> str:

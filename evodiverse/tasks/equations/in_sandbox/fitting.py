@@ -48,8 +48,7 @@ _CANCELED = 1e-8
 def drive(
     functions: Callable[[], Sequence[Callable[..., Any]]],
     method: str,
-    parameters: Sequence[tuple[int, Sequence[int], Sequence[Sequence[float]]]],
-    given: Sequence[Sequence[float]] | None,
+    parameters: Sequence[Sequence[Any]],
     target: FloatArray,
     *splits: FloatArray,
 ) -> list[FloatArray]:
@@ -60,19 +59,19 @@ def drive(
     Args:
         functions: The function that the program of the job defines (see `define_all`). It takes no arguments and
             returns the skeletons as Python functions.
-        method: The method of the fit, bfgs or lm.
-        parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`.
-        given: The parameters of each skeleton, if they are not to be fitted, such as those of a baseline, whose own
-            engine has fitted them; None to fit them.
+        method: The method of the fit, bfgs or lm; or given, if the parameters are not to be fitted, such as those of a
+            baseline, whose own engine has fitted them.
+        parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`;
+            with the method given, the parameters themselves.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
     results: list[FloatArray] = []
-    for at, function in enumerate(functions()):
-        if given is None:
-            results += fit(function, method, *parameters[at], target, *splits)
+    for function, own in zip(functions(), parameters, strict=True):
+        if method == "given":
+            results += _predict_all(function, np.array(own, dtype=np.float64), splits)
         else:
-            results += _predict_all(function, np.array(given[at], dtype=np.float64), splits)
+            results += fit(function, method, *own, target, *splits)
     return results
 
 

@@ -108,8 +108,8 @@ class _Pass:
             merged += [term] if term.free or term.number else []
         if not merged:
             return number(0)
-        addends = sorted(merged, key=_rank)
-        return _total([(-1 if term.free is None and term.number < 0 else 1, self._build(term)) for term in addends])
+        merged.sort(key=_rank)
+        return _total([(-1 if term.free is None and term.number < 0 else 1, self._build(term)) for term in merged])
 
     def _term(self, node: Node, sign: int = 1) -> _Term:
         """Return a product times a sign as a number, a free parameter and other factors.
