@@ -23,6 +23,7 @@ GROUPS: Final = {
 HELD_BACK: Final = {"lm": 0.2, "bfgs": 0.0}
 """For each value of ``task.fit``, the default share of the training rows that no fit sees; the paper fits all rows."""
 
+ENERGIES: Final = ("log", "raw_mse")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -95,7 +96,7 @@ class EquationSettings:
 
     problem: str | None = None
     fit: str = setting(default="lm", choices=tuple(HELD_BACK))
-    energy: str = setting(default="log", choices=("log", "raw_mse"))
+    energy: str = setting(default="log", choices=ENERGIES)
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     data: DataSettings = field(default_factory=DataSettings)

@@ -103,13 +103,11 @@ class _Finder:
             value = float(exponent.value) if exponent.operation == "number" else 1.0
             self.visit(base, size ** (1 / value) if value else 1.0)
             self.visit(exponent, 1.0)
-        elif node.operation in ("absolute", "negative"):
-            self.visit(node.arguments[0], size)
-        elif node.operation == "sqrt":
-            self.visit(node.arguments[0], size**2)
         else:
+            is_size = node.operation in ("absolute", "negative")
+            inner = size if is_size else size**2 if node.operation == "sqrt" else 1.0
             for argument in node.arguments:
-                self.visit(argument, 1.0)
+                self.visit(argument, inner)
 
     def _visit_sum(self, node: Node, size: float) -> None:
         addends = [addend for _, addend in node.flatten(SUMS)]

@@ -31,7 +31,8 @@ def _power(base: Any, exponent: Any) -> Any:
 
 
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(sympy, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "log", "sqrt")},
+    **{name: getattr(sympy, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: getattr(sympy, name) for name in ("exp", "log", "sqrt", "sign", "floor")},
     **{f"arc{name}": getattr(sympy, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
     **dict.fromkeys(("abs", "absolute", "fabs"), sympy.Abs),
     **dict.fromkeys(("divide", "true_divide"), operator.truediv),
@@ -50,8 +51,6 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "cbrt": lambda one: sympy.sign(one) * sympy.Abs(one) ** sympy.Rational(1, 3),
     "hypot": lambda one, other: sympy.sqrt(one**2 + other**2),
     "arctan2": sympy.atan2,
-    "sign": sympy.sign,
-    "floor": sympy.floor,
     "ceil": sympy.ceiling,
     "mod": sympy.Mod,
     "maximum": sympy.Max,
