@@ -157,11 +157,12 @@ def _read_splits(path: Path, group: str, names: Sequence[str]) -> Splits:
             if title not in problem and titles not in _REQUIRED:
                 tables.append({})
                 continue
+            data = problem[title]
+            if data.shape[1:] != (len(names),) or data.nbytes > DATA_BYTES:
+                expected = f"the columns {', '.join(names)} in at most {DATA_BYTES:,} bytes"
+                raise ValueError(f"{group}/{title} has the shape {data.shape}, expected {expected}")
             with np.errstate(over="ignore"):
-                values = np.asarray(problem[title][()], dtype=np.float64)
-            if values.shape[1:] != (len(names),):
-                columns = ", ".join(names)
-                raise ValueError(f"{group}/{title} has the shape {values.shape}, but the columns {columns}")
+                values = np.asarray(data[()], dtype=np.float64)
             tables.append(dict(zip(names, np.ascontiguousarray(values.T), strict=True)))
             violations += find_unusable(tables[-1], f"{path}: {group}/{title}")
     violations = violations or find_wrong_target(names[0], tables[0][names[0]], f"{path}: {group}")
