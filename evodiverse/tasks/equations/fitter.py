@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
@@ -72,7 +72,9 @@ class Fitter:
     def _job(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None) -> Job:
         method, parameters = "given", [params.tolist() for params in given or ()]
         if given is None:
-            method, parameters = self._method, [self._describe(skeleton) for skeleton in skeletons]
+            units = [find_units(one.source, one.n_params, self._ranges) for one in skeletons]
+            method = self._method
+            parameters = [[one.n_params, one.linear, own] for one, own in zip(skeletons, units, strict=True)]
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(
@@ -88,10 +90,6 @@ class Fitter:
     def _read(params: FloatArray, finite: FloatArray, *predictions: FloatArray) -> Fitted:
         known = (values if is_finite else None for values, is_finite in zip(predictions, finite, strict=True))
         return Fitted(params, tuple(known))
-
-    def _describe(self, skeleton: Skeleton) -> list[Any]:
-        units = find_units(skeleton.source, skeleton.n_params, self._ranges)
-        return [skeleton.n_params, list(skeleton.linear), [list(unit) for unit in units]]
 
 
 def define_all(sources: Sequence[str]) -> str:
