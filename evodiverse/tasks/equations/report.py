@@ -195,17 +195,11 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
         nodes = [node for _, node, _ in read_tree(discovery.candidate.genotype).places()]
     except RecursionError:
         return False
-    for node in nodes:
-        if node.operation == "divide":
-            divisor = node.arguments[1]
-        elif node.operation == "power" and (node.arguments[1].evaluate(columns, params) < 0).all():
-            divisor = node.arguments[0]
-        else:
-            continue
-        values = divisor.evaluate(columns, params)
-        if values.min() < 0 < values.max():
-            return True
-    return False
+    divisors = [node.arguments[1] for node in nodes if node.operation == "divide"]
+    powers = [node.arguments for node in nodes if node.operation == "power"]
+    divisors += [base for base, exponent in powers if (exponent.evaluate(columns, params) < 0).all()]
+    values = [divisor.evaluate(columns, params) for divisor in divisors]
+    return any(each.min() < 0 < each.max() for each in values)
 
 
 def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | None]) -> str:

@@ -51,10 +51,8 @@ class EquationPrompts:
         self._unit = unit
         self._templates = {name: Template(text) for name, text in templates.items()}
         line = Template(templates["variable"].rstrip("\n"))
-        listed = [
-            line.substitute(variable=name, meaning=meaning, described=_describe(Variable(name, meaning)))
-            for name, meaning in map(_flatten, variables)
-        ]
+        flat = [_flatten(variable) for variable in variables]
+        listed = [line.substitute(variable=one.name, meaning=one.meaning, described=_describe(one)) for one in flat]
         self._problem: dict[str, object] = {
             "target": _describe(target),
             "target_name": target.name,
@@ -143,10 +141,9 @@ def _versions(request: Request) -> tuple[dict[str, Candidate], str]:
     return {f"{NAME}_v{number}": parent for number, parent in enumerate(parents)}, f"{NAME}_v{len(parents)}"
 
 
-def _flatten(variable: Variable) -> tuple[str, str]:
-    """Return a variable's name and meaning, each on a single line."""
-    name, meaning = (" ".join(text.split()) for text in variable)
-    return name, meaning
+def _flatten(variable: Variable) -> Variable:
+    """Return a variable with its name and meaning each on a single line."""
+    return Variable(*(" ".join(text.split()) for text in variable))
 
 
 def _describe(variable: Variable) -> str:
