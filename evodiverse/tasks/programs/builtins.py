@@ -16,14 +16,12 @@ from types import ModuleType
 from typing import Final
 
 from evodiverse.kit.inputs import expanded
+from evodiverse.tasks.programs.operators.moves import START
 from evodiverse.tasks.programs.settings import ProgramSettings
 
 _HERE: Final = Path(__file__).parent
 BUILTINS: Final = frozenset(file.parent.name for file in _HERE.glob("*/evaluator.py"))
 """The names of the tasks, as in ``task.evaluator``."""
-
-START: Final = "start.py"
-"""The file in the folder of a task with the program that a search starts from."""
 
 _N: Final = re.compile(r"^N = \d+$", re.MULTILINE)
 

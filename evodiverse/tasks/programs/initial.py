@@ -1,14 +1,11 @@
 """The programs that a search starts from."""
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
-from evodiverse.kit.python import parse_file
-from evodiverse.tasks.programs.operators.moves import BLOCKS, bring_blocks
-from evodiverse.tasks.programs.operators.syntax import write_program
+from evodiverse.tasks.programs.operators.moves import make_program
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Rejection
 
@@ -30,7 +27,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     path_of: dict[str, Path] = {}
     for path in paths:
         try:
-            source = _complete(path, read_input(path, TEXT_BYTES).decode("utf-8-sig"))
+            source = _read_source(path)
         except OSError as error:
             violations.append(f"task.initial.path: cannot read {path} ({reason(error)}); check the path")
             continue
@@ -50,10 +47,6 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     return sources
 
 
-def _complete(path: Path, source: str) -> str:
-    """Return a program that comes with EvoDiverse, with the building blocks that it imports; others as they are."""
-    blocks = path.with_name(BLOCKS)
-    if not path.is_relative_to(Path(__file__).parent) or not blocks.is_file():
-        return source
-    body = [one for one in ast.parse(source).body if not (isinstance(one, ast.ImportFrom) and one.level == 0)]
-    return write_program(bring_blocks(ast.Module(body, []), body, parse_file(blocks)))
+def _read_source(path: Path) -> str:
+    made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
+    return read_input(path, TEXT_BYTES).decode("utf-8-sig") if made is None else made

@@ -11,9 +11,8 @@ from evodiverse.tasks.programs.builtins import find_folder
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
 from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
-from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
-from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_statements, places_for
+from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_program, make_statements, places_for
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
@@ -285,7 +284,8 @@ def test_softer_circles_overlap_more() -> None:
 
 
 def test_the_example_of_restarts_is_the_seed_with_one_move() -> None:
-    (example,) = read_programs([find_folder("circle_packing") / "layouts.py"], "construct_packing", 10_000)
+    example = make_program(find_folder("circle_packing"), "layouts")
+    assert example is not None
     values = {"SEED": "0", "TRIES": "8", "SIZE": "0.05", "STIFFNESS": "0.3"}
     draws = {name: SimpleNamespace(text=lambda _, value=value: value) for name, value in values.items()}
     move = MOVES["layouts"]._replace(draws=draws)

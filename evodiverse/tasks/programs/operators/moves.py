@@ -19,7 +19,7 @@ import yaml
 
 from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
-from evodiverse.kit.python import parse
+from evodiverse.kit.python import parse, parse_file
 from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
 from evodiverse.tasks.programs.operators.syntax import (
@@ -30,6 +30,7 @@ from evodiverse.tasks.programs.operators.syntax import (
     parts_of,
     rebuilt,
     replace,
+    write_program,
 )
 
 LIBRARY: Final = "np"
@@ -37,6 +38,9 @@ LIBRARY: Final = "np"
 
 MOVES: Final = "moves.yaml"
 """The file in the folder of a task that defines its moves."""
+
+START: Final = "start.py"
+"""The file in the folder of a task with the program that a search starts from."""
 
 BLOCKS: Final = "blocks.py"
 """The file in the folder of a task with the functions that its moves call."""
@@ -114,7 +118,8 @@ def read_moves(folder: File) -> Grammar | None:
     if not file.is_file():
         return None
     try:
-        content = _check_keys("the file", yaml.safe_load(read_input(file, TEXT_BYTES)), "places moves", "fixed")
+        text = read_input(file, TEXT_BYTES)
+        content = _check_keys("the file", yaml.safe_load(text), "places moves", "fixed programs")
         places = {name: _read_place(name, keys) for name, keys in content["places"].items()}
         moves = {name: _read_move(name, keys, places) for name, keys in content["moves"].items()}
         blocks = parse(read_input(folder / BLOCKS, TEXT_BYTES)) if (folder / BLOCKS).is_file() else ast.Module([], [])
@@ -123,6 +128,22 @@ def read_moves(folder: File) -> Grammar | None:
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise InputError(f"{file} has no moves ({describe(error)}); fix it as in the tasks of EvoDiverse") from error
     return grammar(moves, blocks, frozenset(content.get("fixed", ())))
+
+
+def make_program(folder: File, name: str) -> str | None:
+    """Return a program that comes with a task: its start with the move and the numbers listed in ``moves.yaml``.
+
+    The move is inserted at the end of the first function. The result is None if no such program is listed.
+    """
+    content = yaml.safe_load((folder / MOVES).read_bytes())
+    listed = content.get("programs", {}).get(name)
+    if listed is None:
+        return None
+    made = parse(Template(content["moves"][listed["move"]]["code"]).substitute(listed)).body
+    tree = parse_file(folder / START)
+    index, function = next((index, one) for index, one in enumerate(tree.body) if isinstance(one, ast.FunctionDef))
+    body = [*function.body[:-1], *made, function.body[-1]]
+    return write_program(bring_blocks(replace(tree, ("body", index, "body"), body), made, parse_file(folder / BLOCKS)))
 
 
 def _check_keys(what: str, content: Any, needed: str, optional: str) -> Mapping[str, Any]:
