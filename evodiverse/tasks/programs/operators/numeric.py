@@ -12,6 +12,7 @@ from evodiverse.tasks.programs.operators.syntax import (
     Function,
     Path,
     called_name,
+    children,
 )
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
@@ -53,6 +54,7 @@ _METHODS: Final = frozenset(["normal", "uniform", "integers", "random", "choice"
 """Methods of objects that are not numbers, such as random generators and lists."""
 
 _WRITTEN: Final = (ast.Constant, ast.BinOp, ast.UnaryOp)
+_VALUED: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 _LEAVES: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 IN_ARITHMETIC, PARAMETER, CONSTANT, OTHER, UNLIKELY = 3.0, 2.0, 1.0, 1.0, 0.2
@@ -91,23 +93,24 @@ class Part(NamedTuple):
 
 def numeric_parts(node: ast.expr) -> list[Part]:
     """Return the operands of a numeric expression that seem to be numbers too, except for the exponent of ``**``."""
+    parts: list[Part] = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
-        right = (
-            [] if isinstance(node.op, ast.Pow) else [Part(("right",), node.right)]
-        )  # a changed exponent may give a huge number
-        parts = [Part(("left",), node.left), *right]
+        is_power = isinstance(node.op, ast.Pow)  # a changed exponent may give a huge number
+        parts = _fields(node, "left") if is_power else _fields(node, "left", "right")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.UAdd)):
-        parts = [Part(("operand",), node.operand)]
+        parts = _fields(node, "operand")
     elif isinstance(node, ast.IfExp):
-        parts = [Part(("body",), node.body), Part(("orelse",), node.orelse)]
+        parts = _fields(node, "body", "orelse")
     elif isinstance(node, ast.Call):
         name = called_name(node)
         last = len(node.args) if name in _ELEMENTWISE else 1 if name in _FIRST_ONLY else 0
-        first = 1 if name == "where" else 0
-        parts = [Part(("args", index), node.args[index]) for index in range(first, min(last, len(node.args)))]
-    else:
-        parts = []
+        parts = _fields(node, "args")[1 if name == "where" else 0 : last]
     return [part for part in parts if is_numeric(part.node)]
+
+
+def _fields(node: ast.AST, *names: str) -> list[Part]:
+    """Return the children of a node in the fields with these names."""
+    return [Part(step, child) for step, child in children(node) if step[0] in names and isinstance(child, ast.expr)]
 
 
 def is_numeric(node: ast.expr) -> bool:
@@ -137,20 +140,42 @@ def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
 
 class _Finder:
     def __init__(self, function: Function, tree: ast.Module) -> None:
-        nodes = [node for statement in function.body for node in ast.walk(statement)]
-        self._counts = set(_names_in(_structural(nodes)))
-        self._computed = set(_names_in(_operands(nodes)))
-        self._odd = {name for name in _names_in(_other_uses(nodes)) if name not in self._computed}
-        self._texts = set(_non_numeric_names(nodes)) - self._computed
-        self._called = {
-            node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        }
-        self._deleted = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)}
+        self._counts: set[str] = set()  # the names in indices, sizes and loop bounds
+        self._computed: set[str] = set()  # the names used in arithmetic, or compared by order
+        self._odd: set[str] = set()  # the names iterated over, indexed or accessed by attribute: mostly arrays or lists
+        texts = set[str]()  # the names bound to other values than numbers, such as lists, strings and functions
+        called = set[str]()
+        self._deleted: set[str] = set()
+        for statement in function.body:
+            for node in ast.walk(statement):
+                self._note_uses(node)
+                texts |= _non_numeric_names(node)
+                if isinstance(node, ast.Call):
+                    called |= _names_of(node.func)
+                elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del):
+                    self._deleted.add(node.id)
+        self._texts = (texts - self._computed) | called
         given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         self._parameters = {argument.arg for argument in given}
         local = parameters(function).union(*(binds(statement) for statement in function.body))
-        self._constants = frozenset(_constants(tree)) - local
+        self._constants = _constants(tree) - local
         self._weighed: dict[frozenset[str], Weighted] = {}
+
+    def _note_uses(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
+            self._computed |= _names_of(*(part.node for part in numeric_parts(node)))
+        elif isinstance(node, ast.AugAssign) and is_numeric(node.value):
+            self._computed |= _names_of(node.target)
+        elif isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
+            self._computed |= _names_of(node.left, *node.comparators)
+        elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
+            self._odd |= _names_of(node.iter)
+        elif isinstance(node, (ast.Subscript, ast.Attribute)):
+            self._odd |= _names_of(node.value)
+        if isinstance(node, ast.Subscript):
+            self._counts |= _names_of(*ast.walk(node.slice))
+        elif isinstance(node, ast.Call) and called_name(node) in _SIZED:
+            self._counts |= _names_of(*(part for one in node.args for part in ast.walk(one)))
 
     def places(self, block: Sequence[ast.stmt], path: Path) -> Iterator[Place]:
         """Yield the numeric expressions in ``block``, the function's body, whose path from the module is ``path``."""
@@ -158,90 +183,58 @@ class _Finder:
 
     def _block(self, block: Sequence[ast.stmt], path: Path, bound: frozenset[str]) -> Iterator[Place]:
         for position, statement in enumerate(block):
-            if statement is not None:
-                yield from self._statement(statement, path, position, bound)
-                bound |= _surely_bound(statement)
+            yield from self._statement(statement, path, position, bound)
+            bound |= _surely_bound(statement)
 
     def _statement(self, statement: ast.stmt, around: Path, position: int, bound: frozenset[str]) -> Iterator[Place]:
         if isinstance(statement, (*SCOPES, ast.While)):
             return
-        inner, path = bound, (*around, position)
-        for step, node in self._roots(statement):
-            is_returned = isinstance(statement, ast.Return)
-            yield from self._expression(node, path + step, bound, bound, (around, position), is_returned=is_returned)
-        if isinstance(statement, (ast.For, ast.AsyncFor)):
-            inner |= _targets([statement.target])
-        elif isinstance(statement, (ast.With, ast.AsyncWith)):
-            inner |= _targets([item.optional_vars for item in statement.items if item.optional_vars is not None])
+        path, names = (*around, position), self._weigh(bound)
+        field = "test" if isinstance(statement, ast.If) else "value" if isinstance(statement, _VALUED) else ""
+        if not _assigned(statement) & self._counts:
+            for step, node in _fields(statement, field):
+                is_returned = isinstance(statement, ast.Return)
+                root = Place(path + step, node, names, names, (around, position), is_returned)
+                yield from self._expression(root, bound)
         for name in ("body", "orelse", "finalbody"):
-            block = getattr(statement, name, None)
-            if isinstance(block, list):
-                yield from self._block(block, (*path, name), inner if name == "body" else bound)
+            inner = bound | _assigned(statement) if name == "body" else bound
+            yield from self._block(getattr(statement, name, []), (*path, name), inner)
         for index, handler in enumerate(getattr(statement, "handlers", [])):
             yield from self._block(handler.body, (*path, "handlers", index, "body"), bound)
 
-    def _roots(self, statement: ast.stmt) -> Iterator[tuple[Path, ast.expr]]:
-        """Yield the expressions of a statement that may contain numbers, each with its path from the statement."""
-        if isinstance(statement, ast.Assign):
-            if not _targets(statement.targets) & self._counts:
-                yield ("value",), statement.value
-        elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
-            if statement.value is not None and not _targets([statement.target]) & self._counts:
-                yield ("value",), statement.value
-        elif isinstance(statement, (ast.Return, ast.Expr)) and statement.value is not None:
-            yield ("value",), statement.value
-        elif isinstance(statement, ast.If):
-            yield ("test",), statement.test
-
-    def _expression(
-        self,
-        node: ast.expr,
-        path: Path,
-        bound: frozenset[str],
-        outer: frozenset[str],
-        block: tuple[Path, int],
-        *,
-        is_returned: bool = False,
-        is_operand: bool = False,
-    ) -> Iterator[Place]:
-        """Yield the expression, if it is a number, and the numeric expressions in it.
+    def _expression(self, place: Place, bound: frozenset[str], *, is_operand: bool = False) -> Iterator[Place]:
+        """Yield the expression at a place, if it is a number, and the numeric expressions in it.
 
         Args:
-            node: The syntax tree of the expression.
-            path: The path of the expression from the module.
+            place: The place, whatever its expression is.
             bound: The names that are certainly bound at the expression.
-            outer: The names that are certainly bound before the statement that holds the expression.
-            block: The path of the innermost block around the expression, and the position of the statement in it.
-            is_returned: Whether the expression is a returned value or an item of one.
             is_operand: Whether the expression is an operand.
         """
+        node = place.node
         if self._is_place(node, is_operand=is_operand):
-            yield Place(path, node, self._weigh(bound), self._weigh(outer), block, is_returned)
+            yield place
         operands = numeric_parts(node)
         parts: list[Part] = []
-        if isinstance(node, (ast.Tuple, ast.List)):
-            parts = [Part(("elts", index), item) for index, item in enumerate(node.elts)]
-        elif isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
-            compared = [Part(("comparators", index), item) for index, item in enumerate(node.comparators)]
-            operands = [Part(("left",), node.left), *compared]
-        elif isinstance(node, ast.BoolOp):
-            parts = [Part(("values", index), item) for index, item in enumerate(node.values)]
+        if isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
+            operands = _fields(node, "left", "comparators")
+        elif isinstance(node, (ast.Tuple, ast.List, ast.BoolOp)):
+            parts = _fields(node, "elts", "values")
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            parts = [Part(("operand",), node.operand)]
+            parts = _fields(node, "operand")
         elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             bound |= _targets(generator.target for generator in node.generators)
-            parts = [Part(("elt",), node.elt)]
+            place = place._replace(names=self._weigh(bound))
+            parts = _fields(node, "elt")
         elif isinstance(node, ast.IfExp):
-            parts = [Part(("test",), node.test)]
+            parts = _fields(node, "test")
         elif isinstance(node, ast.Call) and called_name(node) not in _SIZED:
-            known = {operand.path for operand in operands}
-            others = [Part(("args", index), item) for index, item in enumerate(node.args)]
-            parts = [one for one in others if one.path not in known and isinstance(one.node, _HOLDERS)]
-        is_item = is_returned and isinstance(node, (ast.Tuple, ast.List))
+            parts = [part for part in _fields(node, "args") if part not in operands and isinstance(part.node, _HOLDERS)]
+        is_item = place.is_returned and isinstance(node, (ast.Tuple, ast.List))
         for step, part in operands:
-            yield from self._expression(part, path + step, bound, outer, block, is_operand=True)
+            operand = place._replace(path=place.path + step, node=part, is_returned=False)
+            yield from self._expression(operand, bound, is_operand=True)
         for step, part in parts:
-            yield from self._expression(part, path + step, bound, outer, block, is_returned=is_item)
+            yield from self._expression(place._replace(path=place.path + step, node=part, is_returned=is_item), bound)
 
     def _is_place(self, node: ast.expr, *, is_operand: bool) -> bool:
         """Return whether an expression counts as a number.
@@ -254,11 +247,11 @@ class _Finder:
             return is_operand or called_name(node) in _ELEMENTWISE | _FIRST_ONLY
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             return is_operand
-        return not (isinstance(node, ast.Name) and node.id in self._texts | self._called)
+        return not (isinstance(node, ast.Name) and node.id in self._texts)
 
     def _weigh(self, bound: frozenset[str]) -> Weighted:
         if bound not in self._weighed:
-            found = sorted((self._constants | bound) - self._texts - self._called - self._deleted)
+            found = sorted((self._constants | bound) - self._texts - self._deleted)
             self._weighed[bound] = tuple((name, self._weight(name)) for name in found)
         return self._weighed[bound]
 
@@ -272,17 +265,12 @@ class _Finder:
 
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement has certainly bound when the next statement starts."""
-    if isinstance(statement, ast.Assign):
-        return _targets(statement.targets)
-    if isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
-        return _targets([statement.target]) if statement.value is not None else frozenset()
     if isinstance(statement, ast.If):
         ends = [_bound_after(block) for block in (statement.body, statement.orelse)]
         reached = [end for end in ends if end is not None]
         return frozenset.intersection(*reached) if reached else frozenset()
-    if isinstance(statement, (ast.With, ast.AsyncWith)):
-        return _targets([item.optional_vars for item in statement.items if item.optional_vars is not None])
-    return frozenset()
+    is_unsure = isinstance(statement, (ast.For, ast.AsyncFor)) or getattr(statement, "value", statement) is None
+    return frozenset() if is_unsure else _assigned(statement)
 
 
 def _bound_after(block: Sequence[ast.stmt]) -> frozenset[str] | None:
@@ -292,65 +280,34 @@ def _bound_after(block: Sequence[ast.stmt]) -> frozenset[str] | None:
     return frozenset().union(*(_surely_bound(statement) for statement in block))
 
 
+def _assigned(statement: ast.stmt) -> frozenset[str]:
+    """Return the names that an assignment, or the head of a loop or ``with``, binds; items and attributes bind none."""
+    if isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)):
+        return _targets([statement.target])
+    if isinstance(statement, (ast.With, ast.AsyncWith)):
+        return _targets(item.optional_vars for item in statement.items if item.optional_vars is not None)
+    return _targets(statement.targets) if isinstance(statement, ast.Assign) else frozenset()
+
+
 def _targets(targets: Iterable[ast.expr]) -> frozenset[str]:
-    """Return the names that assignment targets bind; items and attributes bind none."""
-    return frozenset(
-        node.id
-        for target in targets
-        for node in ast.walk(target)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    nodes = (node for target in targets for node in ast.walk(target))
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
 
 
-def _names_in(nodes: Iterable[ast.expr]) -> Iterator[str]:
-    return (node.id for node in nodes if isinstance(node, ast.Name))
+def _names_of(*nodes: ast.AST) -> set[str]:
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
-def _structural(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions in indices and in the arguments of functions such as ``range`` and ``zeros``.
-
-    These arguments are mostly loop bounds and array sizes.
-    """
-    for node in nodes:
-        if isinstance(node, ast.Subscript):
-            yield from (part for part in ast.walk(node.slice) if isinstance(part, ast.expr))
-        elif isinstance(node, ast.Call) and called_name(node) in _SIZED:
-            yield from (part for one in node.args for part in ast.walk(one) if isinstance(part, ast.expr))
+def _non_numeric_names(node: ast.AST) -> set[str]:
+    """Return the names that a node binds to a value other than a number, or uses in the manner of one."""
+    if isinstance(node, ast.Assign) and not is_numeric(node.value):
+        return _names_of(*node.targets)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+        return _names_of(node.func.value)
+    return {node.name} if isinstance(node, FUNCTIONS) else set()
 
 
-def _operands(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions that are used in arithmetic or compared by order."""
-    for node in nodes:
-        if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
-            yield from (part.node for part in numeric_parts(node))
-        elif isinstance(node, ast.AugAssign) and is_numeric(node.value):
-            yield node.target
-        elif isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
-            yield from (node.left, *node.comparators)
-
-
-def _other_uses(nodes: Iterable[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions that are iterated over or indexed, or whose attributes are used: mostly arrays or lists."""
-    for node in nodes:
-        if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-            yield node.iter
-        elif isinstance(node, (ast.Subscript, ast.Attribute)):
-            yield node.value
-
-
-def _non_numeric_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the names that are bound to values other than numbers, such as lists, strings and functions."""
-    for node in nodes:
-        if isinstance(node, ast.Assign) and not is_numeric(node.value):
-            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
-            yield from _names_in([node.func.value])
-        elif isinstance(node, FUNCTIONS):
-            yield node.name
-
-
-def _constants(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that a module binds to numbers."""
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, _WRITTEN) and is_numeric(statement.value):
-            yield from _targets(statement.targets)
+def _constants(tree: ast.Module) -> frozenset[str]:
+    """Return the names that a module binds to numbers."""
+    values = (one for one in tree.body if isinstance(one, ast.Assign) and isinstance(one.value, _WRITTEN))
+    return frozenset().union(*(_targets(one.targets) for one in values if is_numeric(one.value)))
