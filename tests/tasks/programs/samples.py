@@ -1,16 +1,16 @@
 """Programs to change: the seed of circle packing, and some that use much of the syntax of Python."""
 
 import ast
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
 
 from evodiverse.kit.python import parse_file
 from evodiverse.tasks.programs.builtins import find_folder, load_start
-from evodiverse.tasks.programs.operators.moves import BLOCKS, Move, read_moves
-from evodiverse.tasks.programs.operators.mutation import Grammar
+from evodiverse.tasks.programs.operators.moves import BLOCKS, Grammar, Move, read_moves
 from evodiverse.tasks.programs.operators.operator import ProgramOperator
-from evodiverse.tasks.programs.operators.syntax import read_program
+from evodiverse.tasks.programs.operators.syntax import NoChildError, read_program
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
@@ -30,7 +30,7 @@ def grammar_of(task: str) -> Grammar:
 
 def moves_of(task: str) -> dict[str, Move]:
     """Return the moves of a task by name."""
-    return {name: edit.keywords["move"] for name, edit in grammar_of(task).edits.items()}  # type: ignore[attr-defined]
+    return dict(grammar_of(task).moves)
 
 
 def blocks_of(task: str) -> ast.Module:
@@ -163,6 +163,14 @@ def solve():
 '''
 
 GENERIC = {"bins": BINS, "syntax": SYNTAX}
+
+
+def tried(change: Callable[..., ast.Module], *arguments: object) -> ast.Module | None:
+    """Return the child that a change makes of a program, or None if it makes none."""
+    try:
+        return change(*arguments)
+    except NoChildError:
+        return None
 
 
 def read(source: str) -> ast.Module:

@@ -1,12 +1,14 @@
 """The moves of bin packing: each keeps a rule running, and changes what it prefers."""
 
+import ast
+
 import numpy as np
 import pytest
 
-from evodiverse.tasks.programs.operators.moves import places_for
+from evodiverse.tasks.programs.operators.moves import insert_move, places_for
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
-from tests.tasks.programs.samples import grammar_of, moves_of, read, start_of
+from tests.tasks.programs.samples import moves_of, read, start_of
 
 MOVES = moves_of("bin_packing")
 VALUES = MOVES["step"].place
@@ -17,8 +19,7 @@ SPACES = np.array([10, 12, 20, 33, 50, 71, 100])
 
 
 def insert(source: str, name: str, seed: int) -> str:
-    child = grammar_of("bin_packing").edits[name](read(source), np.random.default_rng(seed))
-    assert child is not None
+    child = insert_move(read(source), np.random.default_rng(seed), MOVES[name], ast.Module([], []))
     return write_program(child)
 
 

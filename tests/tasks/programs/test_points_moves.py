@@ -46,8 +46,7 @@ LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[n
 def insert(task: str, source: str, name: str, seed: int) -> str:
     tree = read(source)
     one = TASKS[task]
-    child = insert_move(tree, np.random.default_rng(seed), move=one.moves[name], blocks=one.blocks)
-    assert child is not None
+    child = insert_move(tree, np.random.default_rng(seed), one.moves[name], one.blocks)
     return write_program(child)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.operators.crossover import (
+    EXCHANGES,
     Crossover,
-    crossovers,
     exchange_constants,
     exchange_function,
     exchange_statements,
@@ -26,13 +26,13 @@ from evodiverse.tasks.programs.operators.names import (
 )
 from evodiverse.tasks.programs.operators.syntax import write_program
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
-from tests.tasks.programs.samples import GENERIC, SYNTAX, packing_programs, read
+from tests.tasks.programs.samples import GENERIC, SYNTAX, packing_programs, read, tried
 
-KINDS = sorted(crossovers())
+KINDS = sorted(EXCHANGES)
 
 
 def children(one: str, other: str, cross: Crossover, count: int = 30) -> set[str]:
-    found = (cross(read(one), read(other), np.random.default_rng(seed)) for seed in range(count))
+    found = (tried(cross, read(one), read(other), np.random.default_rng(seed)) for seed in range(count))
     return {write_program(child) for child in found if child is not None}
 
 
@@ -47,7 +47,7 @@ def run(source: str, name: str = "main") -> object:
 def test_children_compile_and_the_parents_stay(pair: tuple[int, int], seed: int, kind: str) -> None:
     one, other = (read(packing_programs()[index]) for index in pair)
     before = ast.dump(one), ast.dump(other)
-    child = crossovers()[kind](one, other, np.random.default_rng(seed))
+    child = tried(EXCHANGES[kind], one, other, np.random.default_rng(seed))
     assert (ast.dump(one), ast.dump(other)) == before
     if child is not None:
         compile(write_program(child), kind, "exec")
@@ -57,12 +57,12 @@ def test_children_compile_and_the_parents_stay(pair: tuple[int, int], seed: int,
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("source", [*GENERIC.values(), packing_programs()[0]])
 def test_a_program_has_nothing_to_exchange_with_itself(source: str, kind: str) -> None:
-    assert children(source, source, crossovers()[kind], 5) == set()
+    assert children(source, source, EXCHANGES[kind], 5) == set()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_unrelated_programs_have_little_to_exchange(kind: str) -> None:
-    for child in children(SYNTAX, GENERIC["bins"], crossovers()[kind]):
+    for child in children(SYNTAX, GENERIC["bins"], EXCHANGES[kind]):
         compile(child, kind, "exec")
 
 

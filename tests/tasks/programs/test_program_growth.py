@@ -10,24 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evodiverse.tasks.programs.operators.growth import growth
+from evodiverse.tasks.programs.operators.growth import EDITS
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.numeric import places_in
 from evodiverse.tasks.programs.operators.operator import MUTATIONS
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
 from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write
-from tests.tasks.programs.samples import GENERIC, SEED, read
+from tests.tasks.programs.samples import GENERIC, SEED, read, tried
 
 PROGRAMS = {**GENERIC, "packing": SEED}
 LINE = "def priority(time, weight, now, until_next):\n    return time\n"
-EDITS = growth(frozenset())
 
 
 def children(source: str, kind: str, count: int = 60) -> Iterator[str]:
     tree = read(source)
     for seed in range(count):
-        child = EDITS[kind](tree, np.random.default_rng(seed))
+        child = tried(EDITS[kind], tree, np.random.default_rng(seed))
         if child is not None:
             yield write_program(child)
     assert ast.dump(tree) == ast.dump(read(source))
@@ -62,7 +61,7 @@ def test_chains_read_nothing_undefined(seed: int, kinds: list[str]) -> None:
     rng, tree = np.random.default_rng(seed), read(GENERIC["bins"])
     before = undefined_names(tree)
     for kind in kinds:
-        tree = EDITS[kind](tree, rng) or tree
+        tree = tried(EDITS[kind], tree, rng) or tree
         compile(write_program(tree), "child", "exec")
         assert undefined_names(tree) <= before
 

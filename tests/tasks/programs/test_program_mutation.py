@@ -3,7 +3,8 @@
 import ast
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,29 +13,29 @@ from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.operators.cost_model import estimate_work, trips
 from evodiverse.tasks.programs.operators.mutation import (
+    EDITS,
     MAX_INTEGER,
     change_loop,
     change_operator,
     constants_of,
     delete_statement,
     duplicate_statement,
-    mutations,
     perturb_constant,
     perturb_float,
     perturb_integer,
     swap_statements,
 )
-from evodiverse.tasks.programs.operators.syntax import Edit, blocks_of, parts_of, read_program, replace, write_program
-from tests.tasks.programs.samples import BINS, GENERIC, SEED, SYNTAX, packing_programs, read
+from evodiverse.tasks.programs.operators.syntax import blocks_of, parts_of, read_program, replace, write_program
+from tests.tasks.programs.samples import BINS, GENERIC, SEED, SYNTAX, packing_programs, read, tried
 
 PROGRAMS = {**GENERIC, "packing": SEED}
-KINDS = sorted(mutations(frozenset()))
+KINDS = sorted(EDITS)
 
 
-def children(source: str, edit: Edit, count: int = 20) -> Iterator[str]:
+def children(source: str, edit: Callable[..., ast.Module], count: int = 20) -> Iterator[str]:
     tree = read(source)
     for seed in range(count):
-        child = edit(tree, np.random.default_rng(seed))
+        child = tried(edit, tree, np.random.default_rng(seed))
         if child is not None:
             yield write_program(child)
 
@@ -68,7 +69,7 @@ def test_statements_that_share_a_line_are_read_as_they_are() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_children_compile_and_differ_and_the_parent_stays(name: str, kind: str) -> None:
-    source, edit = PROGRAMS[name], mutations(frozenset())[kind]
+    source, edit = PROGRAMS[name], EDITS[kind]
     source += (
         "\nfrom random import Random\n\n\ndef pad():\n    return [Random(k) for k in range(9)]\n"  # a loop, and a seed
     )
@@ -86,8 +87,8 @@ def test_children_compile_and_differ_and_the_parent_stays(name: str, kind: str) 
 def test_chains_of_mutations_compile(seed: int, kind: str, name: str) -> None:
     rng = np.random.default_rng(seed)
     tree = read(PROGRAMS[name])
-    for edit in [*mutations(frozenset()).values(), mutations(frozenset())[kind]]:
-        tree = edit(tree, rng) or tree
+    for edit in [*EDITS.values(), EDITS[kind]]:
+        tree = tried(edit, tree, rng) or tree
     source = write_program(tree)
     compile(source, name, "exec")
     assert write_program(read(source)) == source
@@ -95,22 +96,22 @@ def test_chains_of_mutations_compile(seed: int, kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_program_without_anything_to_change_has_no_child(kind: str) -> None:
-    assert mutations(frozenset())[kind](read("import os\n"), np.random.default_rng(0)) is None
+    assert tried(EDITS[kind], read("import os\n"), np.random.default_rng(0)) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_while_loops_stay(kind: str) -> None:
     (loop,) = (ast.unparse(node) for node in ast.walk(ast.parse(SYNTAX)) if isinstance(node, ast.While))
-    for child in children(SYNTAX, mutations(frozenset())[kind]):
+    for child in children(SYNTAX, EDITS[kind]):
         found = {ast.unparse(node) for node in ast.walk(ast.parse(child)) if isinstance(node, ast.While)}
         assert found <= {loop}
         assert found or kind == "delete"
 
 
 def test_fixed_constants_stay() -> None:
-    found = list(children(SEED, mutations(frozenset({"N"}))["constant"], 200))
+    found = list(children(SEED, partial(perturb_constant, fixed=frozenset({"N"})), 200))
     assert all("\nN = 26\n" in child for child in found)
-    assert any("\nN = 26\n" not in child for child in children(SEED, mutations(frozenset())["constant"], 200))
+    assert any("\nN = 26\n" not in child for child in children(SEED, EDITS["constant"], 200))
 
 
 @pytest.mark.parametrize(
@@ -168,7 +169,7 @@ def test_integers_do_not_grow_beyond_the_limit() -> None:
 
 def test_negative_numbers_keep_their_meaning() -> None:
     tree = read("def f(x):\n    return x ** 2.5\n")
-    found = [perturb_constant(tree, np.random.default_rng(seed), fixed=frozenset()) for seed in range(300)]
+    found = [tried(perturb_constant, tree, np.random.default_rng(seed)) for seed in range(300)]
     negative = [child for child in found if child and "USub" in ast.dump(child)]
     assert negative
     assert all(ast.dump(ast.parse(write_program(child))) == ast.dump(child) for child in negative)
@@ -200,7 +201,7 @@ def test_operators_have_siblings() -> None:
     }
 
 
-def bodies(source: str, edit: Edit) -> set[tuple[str, ...]]:
+def bodies(source: str, edit: Callable[..., ast.Module]) -> set[tuple[str, ...]]:
     return {tuple(line.strip() for line in child.splitlines()[1:]) for child in children(source, edit, 100)}
 
 

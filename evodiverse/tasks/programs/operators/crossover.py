@@ -20,22 +20,25 @@ from evodiverse.tasks.programs.operators.syntax import (
     FUNCTIONS,
     SCOPES,
     Function,
+    NoChildError,
     Node,
     Path,
     declares_scope,
+    draw,
     functions_of,
     is_import,
     number,
     parts_of,
     rebuilt,
     replace,
+    some,
     statement_text,
     statements_of,
 )
 
-Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module | None]
-"""A function that gets the trees of two parents and returns the first with random parts of the second, or None if there
-is nothing to exchange. The operator calls it."""
+Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module]
+"""A function that gets the trees of two parents and returns the first with random parts of the second. It raises
+`NoChildError` if there is nothing to exchange. The operator calls it."""
 
 BOTH_RATE: Final = 0.3
 """The probability that, where the child takes the statements of the second parent, it also keeps those of the first."""
@@ -57,34 +60,20 @@ class Hunk(NamedTuple):
     theirs: slice
 
 
-def crossovers() -> dict[str, Crossover]:
-    """Return the crossover functions by kind."""
-    return {"functions": exchange_function, "statements": exchange_statements, "constants": exchange_constants}
-
-
-def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Replace a function of ``tree`` with the other program's function of the same name and arity.
-
-    The result is None if the programs have no such functions that differ.
-    """
-    pairs = twins(tree, other)
-    if not pairs:
-        return None
-    mine, theirs = pairs[rng.integers(len(pairs))]
+def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
+    """Replace a function of ``tree`` with the other program's function of the same name and arity."""
+    mine, theirs = draw(twins(tree, other), rng)
     return graft(tree, other, mine, theirs)
 
 
-def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
     """Merge two functions of the same name and arity: where they differ, take the statements of one, or of both.
 
     In at least one place, the child takes the statements of the other program. Functions with a ``global`` or
-    ``nonlocal`` statement are left out. The result is None if the programs have no such functions that differ, or if
-    the merged body would be empty.
+    ``nonlocal`` statement are left out. No child is made if the merged body would be empty.
     """
     pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
-    if not pairs:
-        return None
-    mine, theirs = pairs[rng.integers(len(pairs))]
+    mine, theirs = draw(pairs, rng)
     found = hunks(mine, theirs)
     taken = rng.random(len(found)) < 0.5
     taken[rng.integers(len(found))] = True
@@ -98,14 +87,14 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
             body += theirs.body[hunk.theirs]
         position = hunk.mine.stop
     body += mine.body[position:]
-    return graft(tree, other, mine, rebuilt(mine, body=body)) if body else None
+    return graft(tree, other, mine, rebuilt(mine, body=list(some(body))))
 
 
-def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module | None:
+def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
     """Take numbers from those statements of the other program that differ from a statement of ``tree`` only in numbers.
 
     Each number that differs is replaced with probability 1/2. It is replaced by the other number or, for floats,
-    possibly by a number between the two. The result is None if no number is replaced.
+    possibly by a number between the two. No child is made if no number is replaced.
     """
     theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
     child = tree
@@ -114,7 +103,17 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
         for (step, one), (_, its) in zip(numbers_of(statement), numbers_of(twin), strict=True):
             if one != its and rng.random() < 0.5:
                 child = replace(child, path + step, number(_between(one, its, rng)))
-    return None if child is tree else child
+    if child is tree:
+        raise NoChildError
+    return child
+
+
+EXCHANGES: Final[Mapping[str, Crossover]] = {
+    "functions": exchange_function,
+    "statements": exchange_statements,
+    "constants": exchange_constants,
+}
+"""The crossovers by kind."""
 
 
 def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:

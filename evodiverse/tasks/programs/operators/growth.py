@@ -6,8 +6,7 @@ the child fails and scores 0.
 """
 
 import ast
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -16,14 +15,18 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators.numeric import Place, numeric_parts, places_in
 from evodiverse.tasks.programs.operators.syntax import (
+    FUNCTIONS,
     Edit,
     Function,
+    NoChildError,
     Path,
     declares_scope,
+    draw,
     functions_of,
     nodes_of,
     number,
     replace,
+    some,
 )
 
 NAME_RATE: Final = 0.75
@@ -47,128 +50,96 @@ class Library(NamedTuple):
     math: str | None
 
 
-class Grown(NamedTuple):
-    """The places of numbers in a function that is to be changed, and the libraries that the function can use."""
-
-    places: Sequence[Place]
-    library: Library
-
-
-def growth(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutation functions by kind.
-
-    They leave the functions named in ``fixed`` unchanged.
-    """
-    kinds = {"grow": grow, "term": add_term, "bind": bind_name, "operand": change_operand, "shrink": shrink}
-    return {name: partial(edit, fixed=fixed) for name, edit in kinds.items()}
-
-
-def grow(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
+def grow(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Replace an expression with an operation on the expression and a new operand, or on the expression alone.
 
-    Functions named in ``fixed`` are left out. The result is None if the drawn function has no numeric expression.
+    Functions named in ``fixed`` are left out.
     """
-    grown = _draw_function(tree, rng, fixed)
-    place = None if grown is None else _draw(grown.places, rng)
-    if grown is None or place is None:
-        return None
-    return replace(tree, place.path, _operation(place.node, _operand(place.names, rng), grown.library, rng))
+    place, library = _draw_place(tree, rng, fixed)
+    return replace(tree, place.path, _operation(place.node, _operand(place.names, rng), library, rng))
 
 
-def add_term(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
+def add_term(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Add a term to a returned value, or subtract it; the term is an operand or an operation on two operands.
 
-    Functions named in ``fixed`` are left out. The result is None if the drawn function returns no number.
+    Functions named in ``fixed`` are left out.
     """
-    grown = _draw_function(tree, rng, fixed)
-    place = None if grown is None else _draw([place for place in grown.places if place.is_returned], rng)
-    if grown is None or place is None:
-        return None
+    place, library = _draw_place(tree, rng, fixed, lambda place: place.is_returned)
     sign = ast.Add() if rng.random() < 0.5 else ast.Sub()
-    return replace(tree, place.path, ast.BinOp(place.node, sign, _term(place.names, grown.library, rng)))
+    return replace(tree, place.path, ast.BinOp(place.node, sign, _term(place.names, library, rng)))
 
 
-def bind_name(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
+def bind_name(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Bind a new name to an operation on two operands, and use it in an expression of the statement that follows.
 
-    Functions named in ``fixed`` are left out. The drawn function must have a statement that contains a numeric
-    expression, and a name that may be a number must be bound before this statement. Otherwise, the result is None.
+    Functions named in ``fixed`` are left out. A name that may be a number must be bound before the statement.
     """
-    grown = _draw_function(tree, rng, fixed)
-    place = None if grown is None else _draw([place for place in grown.places if place.outer_names], rng)
-    if grown is None or place is None:
-        return None
+    place, library = _draw_place(tree, rng, fixed, lambda place: bool(place.outer_names))
     name = _new_name(tree)
     one, other = (_operand(place.outer_names, rng) for _ in range(2))
-    value = _operation(one, other, grown.library, rng)
+    value = _operation(one, other, library, rng)
     binding = ast.Assign([ast.Name(name, ast.Store())], value, lineno=0)
-    joined = _operation(place.node, ast.Name(name, ast.Load()), grown.library, rng, _ON_TWO)
+    joined = _operation(place.node, ast.Name(name, ast.Load()), library, rng, _ON_TWO)
     block, position = place.block
     statements: list[ast.stmt] = _at(replace(tree, place.path, joined), block)
     return replace(tree, block, [*statements[:position], binding, *statements[position:]])
 
 
-def change_operand(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def change_operand(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Replace a name or a number with another operand.
 
-    The function to change is drawn from those that ``fixed`` does not name. The result is None if the drawn function
-    has no name or number to replace, or if the new operand is the same as the old one.
+    Functions named in ``fixed`` are left out. No child is made if the new operand is the same as the old one.
     """
-    grown = _draw_function(tree, rng, fixed)
-    leaves = [] if grown is None else [one for one in grown.places if isinstance(one.node, (ast.Name, ast.Constant))]
-    place = _draw(leaves, rng)
-    if place is None:
-        return None
+    place, _ = _draw_place(tree, rng, fixed, lambda place: isinstance(place.node, (ast.Name, ast.Constant)))
     new = _operand(place.names, rng)
-    return None if ast.dump(new) == ast.dump(place.node) else replace(tree, place.path, new)
+    if ast.dump(new) == ast.dump(place.node):
+        raise NoChildError
+    return replace(tree, place.path, new)
 
 
-def shrink(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()) -> ast.Module | None:
+def shrink(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Replace an expression with one of its operands.
 
-    Functions named in ``fixed`` are left out. The result is None if the drawn function has no numeric expression with
-    operands.
+    Functions named in ``fixed`` are left out.
     """
-    grown = _draw_function(tree, rng, fixed)
-    compound = [] if grown is None else [place for place in grown.places if numeric_parts(place.node)]
-    place = _draw(compound, rng)
-    if place is None:
-        return None
-    parts = numeric_parts(place.node)
-    return replace(tree, place.path, parts[rng.integers(len(parts))].node)
+    place, _ = _draw_place(tree, rng, fixed, lambda place: bool(numeric_parts(place.node)))
+    return replace(tree, place.path, draw(numeric_parts(place.node), rng).node)
 
 
-def _draw_function(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str]) -> Grown | None:
-    """Draw a function that is not in ``fixed``, and find the numeric expressions in it.
+EDITS: Final[Mapping[str, Edit]] = {
+    "grow": grow,
+    "term": add_term,
+    "bind": bind_name,
+    "operand": change_operand,
+    "shrink": shrink,
+}
+"""The mutations by kind."""
 
-    The probability of each function is proportional to its size. Functions with a ``global`` or ``nonlocal``
-    statement are left out. The result is None if there is no function to draw from, or if the drawn one has no numeric
-    expression.
+
+def _draw_place(
+    tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str], is_fit: Callable[[Place], bool] = bool
+) -> tuple[Place, Library]:
+    """Draw a function, and a numeric expression in it; return its place, and the libraries that it can use.
+
+    The probability of each function is proportional to its size. Functions named in ``fixed``, or with a ``global`` or
+    ``nonlocal`` statement, are left out, and so are places that are not ``is_fit``.
     """
     last = functions_of(tree)
     functions = [
-        (index, function)
+        ((index, function), _size(function))
         for index, function in enumerate(tree.body)
-        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        if isinstance(function, FUNCTIONS)
         and last[function.name] is function
         and function.name not in fixed
         and not declares_scope(function)
     ]
-    if not functions:
-        return None
-    index, function = pick([(one, _size(one[1])) for one in functions], rng)
+    index, function = pick(some(functions), rng)
     places = places_in(function, ("body", index), tree)
-    return Grown(places, _library(tree)) if places else None
+    return draw([place for place in places if is_fit(place)], rng), _library(tree)
 
 
 def _size(function: Function) -> float:
     return float(sum(len(nodes_of(statement)) for statement in function.body))
-
-
-def _draw(places: Sequence[Place], rng: np.random.Generator) -> Place | None:
-    return places[int(rng.integers(len(places)))] if places else None
 
 
 def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> ast.expr:

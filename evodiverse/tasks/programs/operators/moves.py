@@ -8,7 +8,7 @@ which numbers.
 import ast
 import re
 from collections.abc import Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf
 from pathlib import Path as File
 from string import Template
@@ -20,11 +20,11 @@ import yaml
 from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse, parse_file
-from evodiverse.tasks.programs.operators.mutation import Grammar
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
 from evodiverse.tasks.programs.operators.syntax import (
     Function,
     Path,
+    draw,
     functions_of,
     is_import,
     parts_of,
@@ -105,6 +105,20 @@ class Move(NamedTuple):
     draws: Mapping[str, Draw]
 
 
+class Grammar(NamedTuple):
+    """What makes sense only in the programs of one task.
+
+    Attributes:
+        moves: The moves by name.
+        blocks: The module of the building blocks that the moves call; in these functions, mutations change only seeds.
+        fixed: The names of these functions, and of the program's constants that no mutation may change.
+    """
+
+    moves: Mapping[str, Move]
+    blocks: ast.Module
+    fixed: frozenset[str]
+
+
 def read_moves(folder: File) -> Grammar | None:
     """Return the moves of the task in a folder: those in ``moves.yaml``, which may call the functions in ``blocks.py``.
 
@@ -127,7 +141,7 @@ def read_moves(folder: File) -> Grammar | None:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise InputError(f"{file} has no moves ({describe(error)}); fix it as in the tasks of EvoDiverse") from error
-    return grammar(moves, blocks, frozenset(content.get("fixed", ())))
+    return Grammar(moves, blocks, frozenset(content.get("fixed", ())) | functions_of(blocks).keys())
 
 
 def make_program(folder: File, name: str) -> str | None:
@@ -191,25 +205,10 @@ def _read_draw(bounds: str) -> Draw:
     return Draw(kind, float(low), float(high))
 
 
-def grammar(moves: Mapping[str, Move], blocks: ast.Module, fixed: frozenset[str]) -> Grammar:
-    """Return a task's moves as a `Grammar`: for each move, an edit that inserts it into a program, and its weight.
-
-    Args:
-        moves: The moves by name.
-        blocks: The module of the building blocks that the moves call; in these functions, mutations change only seeds.
-        fixed: The names of the program's constants that no mutation may change.
-    """
-    return Grammar(
-        edits={name: partial(insert_move, move=one, blocks=blocks) for name, one in moves.items()},
-        weights={name: one.weight for name, one in moves.items()},
-        fixed=fixed | functions_of(blocks).keys(),
-    )
-
-
-def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, blocks: ast.Module) -> ast.Module | None:
+def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: ast.Module) -> ast.Module:
     """Insert a move at a position where it makes sense, and add those building blocks in ``blocks`` that it calls.
 
-    A move consists of statements with random parameters. `Move.place` tells where it makes sense. The result is None if
+    A move consists of statements with random parameters. `Move.place` tells where it makes sense. No child is made if
     there is no such position, or if the program does not bind the name ``np`` (numpy).
 
     The function that receives the move is drawn uniformly from those with such a position. The last possible position
@@ -221,21 +220,17 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, *, move: Move, block
         for index, function in enumerate(tree.body)
         if isinstance(function, ast.FunctionDef)
         and function.name not in own
+        and LIBRARY in module_names(tree)
         and (places := places_for(function, move.place))
     ]
-    if not choices or LIBRARY not in module_names(tree):
-        return None
-    path, block, places = choices[rng.integers(len(choices))]
+    path, block, places = draw(choices, rng)
     place = places[max(len(places) - int(rng.geometric(0.5)), 0)]
     made = make_statements(move, rng)
     return bring_blocks(replace(tree, path, [*block[:place], *made, *block[place:]]), made, blocks)
 
 
 def places_for(function: Function, place: Place) -> list[int]:
-    """Return the indices of the statements in a function's body before which ``place`` allows a move, ascending.
-
-    A move is a group of statements with random parameters that a mutation inserts into the function.
-    """
+    """Return the indices of the statements in a function's body before which ``place`` allows a move, ascending."""
     bound = parameters(function)
     if place.own & bound:
         return []
@@ -259,11 +254,8 @@ def _added_to(statement: ast.stmt) -> frozenset[str]:
 
 
 def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
-    """Return the statements of a move with newly drawn parameters.
-
-    A move is a template of statements that a mutation inserts into a program.
-    """
-    values = {name: draw.text(rng) for name, draw in move.draws.items()}
+    """Return the statements of a move with newly drawn parameters."""
+    values = {name: one.text(rng) for name, one in move.draws.items()}
     return parse(Template(move.template).substitute(values)).body
 
 

@@ -5,7 +5,7 @@ anywhere. All other mutations leave the following as they are:
 
 * the contents of ``while`` loops, which might then never end;
 * strings, imports, and the headers of the module's functions;
-* the constants and functions that a task declares fixed (`Grammar`);
+* the constants and functions that a task declares fixed;
 * a function's last ``return``, which they do not move or delete;
 * names, except for functions with a counterpart: ``min``, for example, may become ``max``.
 """
@@ -13,7 +13,7 @@ anywhere. All other mutations leave the following as they are:
 import ast
 import math
 from collections.abc import Iterator, Mapping
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,14 +26,17 @@ from evodiverse.tasks.programs.operators.reseeding import reseed
 from evodiverse.tasks.programs.operators.syntax import (
     SCOPES,
     Edit,
+    NoChildError,
     Path,
     blocks_of,
     called_name,
     children,
+    draw,
     is_import,
     number,
     parts_of,
     replace,
+    some,
     statement_text,
     statements_of,
 )
@@ -67,21 +70,6 @@ _PAIRS: Final = (("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), (
 _NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
 
 
-class Grammar(NamedTuple):
-    """The mutations that make sense only for one task, and the names that the task declares fixed.
-
-    Attributes:
-        edits: The mutation functions by kind.
-        weights: The frequency of each kind relative to the others.
-        fixed: The names of the program's constants that must keep their values, and of the functions that must not be
-            changed.
-    """
-
-    edits: Mapping[str, Edit]
-    weights: Mapping[str, float]
-    fixed: frozenset[str]
-
-
 class Site(NamedTuple):
     """A number in a program that can be perturbed.
 
@@ -97,40 +85,22 @@ class Site(NamedTuple):
     weight: float
 
 
-def mutations(fixed: frozenset[str]) -> dict[str, Edit]:
-    """Return the mutation functions by kind.
-
-    The mutation ``seed`` may change seeds anywhere in the program. All other mutations leave the constants and
-    functions named in ``fixed`` unchanged.
-    """
-    return {
-        "constant": partial(perturb_constant, fixed=fixed),
-        "loop": partial(change_loop, fixed=fixed),
-        "seed": reseed,
-        "operator": partial(change_operator, fixed=fixed),
-        "delete": partial(delete_statement, fixed=fixed),
-        "duplicate": partial(duplicate_statement, fixed=fixed),
-        "swap": partial(swap_statements, fixed=fixed),
-    }
-
-
-def perturb_constant(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str]) -> ast.Module | None:
+def perturb_constant(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Change one of the numbers that `constants_of` returns, by `perturb_float` or `perturb_integer`.
 
     Numbers in top-level functions named in ``fixed`` are left out, and so are all numbers in module-level assignments
-    to a name in ``fixed``, alone or together with other names, as in ``N, M = 26, 3``. The result is None if there is
-    no number to change, or if the draw leaves the number as it is.
+    to a name in ``fixed``, alone or together with other names, as in ``N, M = 26, 3``. No child is made if there is no
+    number to change, or if the draw leaves the number as it is.
 
     Named constants of the module are drawn three times as often as other numbers. Integers up to 2 and exponents are
     drawn a tenth as often as other numbers. Indices in square brackets, axes given by keyword, and loop bounds are
     never drawn.
     """
-    sites = constants_of(tree, fixed)
-    if not sites:
-        return None
-    site = pick([(site, site.weight) for site in sites], rng)
+    site = pick([(site, site.weight) for site in some(constants_of(tree, fixed))], rng)
     new = perturb_integer(site.value, rng) if type(site.value) is int else perturb_float(site.value, rng)
-    return None if new == site.value else replace(tree, site.path, number(new))
+    if new == site.value:
+        raise NoChildError
+    return replace(tree, site.path, number(new))
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
@@ -206,27 +176,24 @@ def perturb_integer(value: int, rng: np.random.Generator) -> int:
     return new if abs(new) <= max(abs(value), MAX_INTEGER) else value
 
 
-def change_loop(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def change_loop(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Change an integer in the bounds of a loop by one, or by a factor from 1/2 to 6.
 
-    Functions named in ``fixed`` are left out. The result is None if no loop bound has an integer, or if the new integer
-    is the old one or is negative.
+    Functions named in ``fixed`` are left out. No child is made if the new integer is the old one or is negative.
     """
     sites = [
         (path + step, value)
         for path, statement in statements_of(tree, fixed)
         for step, value in _bounding_integers(statement)
     ]
-    if not sites:
-        return None
-    path, value = sites[rng.integers(len(sites))]
+    path, value = draw(sites, rng)
     if value <= 3 or rng.random() < 0.2:
         new = value + (1 if rng.random() < 0.5 else -1)
     else:
         new = round(value * math.exp(rng.uniform(-math.log(2), math.log(6))))
-    return None if new == value or new < 0 else replace(tree, path, ast.Constant(new))
+    if new == value or new < 0:
+        raise NoChildError
+    return replace(tree, path, ast.Constant(new))
 
 
 @lru_cache(maxsize=4096)
@@ -248,13 +215,10 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
     )
 
 
-def change_operator(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def change_operator(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Replace an arithmetic, comparison or logical operator, or a function such as ``min``, with a related one.
 
-    This changes the bodies of functions, except those named in ``fixed``. The result is None if they hold nothing that
-    can be replaced.
+    This changes the bodies of functions, except those named in ``fixed``.
     """
     sites = [
         (path + step, node)
@@ -263,9 +227,7 @@ def change_operator(
         for step, node in parts_of(statement)
         if type(_operator(node)) in _SIBLINGS or (isinstance(node, ast.Call) and called_name(node) in _NAMESAKES)
     ]
-    if not sites:
-        return None
-    path, node = sites[rng.integers(len(sites))]
+    path, node = draw(sites, rng)
     if isinstance(node, ast.Call):
         field = "id" if isinstance(node.func, ast.Name) else "attr"
         return replace(tree, (*path, "func", field), _NAMESAKES[called_name(node)])
@@ -278,58 +240,45 @@ def _operator(node: ast.AST) -> ast.AST | None:
     return node.ops[0] if isinstance(node, ast.Compare) else getattr(node, "op", None)
 
 
-def delete_statement(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def delete_statement(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Delete one statement of a function; the only statement of a block becomes ``pass``.
 
-    Functions named in ``fixed`` are left out. The result is None if no statement can be deleted (see `movable`).
+    Functions named in ``fixed`` are left out.
     """
-    drawn = _draw_statements(tree, 1, rng, fixed)
-    if drawn is None:
-        return None
-    path, block, (position, *_) = drawn
+    path, block, (position, *_) = _draw_statements(tree, 1, rng, fixed)
+    return _without(tree, path, block, position)
+
+
+def _without(tree: ast.Module, path: Path, block: list[ast.stmt], position: int) -> ast.Module:
     return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
 
 
-def duplicate_statement(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def duplicate_statement(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Insert a copy of a statement directly after the statement itself or after a later one of the same block.
 
-    Functions named in ``fixed`` are left out. The result is None if no statement can be copied (see `movable`).
+    Functions named in ``fixed`` are left out.
     """
-    drawn = _draw_statements(tree, 1, rng, fixed)
-    if drawn is None:
-        return None
-    path, block, (position, *_) = drawn
+    path, block, (position, *_) = _draw_statements(tree, 1, rng, fixed)
     last = max([position, *movable(block)])
     place = int(rng.integers(position, last + 1)) + 1
     return replace(tree, path, [*block[:place], block[position], *block[place:]])
 
 
-def swap_statements(
-    tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str] = frozenset()
-) -> ast.Module | None:
+def swap_statements(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
     """Exchange two statements of the same block in a function.
 
-    Functions named in ``fixed`` are left out. The result is None if no block has two statements that can be moved (see
-    `movable`).
+    Functions named in ``fixed`` are left out.
     """
-    drawn = _draw_statements(tree, 2, rng, fixed)
-    if drawn is None:
-        return None
-    path, block, (one, other, *_) = drawn
+    path, block, (one, other, *_) = _draw_statements(tree, 2, rng, fixed)
     swapped = list(block)
     swapped[one], swapped[other] = block[other], block[one]
     return replace(tree, path, swapped)
 
 
-def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], by_work: bool) -> ast.Module | None:
+def trim(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str], *, by_work: bool) -> ast.Module:
     """Delete one statement of a function's body, drawn in proportion to its work or to its length.
 
-    The operator calls this for a child that takes too much work or is too long. The result is None if no statement can
-    be deleted (see `movable`).
+    The operator calls this for a child that takes too much work or is too long.
 
     Args:
         tree: The module of the program.
@@ -344,10 +293,7 @@ def trim(tree: ast.Module, rng: np.random.Generator, *, fixed: frozenset[str], b
         if len(path) == 3
         for position in movable(block)
     ]
-    if not choices:
-        return None
-    path, block, position = pick(choices, rng)
-    return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
+    return _without(tree, *pick(some(choices), rng))
 
 
 def movable(block: list[ast.stmt]) -> list[int]:
@@ -367,18 +313,28 @@ def movable(block: list[ast.stmt]) -> list[int]:
 
 def _draw_statements(
     tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
-) -> tuple[Path, list[ast.stmt], list[int]] | None:
+) -> tuple[Path, list[ast.stmt], list[int]]:
     """Draw a movable statement uniformly from those in blocks with at least ``n_statements`` movable statements.
 
     A statement is movable if a mutation may move, copy or delete it (see `movable`).
 
     Returns:
         The path of the statement's block, the block, and the positions of all movable statements of the block in
-        random order, of which the first is the drawn one; None if there is no such block.
+        random order, of which the first is the drawn one.
     """
     choices = [(path, block, movable(block)) for path, block in blocks_of(tree, fixed)]
-    choices = [choice for choice in choices if len(choice[2]) >= n_statements]
-    if not choices:
-        return None
-    path, block, positions = pick([(choice, len(choice[2])) for choice in choices], rng)
+    weighed = [(choice, len(choice[2])) for choice in choices if len(choice[2]) >= n_statements]
+    path, block, positions = pick(some(weighed), rng)
     return path, block, rng.permutation(positions).tolist()
+
+
+EDITS: Final[Mapping[str, Edit]] = {
+    "constant": perturb_constant,
+    "loop": change_loop,
+    "seed": reseed,
+    "operator": change_operator,
+    "delete": delete_statement,
+    "duplicate": duplicate_statement,
+    "swap": swap_statements,
+}
+"""The mutations by kind."""

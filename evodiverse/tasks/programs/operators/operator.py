@@ -2,20 +2,22 @@
 
 import ast
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evodiverse.kit.choice import pick
+from evodiverse.tasks.programs.operators import growth, mutation
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
-from evodiverse.tasks.programs.operators.crossover import crossovers
-from evodiverse.tasks.programs.operators.growth import growth
-from evodiverse.tasks.programs.operators.mutation import Grammar, mutations, trim
+from evodiverse.tasks.programs.operators.crossover import EXCHANGES
+from evodiverse.tasks.programs.operators.moves import Grammar, insert_move
 from evodiverse.tasks.programs.operators.names import binds, dead_names, names_of, undefined_names, without_names
 from evodiverse.tasks.programs.operators.syntax import (
     FUNCTIONS,
     SCOPES,
+    NoChildError,
     called_name,
     declares_scope,
     functions_of,
@@ -56,6 +58,7 @@ MUTATIONS: Final = {
     "operator": 0.2,
 } | GROWTH
 """The relative frequency of each kind of mutation."""
+EDITS: Final = {**mutation.EDITS, **growth.EDITS}
 CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
@@ -116,8 +119,6 @@ class ProgramOperator:
         self._max_characters = max_characters
         self._moves = moves
         self._fixed = frozenset() if moves is None else moves.fixed
-        self._mutations = mutations(self._fixed) | growth(self._fixed)
-        self._crossovers = crossovers()
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request; its genotype is a program, or None if no child could be made.
@@ -137,10 +138,9 @@ class ProgramOperator:
             return Proposal(None, FAILED, "the parent is not Python")
         other = None if donor is None else read_program(donor.genotype)
         for _ in range(TRIES):
-            tree, names = self._vary(parent.tree, other, rng)
-            source = self._write(tree, parent, rng)
-            if source is not None:
-                return Proposal(source, "+".join(names))
+            with suppress(NoChildError):
+                tree, names = self._vary(parent.tree, other, rng)
+                return Proposal(self._write(tree, parent, rng), "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(
@@ -150,50 +150,46 @@ class ProgramOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
-            kind = pick(CROSSOVERS.items(), rng)
-            crossed = self._crossovers[kind](tree, other, rng)
-            if crossed is not None:
-                tree, names = crossed, [f"crossover_{kind}"]
+            with suppress(NoChildError):
+                kind = pick(CROSSOVERS.items(), rng)
+                tree, names = EXCHANGES[kind](tree, other, rng), [f"crossover_{kind}"]
         for _ in range(n_edits if names else n_edits + 1):
-            edited, name = self._edit(tree, rng)
-            if edited is not None:
-                tree = edited
+            with suppress(NoChildError):
+                tree, name = self._edit(tree, rng)
                 names.append(name)
         return tree, names
 
-    def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module | None, str]:
-        """Return the tree after one edit (None if the edit failed), and the name of the edit.
+    def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module, str]:
+        """Return the tree after one edit, and the name of the edit.
 
         If a mutation does not apply, another kind is tried.
         """
         if self._moves is not None and rng.random() < MOVE_RATE:
-            kind = pick(self._moves.weights.items(), rng)
-            return self._moves.edits[kind](tree, rng), f"move_{kind}"
+            kind = pick([(kind, move.weight) for kind, move in self._moves.moves.items()], rng)
+            return insert_move(tree, rng, self._moves.moves[kind], self._moves.blocks), f"move_{kind}"
         left = dict(MUTATIONS)
         while left:
             kind = pick(left.items(), rng)
-            edited = self._mutations[kind](tree, rng)
-            if edited is not None:
-                return edited, f"mutation_{kind}"
-            del left[kind]
-        return None, FAILED
+            try:
+                return EDITS[kind](tree, rng, self._fixed), f"mutation_{kind}"
+            except NoChildError:
+                del left[kind]
+        raise NoChildError
 
-    def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str | None:
-        """Return the source of a child, trimmed if necessary, or None if it breaks a rule of `ProgramOperator`."""
+    def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str:
+        """Return the source of a child that keeps the rules of `ProgramOperator`, trimmed if necessary."""
         if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
-            return None
-        tree = self._without_dead(tree, parent)
-        source = write_program(tree)
+            raise NoChildError
         for _ in range(MAX_TRIMMED):
+            tree = self._without_dead(tree, parent)
+            source = write_program(tree)
             works_long = estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work)
             if not works_long and len(source) <= max(self._max_characters, len(parent.source)):
-                return source if source != parent.source and not undefined_names(tree) - parent.undefined else None
-            trimmed = trim(tree, rng, fixed=self._fixed, by_work=works_long)
-            if trimmed is None:
-                return None
-            tree = self._without_dead(trimmed, parent)
-            source = write_program(tree)
-        return None
+                if source == parent.source or undefined_names(tree) - parent.undefined:
+                    break
+                return source
+            tree = mutation.trim(tree, rng, self._fixed, by_work=works_long)
+        raise NoChildError
 
     def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:
         tree = without_unread_generators(tree)

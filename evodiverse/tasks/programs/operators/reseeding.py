@@ -6,7 +6,17 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.programs.operators.syntax import Path, children, number, read_program, replace, write_program
+from evodiverse.tasks.programs.operators.syntax import (
+    NoChildError,
+    Path,
+    children,
+    draw,
+    number,
+    read_program,
+    replace,
+    some,
+    write_program,
+)
 from evodiverse.tasks.programs.settings import RESEED
 from evodiverse.vocabulary import Proposal, Request
 
@@ -70,22 +80,22 @@ class Reseeder:
         tree = read_program((request.best or request.parents[0]).genotype)
         if tree is None:
             return Proposal(None, RESEED, "the program is not Python")
-        child = reseed_all(tree, request.stream.rng())
-        return Proposal(None, RESEED, NO_SEEDS) if child is None else Proposal(write_program(child), RESEED)
+        try:
+            return Proposal(write_program(reseed_all(tree, request.stream.rng())), RESEED)
+        except NoChildError:
+            return Proposal(None, RESEED, NO_SEEDS)
 
 
-def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with new seeds for its random generators, or None if `seeds_of` finds no place for a seed."""
-    seeds = seeds_of(tree)
-    for seed in seeds:
+def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module:
+    """Return the program with new seeds for its random generators."""
+    for seed in some(seeds_of(tree)):
         tree = _replace_seed(tree, seed, rng)
-    return tree if seeds else None
+    return tree
 
 
-def reseed(tree: ast.Module, rng: np.random.Generator) -> ast.Module | None:
-    """Return the program with a new seed at one of the places that `seeds_of` finds, or None if there are none."""
-    seeds = seeds_of(tree)
-    return _replace_seed(tree, seeds[int(rng.integers(len(seeds)))], rng) if seeds else None
+def reseed(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:  # noqa: ARG001
+    """Return the program with a new seed at one of the places that `seeds_of` finds, even in ``fixed`` functions."""
+    return _replace_seed(tree, draw(seeds_of(tree), rng), rng)
 
 
 def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:

@@ -15,20 +15,26 @@ import numpy as np
 
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
 
-Edit: TypeAlias = Callable[[ast.Module, np.random.Generator], ast.Module | None]
-"""A function that changes a tree at random and returns the new tree, or None if the change does not apply."""
+Edit: TypeAlias = Callable[[ast.Module, np.random.Generator, frozenset[str]], ast.Module]
+"""A function that changes a tree at random and returns the new tree. It leaves the functions and constants with the
+given names unchanged, and raises `NoChildError` if the change does not apply."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The steps from a node down to a part of it, each the name of a field or an index in a list, as in ``("body", 0)``."""
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
+Site = TypeVar("Site")
 
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES: Final = (*FUNCTIONS, ast.ClassDef)
 COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 _PLAIN_FIELDS: Final = frozenset({"ctx", "op", "ops", "id", "attr", "kind", "type_comment"})
+
+
+class NoChildError(Exception):
+    """A change does not apply to a program, or its result is not allowed."""
 
 
 class Part(NamedTuple):
@@ -171,6 +177,18 @@ def _replace(part: Any, path: Path, new: Any) -> Any:
         position = int(step)
         return [*part[:position], _replace(part[position], tuple(rest), new), *part[position + 1 :]]
     return rebuilt(part, **{str(step): _replace(getattr(part, str(step)), tuple(rest), new)})
+
+
+def some(sites: Sequence[Site]) -> Sequence[Site]:
+    """Return the sites of a program where a change is possible; raise `NoChildError` if there are none."""
+    if not sites:
+        raise NoChildError
+    return sites
+
+
+def draw(sites: Sequence[Site], rng: np.random.Generator) -> Site:
+    """Draw one of the sites of a program, all with the same probability; raise `NoChildError` if there are none."""
+    return some(sites)[int(rng.integers(len(sites)))]
 
 
 def functions_of(tree: ast.Module) -> dict[str, Function]:
