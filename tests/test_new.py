@@ -13,8 +13,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
-from evodiverse.vocabulary import Limits, Rejection
+from evodiverse.vocabulary import Rejection
 from tests import starts
 from tests.runs import FROM_ROOT, ROOT, evodiverse, rows
 
@@ -129,7 +130,7 @@ def test_the_bound_of_the_template_is_below_the_best_of_all_trips(template: dict
     ],
 )
 def test_the_template_refuses_trips_that_cheat(spoil: Any, template: dict[str, Any]) -> None:
-    evaluator = UserEvaluator(TEMPLATE / "evaluator.py", Limits(cpu_seconds=5.0))
+    evaluator = UserEvaluator(ProgramSettings(evaluator=str(TEMPLATE / "evaluator.py"), score_timeout=None))
     trips = [list(range(len(cities))) for cities in template["MAPS"]]
     assert not isinstance(evaluator.score(trips), Rejection)
     rejection = evaluator.score(spoil(trips))

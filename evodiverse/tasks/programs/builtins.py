@@ -1,18 +1,11 @@
 """The program tasks that come with EvoDiverse: each folder here that has an ``evaluator.py``.
 
 The folders are like those that users write: ``evaluator.py``, ``start.py`` and, if there are any, ``moves.yaml`` with
-``blocks.py``. The module ``evaluator`` of a task that comes with EvoDiverse defines
-
-* ``find_violations(settings)``: returns what is wrong with the task's own keys of ``task.*``, as messages;
-* ``build_evaluator(settings, limits)``: returns the task's `Evaluator`, given the limits of each run of a program;
-* ``find_sources(settings)``, only if its scores depend on a user's files: returns their paths by role.
+``blocks.py``. The module ``evaluator`` of a task that comes with EvoDiverse defines ``TASK``, its `Evaluator`.
 """
 
 import re
-from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 from evodiverse.kit.inputs import expanded
@@ -24,12 +17,6 @@ BUILTINS: Final = frozenset(file.parent.name for file in _HERE.glob("*/evaluator
 """The names of the tasks, as in ``task.evaluator``."""
 
 _N: Final = re.compile(r"^N = \d+$", re.MULTILINE)
-
-
-@lru_cache
-def find_builtin(name: str) -> ModuleType | None:
-    """Return the module ``evaluator`` of a task that comes with EvoDiverse; None for a user's own evaluator."""
-    return import_module(f"{__package__}.{name}.evaluator") if name in BUILTINS else None
 
 
 def find_folder(evaluator: str) -> Path:

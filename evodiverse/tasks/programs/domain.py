@@ -2,24 +2,23 @@
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Metrics, Sandbox
 from evodiverse.tasks.programs import prompts
-from evodiverse.tasks.programs.builtins import BUILTINS, find_builtin, find_folder, load_start
+from evodiverse.tasks.programs.builtins import BUILTINS, find_folder, load_start
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import choose_metrics
-from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES, read_moves
+from evodiverse.tasks.programs.operators.moves import read_moves
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
 from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
-from evodiverse.vocabulary import Limits
 
 __all__ = [
     "build_metrics",
@@ -45,15 +44,16 @@ def find_violations(settings: ProgramSettings) -> list[str]:
     The initial programs are checked only if the settings are valid, and the prompt templates only if these programs are
     valid too.
     """
-    violations = _find_setting_violations(settings)
-    checks: list[Callable[[], object]] = []
-    if not violations:
-        checks = [lambda: _read_initial(settings), lambda: build_prompts(settings), lambda: build_operator(settings)]
-    elif settings.evaluator and settings.evaluator not in BUILTINS:
-        checks = [lambda: _build_evaluator(settings)]
+    task = _find_task(settings)
+    violations = list(task.find_violations(settings))
+    checks: list[Callable[[ProgramSettings], object]] = [] if violations else [task]
+    if (settings.initial.path is not None or task is UserEvaluator) and not initial_paths(settings):
+        violations.append("task.initial.path has no value; name the program that the search starts from")
+    elif not violations:
+        checks += [_read_initial, build_prompts, build_operator]
     for check in checks:
         try:
-            check()
+            check(settings)
         except InputError as error:
             violations += [violation for violation in error.violations if violation not in violations]
     return violations
@@ -72,19 +72,11 @@ def is_shared(settings: ProgramSettings) -> bool:  # noqa: ARG001
 def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) -> dict[str, str | Path]:  # noqa: ARG001
     """Return the data that the results depend on, by role. A run is resumed only with the same data.
 
-    The role ``initial`` has the SHA-256 of the initial programs. For a user's evaluator, the role ``evaluator`` has
-    the path of the file, and ``moves`` and ``blocks`` have those of the files with its moves, if there are any. For a
-    built-in task, each user file that the task reads has a role of its own, such as ``instances`` for
-    bin packing. ``artifact_sha256`` is not used, because program tasks read no published files.
+    The role ``initial`` has the SHA-256 of the initial programs; the other roles are those of `Evaluator.find_sources`.
+    ``artifact_sha256`` is not used, because program tasks read no published files.
     """
     initial = hashlib.sha256("\0".join(_read_initial(settings)).encode()).hexdigest()
-    builtin = find_builtin(settings.evaluator)
-    if builtin is not None:
-        return {"initial": initial, **(builtin.find_sources(settings) if hasattr(builtin, "find_sources") else {})}
-    folder = find_folder(settings.evaluator)
-    files = {"moves": folder / MOVES, "blocks": folder / BLOCKS} if (folder / MOVES).is_file() else {}
-    own = {role: file for role, file in files.items() if file.is_file()}
-    return {"initial": initial, "evaluator": _evaluator_path(settings), **own}
+    return {"initial": initial, **_find_task(settings).find_sources(settings)}
 
 
 def build_task(
@@ -93,7 +85,7 @@ def build_task(
     sandbox: Callable[[], Sandbox],
 ) -> ProgramTask:
     """Read the task's files and return the task, with a new sandbox to run programs in; ``artifact`` is not used."""
-    return ProgramTask(_build_evaluator(settings), sandbox(), _read_initial(settings), settings.max_characters)
+    return ProgramTask(_find_task(settings)(settings), sandbox(), _read_initial(settings), settings.max_characters)
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
@@ -105,7 +97,7 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
         return Reseeder()
     moves = read_moves(find_folder(settings.evaluator))
     longest = min(MAX_CHARACTERS, settings.max_characters)
-    return ProgramOperator(_build_evaluator(settings).entry_point, moves, longest)
+    return ProgramOperator(_find_task(settings)(settings).entry_point, moves, longest)
 
 
 def build_metrics(settings: Mapping[str, Any]) -> Metrics:
@@ -123,7 +115,7 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG00
 
 def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
     """Return the prompts for a language model."""
-    evaluator = _build_evaluator(settings)
+    evaluator = _find_task(settings)(settings)
     return prompts.build(
         settings.prompts.dir,
         description=evaluator.description,
@@ -135,31 +127,16 @@ def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
     )
 
 
-def _build_evaluator(settings: ProgramSettings) -> Evaluator:
-    limits = Limits(settings.timeout, settings.memory)
-    builtin = find_builtin(settings.evaluator)
-    if builtin is None:
-        return UserEvaluator(_evaluator_path(settings), limits, settings.score_timeout)
-    evaluator: Evaluator = builtin.build_evaluator(settings, limits)
-    return evaluator
-
-
-def _evaluator_path(settings: ProgramSettings) -> Path:
-    return expanded(settings.evaluator).absolute()
+def _find_task(settings: ProgramSettings) -> type[Evaluator]:
+    """Return the class of the evaluator: that of a task that comes with EvoDiverse, or `UserEvaluator`."""
+    if settings.evaluator not in BUILTINS:
+        return UserEvaluator
+    task: type[Evaluator] = import_module(f"{__package__}.{settings.evaluator}.evaluator").TASK
+    return task
 
 
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     if not paths:
         return [load_start(settings)]
-    return read_programs(paths, _build_evaluator(settings).entry_point, settings.max_characters)
-
-
-def _find_setting_violations(settings: ProgramSettings) -> list[str]:
-    builtin = find_builtin(settings.evaluator)
-    violations = [] if builtin is None else list(builtin.find_violations(settings))
-    if not settings.evaluator:
-        violations.append("task.evaluator has no value; name your own evaluator.py")
-    if not (builtin is not None and settings.initial.path is None) and not initial_paths(settings):
-        violations.append("task.initial.path has no value; name the program that the search starts from")
-    return violations
+    return read_programs(paths, _find_task(settings)(settings).entry_point, settings.max_characters)

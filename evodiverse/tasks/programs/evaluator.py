@@ -1,11 +1,18 @@
 """The interface of an evaluator of programs: how a program is called, and how its result is scored."""
 
+import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
+from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.verified import Verified
-from evodiverse.vocabulary import Detail, Job, Rejection
+from evodiverse.tasks.programs.prompts import fill_description
+from evodiverse.tasks.programs.settings import ProgramSettings
+from evodiverse.vocabulary import Detail, Job, Limits, Rejection
 
 
 class Scored(NamedTuple):
@@ -21,23 +28,114 @@ class Scored(NamedTuple):
     details: Mapping[str, Detail]
 
 
-class Evaluator(Protocol):
+class BestKnown(NamedTuple):
+    """The best published value.
+
+    Attributes:
+        value: The value in decimal, with all digits that were published.
+        source: The publication of the value.
+    """
+
+    value: str
+    source: str
+
+    @property
+    def unit(self) -> Fraction:
+        """One unit of the last published digit.
+
+        A record must be better by more than this, so that rounding alone cannot make a record.
+        """
+        return Fraction(10) ** int(Decimal(self.value).as_tuple().exponent)
+
+
+class Verified(NamedTuple):
+    """The exact value of a program's result.
+
+    Attributes:
+        quantity: The name of the measured quantity, with its unit if it has one.
+        value: The value as an exact fraction, found or checked with code that shares nothing with the scoring.
+        how: A description of the verifier's method.
+        best_known: The best published value, or None if none is published.
+        is_larger_better: Whether larger values are better.
+    """
+
+    quantity: str
+    value: Fraction
+    how: str
+    best_known: BestKnown | None
+    is_larger_better: bool = True
+
+    @property
+    def behind(self) -> Fraction | None:
+        """The difference from the best known value: positive if this value is worse, negative if this value is better.
+
+        The difference is None if no best known value is published.
+        """
+        if self.best_known is None:
+            return None
+        gap = Fraction(self.best_known.value) - self.value
+        return gap if self.is_larger_better else -gap
+
+    @property
+    def is_record(self) -> bool:
+        """Whether the value is better than the best known value by more than one unit of the last published digit."""
+        return self.best_known is not None and self.behind is not None and -self.behind > self.best_known.unit
+
+    def tell(self) -> dict[str, Any]:
+        """Return the content of ``verified.json``: the value and its distance from the best known one."""
+        best_known, behind = self.best_known, self.behind
+        return {
+            "quantity": self.quantity,
+            "value": float(self.value),
+            "verified_by": self.how,
+            "best_known": None if best_known is None else float(best_known.value),
+            "source": None if best_known is None else best_known.source,
+            "behind_by": None if behind is None else float(behind),
+            "is_record": self.is_record,
+        }
+
+
+class Evaluator(ABC):
     """An object that defines how programs are called, and that scores their results outside the sandbox.
+
+    What shows the result of a program is called only for programs with a score above 0, since a program that failed has
+    no result.
 
     Attributes:
         entry_point: The name of the function that a program must define.
         description: The description of the task in the prompts for a language model.
         columns: The types of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
             the column.
+
+    Args:
+        settings: Settings that passed `find_violations`.
+
+    Raises:
+        InputError: A file that the settings name cannot be used.
     """
 
     entry_point: str
     description: str
     columns: Mapping[str, type]
 
+    def __init__(self, settings: ProgramSettings) -> None:
+        self._limits = Limits(settings.timeout, settings.memory)
+
+    @classmethod
+    @abstractmethod
+    def find_violations(cls, settings: ProgramSettings) -> list[str]:
+        """Return what is wrong with the task's own keys of ``task.*``, as messages."""
+
+    @classmethod
+    def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:  # noqa: ARG003
+        """Return the paths of the user's files that the scores depend on, by role."""
+        return {}
+
+    @abstractmethod
     def job(self, source: str) -> Job:
         """Return the job with which the sandbox loads the program ``source`` and calls its entry point."""
 
+    @abstractmethod
     def score(self, value: Any) -> Scored | Rejection:
         """Return the score of a program's result, or the reason why the result is invalid; the program then scores 0.
 
@@ -46,49 +144,94 @@ class Evaluator(Protocol):
                 A program that returned no such result scores 0, and this method is not called for it.
         """
 
+    def abandon(self) -> None:  # noqa: B027 (most evaluators score in this process)
+        """Stop the call of `score` that is running in another process; it raises a `ServiceError`."""
 
-@runtime_checkable
-class Stoppable(Protocol):
-    """An evaluator that scores results in a process of its own."""
-
-    def abandon(self) -> None:
-        """Stop the call of `Evaluator.score` that is running; it raises a `ServiceError`."""
-
-
-@runtime_checkable
-class Illustrated(Protocol):
-    """An evaluator that can show the results of programs as files.
-
-    Its methods are called only for programs with a score above 0, since a program that failed has no result.
-    """
-
-    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:  # noqa: ARG002
         """Return the program's result as files: the content of each, by file name.
 
         This is called for the best program and for every program that is better than all before it.
         """
+        return {}
 
-    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:  # noqa: ARG002
         """Return pictures of the program's result, by file name; None removes the picture of an earlier program.
 
         Drawing may be slow, so only the best program is illustrated.
         """
+        return {}
 
-
-@runtime_checkable
-class Verifiable(Protocol):
-    """An evaluator that can verify the result of a program, with code that shares nothing with the scoring.
-
-    Only a value that was verified in this way can be reported as better than the best known one.
-    """
-
+    @abstractmethod
     def verify(self, discovery: Discovery) -> Verified | None:
         """Return the value of a program's result as an exact fraction, for ``best/verified.json``, or None.
 
-        Args:
-            discovery: The best program so far. Its score must be above 0: a program that failed scores 0 and has no
-                result that could be measured.
+        The value is found by code that shares nothing with the scoring; only a value that was verified in this way can
+        be reported as better than the best known one.
 
         Raises:
             ServiceError: The result is invalid or differs from the log, which means that the evaluator has a bug.
         """
+
+
+class Placing(Evaluator):
+    """The evaluator of a task whose programs place points or circles.
+
+    Attributes:
+        task: The value of ``task`` on the command line, and the name of the task's folder.
+        things: What is placed, in the plural.
+        quantity: The name of the quantity that is maximized or minimized.
+        n: The default number of things.
+        reference: The value that scores 1 for the default number of things.
+        fewest, most: The smallest and largest number of things; more would take too long to measure.
+        best_known: The best published values by the number of things.
+    """
+
+    task: ClassVar[str]
+    things: ClassVar[str]
+    quantity: ClassVar[str]
+    n: ClassVar[int]
+    reference: ClassVar[float]
+    fewest: ClassVar[int]
+    most: ClassVar[int]
+    best_known: ClassVar[Mapping[int, BestKnown]]
+
+    def __init__(self, settings: ProgramSettings) -> None:
+        super().__init__(settings)
+        self._n = settings.n or self.n
+        self._reference = settings.reference or self.reference
+        self.description = fill_description(
+            self.task, n=self._n, reference=f"{self._reference:.12g}", timeout=f"{settings.timeout:.12g}"
+        )
+
+    @classmethod
+    def find_violations(cls, settings: ProgramSettings) -> list[str]:
+        """Return everything that is wrong with ``task.n`` and with ``task.reference``, the value that scores 1."""
+        n, reference = settings.n, settings.reference
+        violations = []
+        if n is None:
+            violations.append(f"task.n has no value; task={cls.task} sets it")
+        elif not cls.fewest <= n <= cls.most:
+            violations.append(f"task.n must be from {cls.fewest} to {cls.most} for task={cls.task}, got {n}")
+        if reference is None:
+            violations.append(f"task.reference has no value; give the {cls.quantity} that scores 1")
+        if n not in {None, cls.n} and reference == cls.reference:
+            violations.append(f"task.reference={reference} is for {cls.n} {cls.things}; give the one for task.n={n}")
+        return violations
+
+
+def to_json(content: Mapping[str, Any]) -> bytes:
+    """Return the content of a JSON file in ``best/``."""
+    return (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def tell_place(discovery: Discovery) -> str:
+    """Return where in a run a candidate was found, for its picture."""
+    pool = "" if discovery.pool is None else f", pool {discovery.pool}"
+    return f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"
+
+
+def disproved(discovery: Discovery, why: str) -> ServiceError:
+    """Return the error that a result in the log fails its verification."""
+    return ServiceError(
+        f"the result of call {discovery.candidate.call} differs from the logged one ({why}); {PLEASE_REPORT}"
+    )

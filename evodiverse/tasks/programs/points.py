@@ -1,21 +1,18 @@
-"""The common parts of the tasks that place points: the problem, exact arithmetic, the evaluator and the picture."""
+"""The common parts of the tasks that place points: exact arithmetic, the evaluator and the picture."""
 
 import json
 import math
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
-from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.kit.pictures import INK, new_figure, styled, to_png
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.prompts import describe
-from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.tasks.programs.verified import BestKnown, Verified
-from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
+from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, disproved, tell_place, to_json
+from evodiverse.vocabulary import Array, Job, Reason, Rejection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,41 +41,6 @@ def round_up(value: Fraction) -> float:
     return -round_down(-value)
 
 
-class Problem(NamedTuple):
-    """A quantity to maximize or minimize, measured on a set of points in the plane.
-
-    Attributes:
-        task: The value of ``task`` on the command line, and the name of the task's folder.
-        title: The title of pictures, with the field ``{n}`` for the number of points.
-        quantity: The name of the quantity.
-        n: The default number of points.
-        reference: The value that scores 1 for the default number of points.
-        fewest, most: The smallest and largest number of points; more points would take too long to measure.
-        is_larger_better: Whether larger values are better.
-        best_known: The best published values by the number of points.
-        measure: A function that returns the exact value of the quantity for given points, at least 0. It raises
-            ``ValueError`` with the reason if the points are invalid.
-        verify: A function that computes the same value by another method, and also raises ``ValueError``.
-        how: A description of the method of ``verify``.
-        draw: A function that draws what lies under valid points in a picture, and returns their places in the unit
-            square; see `draw_points`.
-    """
-
-    task: str
-    title: str
-    quantity: str
-    n: int
-    reference: float
-    fewest: int
-    most: int
-    is_larger_better: bool
-    best_known: Mapping[int, BestKnown]
-    measure: Callable[[Points], Fraction]
-    verify: Callable[[Points], Fraction]
-    how: str
-    draw: Callable[["Axes", Points], Sequence[tuple[float, float]]]
-
-
 _SIDE, _DOT = 880, 18  # pixels: the side of the square, and the diameter of a point
 
 Place = tuple[float, float]
@@ -89,7 +51,7 @@ def draw_points(draw: Callable[["Axes", Points], Sequence[Place]], points: Point
     """Return a PNG of numbered points.
 
     Args:
-        draw: The function `Problem.draw`, which draws what lies under the points.
+        draw: The function `PointPlacing.draw`, which draws what lies under the points.
         points: The points.
         lines: The lines of text; see `to_png`.
     """
@@ -133,29 +95,44 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 """The columns of ``evaluations`` that the tasks that place points add."""
 
 
-class PointPlacing:
+class PointPlacing(Placing):
     """The evaluator of point placements.
 
     The score is value / reference, or reference / value if smaller values are better. The value is computed in exact
     arithmetic and logged as ``value``, rounded to a float: down, or up if smaller values are better. The points are
     logged as ``points``, exact to the last bit, so that the value can be verified from the log alone.
 
-    Args:
-        problem: The problem, which defines the value of the points.
-        n: The number of points.
-        reference: The value that scores 1, above 0.
-        limits: The limits of each run of a program.
+    Attributes:
+        title: The title of pictures, with the field ``{n}`` for the number of points.
+        is_larger_better: Whether larger values are better.
+        how: A description of the method of `prove`.
     """
 
     entry_point = "place_points"
     columns = column_types(COLUMNS)
+    things = "points"
+    title: ClassVar[str]
+    is_larger_better: ClassVar[bool]
+    how: ClassVar[str]
 
-    def __init__(self, problem: Problem, n: int, reference: float, limits: Limits) -> None:
-        self._problem = problem
-        self._n = n
-        self._reference = reference
-        self._limits = limits
-        self.description = describe(problem.task, n, reference, limits.cpu_seconds)
+    @staticmethod
+    @abstractmethod
+    def measure(points: Points) -> Fraction:
+        """Return the exact value of the quantity for given points, at least 0.
+
+        Raises:
+            ValueError: The points are invalid.
+        """
+
+    @staticmethod
+    @abstractmethod
+    def prove(points: Points) -> Fraction:
+        """Return the same value as `measure`, found by another method."""
+
+    @staticmethod
+    @abstractmethod
+    def draw(axes: "Axes", points: Points) -> Sequence[Place]:
+        """Draw what lies under valid points in a picture, and return their places in the unit square."""
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the points."""
@@ -170,85 +147,51 @@ class PointPlacing:
         (array,) = value
         points: list[list[float]] = array.tolist()
         try:
-            exact = self._problem.measure(points)
+            exact = self.measure(points)
         except ValueError as error:
             return Rejection(Reason.INVALID, str(error))
         if exact > LARGEST:
-            return Rejection(Reason.INVALID, f"the {self._problem.quantity} is too large for a float")
+            return Rejection(Reason.INVALID, f"the {self.quantity} is too large for a float")
         measured = self._round(exact)
-        score = measured / self._reference if self._problem.is_larger_better else self._reference / measured
+        score = measured / self._reference if self.is_larger_better else self._reference / measured
         return Scored(score, {"value": measured, "points": json.dumps(points, separators=(",", ":"))})
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the points and the value of a candidate as ``points.json``."""
-        content = {"points": _read_points(discovery), "value": discovery.details["value"]}
-        return {"points.json": (json.dumps(content, indent=1) + "\n").encode()}
+        return {"points.json": to_json({"points": _read_points(discovery), "value": discovery.details["value"]})}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's points as ``points.png``."""
-        points = _read_points(discovery)
-        return {"points.png": draw_points(self._problem.draw, points, self._caption(discovery))}
+        return {"points.png": draw_points(self.draw, _read_points(discovery), self._caption(discovery))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value that the problem's independent verifier (`Problem.verify`) finds for the points.
+        """Return the exact value that the problem's independent verifier (`prove`) finds for the points.
 
         Raises:
             ServiceError: The logged value is different, or the points are invalid.
         """
         try:
-            exact = self._problem.verify(_read_points(discovery))
+            exact = self.prove(_read_points(discovery))
         except ValueError as error:
-            raise _broken(discovery, str(error)) from error
+            raise disproved(discovery, str(error)) from error
         if self._round(exact) != discovery.details["value"]:
-            raise _broken(discovery, f"it is {float(exact)!r}")
-        problem = self._problem
-        best_known = problem.best_known.get(self._n)
-        return Verified(problem.quantity, exact, problem.how, best_known, problem.is_larger_better)
+            raise disproved(discovery, f"it is {float(exact)!r}")
+        return Verified(self.quantity, exact, self.how, self.best_known.get(self._n), self.is_larger_better)
 
     def _round(self, exact: Fraction) -> float:
-        return round_down(exact) if self._problem.is_larger_better else round_up(exact)
+        return round_down(exact) if self.is_larger_better else round_up(exact)
 
     def _caption(self, discovery: Discovery) -> list[str]:
         verified = self.verify(discovery)
-        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
-        lines = [
-            self._problem.title.format(n=self._n),
-            f"{self._problem.quantity}\t{float(verified.value):.10g}",
-        ]
+        lines = [self.title.format(n=self._n), f"{self.quantity}\t{float(verified.value):.10g}"]
         if verified.best_known is not None and verified.behind is not None:
             is_even = abs(verified.behind) <= verified.best_known.unit
             comparison = "\tmatched" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
             lines.append(f"best known\t{verified.best_known.value}{comparison}")
-        return [*lines, f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}"]
+        return [*lines, tell_place(discovery)]
 
 
 def _read_points(discovery: Discovery) -> Points:
     """Return a candidate's points from the log."""
     points: list[list[float]] = json.loads(str(discovery.details["points"]))
     return points
-
-
-def _broken(discovery: Discovery, why: str) -> ServiceError:
-    return ServiceError(
-        f"the value of call {discovery.candidate.call} differs from the logged one ({why}); {PLEASE_REPORT}"
-    )
-
-
-def build_evaluator(problem: Problem, settings: ProgramSettings, limits: Limits) -> PointPlacing:
-    """Return the evaluator for settings that passed `find_violations`."""
-    return PointPlacing(problem, settings.n or problem.n, settings.reference or problem.reference, limits)
-
-
-def find_violations(problem: Problem, settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the value that scores 1."""
-    n, reference = settings.n, settings.reference
-    violations = []
-    if n is None:
-        violations.append(f"task.n has no value; task={problem.task} sets it")
-    elif not problem.fewest <= n <= problem.most:
-        violations.append(f"task.n must be from {problem.fewest} to {problem.most} for task={problem.task}, got {n}")
-    if reference is None:
-        violations.append(f"task.reference has no value; give the {problem.quantity} that scores 1")
-    if n not in {None, problem.n} and reference == problem.reference:
-        violations.append(f"task.reference={problem.reference} is for {problem.n} points; give the one for task.n={n}")
-    return violations

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from evodiverse.diversity.bags import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.programs.evaluator import Evaluator, Illustrated, Stoppable, Verifiable
+from evodiverse.tasks.programs.evaluator import Evaluator, to_json
 from evodiverse.tasks.programs.parsing import parse_program
-from evodiverse.tasks.programs.verified import FILE, lay_out
 from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
 
 N_TOP = 100
@@ -72,8 +71,7 @@ class ProgramTask:
     def abandon(self) -> None:
         """Stop all running programs, in all threads, and the scoring of their results."""
         self._sandbox.close()
-        if isinstance(self._evaluator, Stoppable):
-            self._evaluator.abandon()
+        self._evaluator.abandon()
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Run programs and score their results.
@@ -91,16 +89,35 @@ class ProgramTask:
         return float(np.mean(scores)) if scores else float("nan")
 
     def show_best(self, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
-        """Return the files that show the best program, by name, as `lay_out_best` writes them.
+        """Return the content of the files that show the best program, by file name.
+
+        ``best_program.py`` holds the source. If the program scores above 0, there are also files with its result, a
+        picture of the result and, in ``verified.json``, the verified value, as far as the evaluator provides them.
+        None stands for a file to delete.
 
         Args:
             discoveries: The best candidates, best first; if there are none, the result is empty.
         """
-        return lay_out_best(discoveries[0], self._evaluator) if discoveries else {}
+        if not discoveries:
+            return {}
+        best = discoveries[0]
+        files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
+        if best.candidate.score:
+            verified = self._evaluator.verify(best)
+            files |= {**self._evaluator.report(best), **self._evaluator.illustrate(best)}
+            files["verified.json"] = None if verified is None else to_json(verified.tell())
+        return files
 
     def show_improvement(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return the files about a program that was better than all before it, by name; see `lay_out_record`."""
-        return lay_out_record(discovery, self._evaluator)
+        """Return the files, by path, that document a program that was better than all before it.
+
+        They hold the program and, if its score is above 0, its result. They are in the folder ``history``, and their
+        names begin with the number of the program's oracle call.
+        """
+        files = {"program.py": discovery.candidate.genotype.encode()}
+        if discovery.candidate.score:
+            files |= self._evaluator.report(discovery)
+        return {f"history/{discovery.candidate.call:06d}-{name}": content for name, content in files.items()}
 
     def _score(self, execution: Execution) -> Evaluation:
         scored = execution.failure or self._evaluator.score(execution.value)
@@ -112,31 +129,3 @@ class ProgramTask:
 @lru_cache(maxsize=4096)
 def _count_tokens(source: str) -> Mapping[str, int]:
     return Counter(find_tokens(source))
-
-
-def lay_out_best(best: Discovery, evaluator: Evaluator) -> Mapping[str, bytes | None]:
-    """Return the content of the files that show the best program, by file name.
-
-    ``best_program.py`` holds the source. If the program scores above 0, there are also files with its result, a picture
-    of the result and, in ``verified.json``, the verified value, as far as the evaluator provides them. None stands for
-    a file to delete.
-    """
-    files: dict[str, bytes | None] = {"best_program.py": best.candidate.genotype.encode()}
-    if isinstance(evaluator, Illustrated) and best.candidate.score:
-        files |= {**evaluator.report(best), **evaluator.illustrate(best)}
-    if isinstance(evaluator, Verifiable) and best.candidate.score:
-        verified = evaluator.verify(best)
-        files[FILE] = None if verified is None else lay_out(verified)
-    return files
-
-
-def lay_out_record(discovery: Discovery, evaluator: Evaluator) -> Mapping[str, bytes]:
-    """Return the files, by path, that document a program that was better than all before it.
-
-    They hold the program and, if its score is above 0, its result. They are in the folder ``history``, and their names
-    begin with the number of the program's oracle call.
-    """
-    files = {"program.py": discovery.candidate.genotype.encode()}
-    if isinstance(evaluator, Illustrated) and discovery.candidate.score:
-        files |= evaluator.report(discovery)
-    return {f"history/{discovery.candidate.call:06d}-{name}": content for name, content in files.items()}

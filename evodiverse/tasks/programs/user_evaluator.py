@@ -8,26 +8,28 @@ import math
 import numbers
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from xml.etree import ElementTree as ET
 
 from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
 from evodiverse.kit.apart import Apart, TooLongError
-from evodiverse.kit.inputs import TEXT_BYTES, read_input
+from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_input
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.verified import Verified
-from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified
+from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES
+from evodiverse.tasks.programs.settings import ProgramSettings
+from evodiverse.vocabulary import Job, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
+Answer = TypeVar("Answer")
 _REMEDY = "fix it and start the run again, with overwrite=true if earlier scores are wrong too"
 # What a function raises on a malformed result that it did not check first.
 _MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
@@ -41,7 +43,7 @@ NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
 """The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
 
 
-class UserEvaluator:
+class UserEvaluator(Evaluator):
     """An evaluator that calls and scores programs in the way that a user's Python file defines.
 
     The file must define
@@ -63,32 +65,38 @@ class UserEvaluator:
 
     Arguments and results are JSON values.
 
-    Args:
-        path: The path of the file, which is read once.
-        limits: The limits of each run of a program.
-        score_timeout: The seconds that ``score`` may take, in a process of its own; None for no limit, in this process.
-
-    Raises:
-        InputError: The file cannot be used.
+    The file is read once. With ``task.score_timeout``, ``score`` is called in a process of its own.
     """
 
-    def __init__(self, path: Path, limits: Limits, score_timeout: float | None = None) -> None:
-        self._path = path
+    def __init__(self, settings: ProgramSettings) -> None:
+        super().__init__(settings)
+        self._path = path = find_file(settings)
         self._content = _read(path)
-        self._limits = limits
-        self._apart = None if score_timeout is None else Apart(score_timeout, partial(_import, path, self._content))
+        self._timeout = timeout = settings.score_timeout
+        self._apart = None if timeout is None else Apart(timeout, partial(_import, path, self._content))
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
         self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
         text = str(getattr(module, "DESCRIPTION", "")).strip()
-        self.description: str = f"{text}\nA run may take {limits.cpu_seconds:g} s of CPU time."
+        self.description: str = f"{text}\nA run may take {settings.timeout:g} s of CPU time."
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
         self._draws = hasattr(module, "draw")
-        self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (
-            None,
-            {},
-        )  # the call of the last candidate drawn, and its picture
+        # The call of the last candidate drawn, and its picture.
+        self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})
+
+    @classmethod
+    def find_violations(cls, settings: ProgramSettings) -> list[str]:
+        """Return a message if ``task.evaluator`` has no value."""
+        return [] if settings.evaluator else ["task.evaluator has no value; name your own evaluator.py"]
+
+    @classmethod
+    def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:
+        """Return the path of the evaluator, and those of the files with its moves, if there are any."""
+        path = find_file(settings)
+        moves = {"moves": path.with_name(MOVES), "blocks": path.with_name(BLOCKS)}
+        own = {role: file for role, file in moves.items() if moves["moves"].is_file() and file.is_file()}
+        return {"evaluator": path, **own}
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that calls a program."""
@@ -105,13 +113,10 @@ class UserEvaluator:
             ServiceError: ``score`` raised any other exception except `Interrupted`, which is passed on.
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
-        if self._apart is None:
-            scored, warning = self._score(value)
-        else:
-            try:
-                scored, warning = self._apart.call(self._score, value)
-            except TooLongError:
-                return Rejection(Reason.TIMED_OUT, f"no score after {self._apart.timeout:g} s")
+        try:
+            scored, warning = self._score(value) if self._apart is None else self._apart.call(self._score, value)
+        except TooLongError:
+            return Rejection(Reason.TIMED_OUT, f"no score after {self._timeout:g} s")
         if warning:
             _LOG.warning("%s", warning)
         return scored
@@ -124,26 +129,39 @@ class UserEvaluator:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
         except _MALFORMED_RESULT_ERRORS as error:
-            fault = f"the evaluator raised {self._place(error)}"
-            warning = f"a result made {fault.replace('raised', 'raise', 1)}; the program counts as invalid"
-            return Rejection(Reason.INVALID, fault), warning
+            told = self._place(error)
+            warning = f"a result made the evaluator raise {told}; the program counts as invalid"
+            return Rejection(Reason.INVALID, f"the evaluator raised {told}"), warning
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
-            raise ServiceError(
-                f"the evaluator raised {self._place(error)}; {_REMEDY}"
-            ) from None  # the user's exception may not be picklable
+            # The user's exception may not be picklable.
+            raise ServiceError(f"the evaluator raised {self._place(error)}; {_REMEDY}") from None
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
-        return Scored(self._checked_score(score), self._checked_details(details)), ""
+        return self._check(score, details), ""
+
+    def _check(self, score: Any, details: Any) -> Scored:
+        number = _convert(score, float)
+        fault = ""
+        if number is None:
+            fault = f"returned a value of type {type(score).__name__}, expected a number"
+        elif not 0 <= number < math.inf:
+            fault = f"scored {number}; a score must be finite and at least 0, because a failed program scores 0"
+        elif not isinstance(details, dict):
+            fault = f"returned a {type(details).__name__} with the score, expected a dictionary of columns"
+        else:
+            checked = {name: _convert(value, self.columns.get(name)) for name, value in details.items()}
+            wrong = [name for name, value in checked.items() if value is None]
+            if not wrong:
+                return Scored(number, checked)
+            known = ", ".join(f"{name} ({kind.__name__})" for name, kind in self.columns.items()) or "none"
+            fault = f"returned {details[wrong[0]]!r:.80} as {wrong[0]}; COLUMNS names {known}"
+        raise ContractError(f"the evaluator {fault} ({self._path}); {_REMEDY}")
 
     def abandon(self) -> None:
         """Stop the call of ``score`` that is running; it raises a `ServiceError`."""
         if self._apart is not None:
             self._apart.close()
-
-    def report(self, discovery: Discovery) -> Mapping[str, bytes]:  # noqa: ARG002
-        """Return no files: everything that a user's evaluator reports about a program is in its columns."""
-        return {}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes | None]:
         """Return the picture that ``draw`` makes of a candidate, by file name; None removes an older picture.
@@ -152,19 +170,9 @@ class UserEvaluator:
         because a missing picture is no reason to stop a run.
         """
         if self._draws and self._drawn[0] != discovery.candidate.call:
-            self._drawn = (discovery.candidate.call, self._draw(discovery))
+            picture = self._ask("draw", discovery, lay_out_picture, "picture")
+            self._drawn = (discovery.candidate.call, picture or NO_PICTURE)
         return self._drawn[1]
-
-    def _draw(self, discovery: Discovery) -> Mapping[str, bytes | None]:
-        try:
-            drawn = self._ask("draw", discovery)
-            try:
-                return lay_out_picture(drawn)
-            except ValueError as error:
-                raise ValueError(f"{error} ({self._path})") from None
-        except ValueError as error:
-            _LOG.warning("best/ has no picture of call %s: draw %s", discovery.candidate.call, error)
-            return NO_PICTURE
 
     def verify(self, discovery: Discovery) -> Verified | None:
         """Return what ``verify`` of the user's file finds, or None if the file has no ``verify``.
@@ -173,74 +181,39 @@ class UserEvaluator:
         """
         if not hasattr(_load(self._path, self._content), "verify"):
             return None
-        try:
-            value = self._ask("verify", discovery)
-            if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
-                raise ValueError(f"returned {value!r:.80}, expected a finite number ({self._path})")  # noqa: TRY301
-        except ValueError as error:
-            _LOG.warning("best/ has no verified value of call %s: verify %s", discovery.candidate.call, error)
-            return None
-        exact = Fraction(value) if isinstance(value, numbers.Rational) else Fraction(float(value))
-        return Verified("what verify measured", exact, f"verify in {self._path.name}", None)
+        exact = self._ask("verify", discovery, _to_fraction, "verified value")
+        return None if exact is None else Verified("what verify measured", exact, f"verify in {self._path.name}", None)
 
-    def _ask(self, name: str, discovery: Discovery) -> Any:
-        """Return what a function of the user's file returns for the columns of a candidate.
+    def _ask(self, name: str, discovery: Discovery, read: Callable[[Any], Answer], what: str) -> Answer | None:
+        """Return what a function of the user's file returns for the columns of a candidate, as ``read`` reads it.
 
-        Raises:
-            ValueError: The function raised an exception.
+        If the function raises an exception, or if ``read`` raises ``ValueError``, a warning that ``best/`` has no
+        ``what`` is logged, and the result is None.
         """
         function = getattr(_load(self._path, self._content), name)
         try:
-            return function({column: discovery.details.get(column) for column in self.columns})
+            answer = function({column: discovery.details.get(column) for column in self.columns})
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
-            raise ValueError(f"raised {self._place(error)}") from None
+            fault = f"raised {self._place(error)}"
+        else:
+            try:
+                return read(answer)
+            except ValueError as error:
+                fault = f"returned {error} ({self._path})"
+        _LOG.warning("best/ has no %s of call %s: %s %s", what, discovery.candidate.call, name, fault)
+        return None
 
     def _place(self, error: BaseException) -> str:
-        lines = [
-            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(self._path)
-        ]
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(self._path)]
         return f"{describe(error)} ({self._path}, line {lines[-1] if lines else '?'})"
 
-    def _checked_score(self, score: object) -> float:
-        if isinstance(score, bool) or not isinstance(score, numbers.Real):
-            raise ContractError(
-                f"the evaluator returned a value of type {type(score).__name__}, expected a number "
-                f"({self._path}); {_REMEDY}"
-            )
-        number = _as_float(score)
-        if not (math.isfinite(number) and number >= 0):
-            raise ContractError(
-                f"the evaluator scored {number}; a score must be finite and at least 0, because a failed program "
-                f"scores 0 ({self._path}); {_REMEDY}"
-            )
-        return number
 
-    def _checked_details(self, details: object) -> Mapping[str, Detail]:
-        if not isinstance(details, dict):
-            raise ContractError(
-                f"the evaluator returned a {type(details).__name__} with the score, expected a dictionary of columns "
-                f"({self._path}); {_REMEDY}"
-            )
-        return {name: self._checked_detail(name, value) for name, value in details.items()}
-
-    def _checked_detail(self, name: object, value: object) -> Detail:
-        kind = self.columns.get(name) if isinstance(name, str) else None
-        checked: Detail = None
-        if kind is not None and isinstance(value, _KINDS[kind]) and not isinstance(value, bool):
-            checked = _as_float(value) if kind is float else kind(value)
-        is_fit = (
-            checked is not None
-            and not (isinstance(checked, int) and not -(2**63) <= checked < 2**63)
-            and not (isinstance(checked, str) and checked.encode(errors="replace").decode() != checked)
-        )
-        if not is_fit:
-            raise ContractError(
-                f"the evaluator returned {value!r:.80} as {name}; COLUMNS names {_names(self.columns)} "
-                f"({self._path}); {_REMEDY}"
-            )
-        return checked
+def find_file(settings: ProgramSettings) -> Path:
+    """Return the absolute path of a user's evaluator."""
+    return expanded(settings.evaluator).absolute()
 
 
 def _read(path: Path) -> bytes:
@@ -284,27 +257,24 @@ def _find_driver(content: bytes) -> str | None:
 
 def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str]:
     entry_point, columns = getattr(module, "ENTRY_POINT", None), getattr(module, "COLUMNS", {})
-    rules = [
-        (
-            isinstance(entry_point, str) and entry_point.isidentifier(),
-            "must define ENTRY_POINT, the name of the function that a program must define",
+    rules = {
+        "must define ENTRY_POINT, the name of the function that a program must define": (
+            isinstance(entry_point, str) and entry_point.isidentifier()
         ),
-        (callable(getattr(module, "score", None)), "must define score(result)"),
-        (
+        "must define score(result)": callable(getattr(module, "score", None)),
+        "must define COLUMNS as a dictionary of names and types, each float, int or str": (
             isinstance(columns, dict)
             and all(isinstance(name, str) and name.isidentifier() for name in columns)
-            and all(any(kind is known for known in _KINDS) for kind in columns.values()),
-            "must define COLUMNS as a dictionary of names and types, each float, int or str",
+            and all(kind in list(_KINDS) for kind in columns.values())
         ),
-        (_is_json_list(getattr(module, "ARGUMENTS", ())), "must define ARGUMENTS as a list of JSON values"),
-        (
-            not hasattr(module, "drive") or _find_driver(content) is not None,
-            "must define drive with def, at the top level: only its source goes into the sandbox",
+        "must define ARGUMENTS as a list of JSON values": _is_json_list(getattr(module, "ARGUMENTS", ())),
+        "must define drive with def, at the top level: only its source goes into the sandbox": (
+            not hasattr(module, "drive") or _find_driver(content) is not None
         ),
-        (callable(getattr(module, "draw", len)), "must define draw(columns) as a function"),
-        (callable(getattr(module, "verify", len)), "must define verify(columns) as a function"),
-    ]
-    return [f"task.evaluator={path} {message}" for holds, message in rules if not holds]
+        "must define draw(columns) as a function": callable(getattr(module, "draw", len)),
+        "must define verify(columns) as a function": callable(getattr(module, "verify", len)),
+    }
+    return [f"task.evaluator={path} {message}" for message, holds in rules.items() if not holds]
 
 
 def _is_json_list(arguments: object) -> bool:
@@ -315,15 +285,25 @@ def _is_json_list(arguments: object) -> bool:
     return isinstance(arguments, list | tuple)
 
 
-def _as_float(value: Any) -> float:
+def _convert(value: Any, kind: type | None) -> Any:
+    """Return a value as a number or a text for the log; None if it is of another kind, or if Parquet cannot hold it."""
+    is_fit = kind is not None and isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
+    if not is_fit:
+        return None
+    if kind is int:
+        return int(value) if -(2**63) <= value < 2**63 else None
     try:
-        return float(value)
+        return float(value) if kind is float else str(value).encode().decode()
     except OverflowError:
         return math.inf
+    except UnicodeEncodeError:
+        return None
 
 
-def _names(columns: Mapping[str, type]) -> str:
-    return ", ".join(f"{name} ({kind.__name__})" for name, kind in columns.items()) or "none"
+def _to_fraction(value: Any) -> Fraction:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise ValueError(f"{value!r:.80}, expected a finite number")
+    return Fraction(value) if isinstance(value, numbers.Rational) else Fraction(float(value))
 
 
 def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
@@ -339,23 +319,16 @@ def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
     """
     if not isinstance(drawn, bytes | str):
         expected = "the bytes of a PNG or the text of an SVG"
-        raise ValueError(f"returned a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch only ValueError)
-    try:
-        content = drawn.encode() if isinstance(drawn, str) else drawn
-    except UnicodeEncodeError as error:
-        raise ValueError(f"returned text that cannot be encoded as UTF-8 ({error})") from None
+        raise ValueError(f"a value of type {type(drawn).__name__}, expected {expected}")  # noqa: TRY004 (callers catch only ValueError)
+    content = drawn.encode(errors="replace") if isinstance(drawn, str) else drawn
     if len(content) > MAX_BYTES:
-        raise ValueError(f"returned {len(content):,} bytes, expected at most {MAX_BYTES:,}")
+        raise ValueError(f"{len(content):,} bytes, expected at most {MAX_BYTES:,}")
     if content.startswith(_PNG_SIGNATURE):
         return {**NO_PICTURE, PNG_NAME: content}
-    _check_svg(content)
-    return {**NO_PICTURE, SVG_NAME: content}
-
-
-def _check_svg(content: bytes) -> None:
     try:
         root = ET.fromstring(content).tag  # noqa: S314 (expat limits the expansion of entities)
     except (ET.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
-        raise ValueError(f"returned neither a PNG nor an SVG ({error})") from None
+        raise ValueError(f"neither a PNG nor an SVG ({error})") from None
     if root != _SVG_ROOT:
-        raise ValueError('returned XML that is not an SVG; its root must be <svg xmlns="http://www.w3.org/2000/svg">')
+        raise ValueError('XML that is not an SVG; its root must be <svg xmlns="http://www.w3.org/2000/svg">')
+    return {**NO_PICTURE, SVG_NAME: content}

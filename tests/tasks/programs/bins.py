@@ -1,6 +1,12 @@
 """An independent way of packing: plain lists of what every bin holds."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evodiverse.tasks.programs.bin_packing.evaluator import BinPacking
+from evodiverse.tasks.programs.bin_packing.instances import Instance
+from evodiverse.tasks.programs.settings import ProgramSettings
 
 Rule = Callable[[int, int], float]
 """How much an item of some size wants into a bin with some space."""
@@ -34,3 +40,12 @@ def count_best_fit(capacity: int, items: Sequence[int]) -> int:
         bins[space] -= space != capacity
         bins[space - item] += 1
     return n_bins
+
+
+def packing_of(*instances: Instance) -> BinPacking:
+    """Return the evaluator of a user's own instances."""
+    lines = [f"{one.name}\n{one.capacity} {len(one.items)}\n" + "\n".join(map(str, one.items)) for one in instances]
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "mine.txt")
+        file.write_text("\n".join([str(len(instances)), *lines]))
+        return BinPacking(ProgramSettings(evaluator="bin_packing", instances=str(file)))

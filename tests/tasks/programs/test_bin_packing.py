@@ -20,17 +20,17 @@ from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPackin
 from evodiverse.tasks.programs.bin_packing.instances import SETS, Instance, draw_instances
 from evodiverse.tasks.programs.bin_packing.packing import bound_bins, compress, count_bins, pack_best_fit
 from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins
-from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Limits, Reason, Rejection
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection
 from tests.runs import rows, run_here
-from tests.tasks.programs.bins import best_fit, count_best_fit, pack
+from tests.tasks.programs.bins import best_fit, count_best_fit, pack, packing_of
 from tests.tasks.programs.samples import start_of
 
-LIMITS = Limits(cpu_seconds=30)
 SMALL = Instance("small", 10, (6, 5, 3, 4, 2, 5))
 OTHER = Instance("other", 7, (4, 4, 3))
-TWO = BinPacking("mine.txt", [SMALL, OTHER], LIMITS)
+TWO = packing_of(SMALL, OTHER)
 BEST_FIT = {"choices": [[0, 0, 1, 1, 0, 1], [0, 0, 1]]}
 
 ITEMS = st.integers(1, 12).flatmap(
@@ -96,11 +96,11 @@ def test_driver_score_verifier_and_a_plain_simulation_agree(packed: tuple[int, l
     instance = Instance("drawn", capacity, tuple(items))
     value = drive_all(lambda item, s: a * s + b * (s - item) ** 2 + c * (s % 3), instance)
     plain = pack(capacity, items, lambda item, s: a * s + b * (s - item) ** 2 + c * (s % 3))
-    answer = scored(value, BinPacking("mine.txt", [instance], LIMITS))
+    answer = scored(value, packing_of(instance))
     assert answer.details["bins"] == len(plain) == count_filled_bins(capacity, items, value["choices"][0])
     bound = -(-sum(items) // capacity)
     assert answer.score == pytest.approx((bound / len(plain)) ** 25)
-    verified = BinPacking("mine.txt", [instance], LIMITS).verify(found(answer))
+    verified = packing_of(instance).verify(found(answer))
     assert verified.value == 100 * (Fraction(len(plain), bound) - 1)
 
 
@@ -134,10 +134,8 @@ def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_
         ({"choices": [[0, 0, True, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"choices": [[0, 0, 1.0, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
         ({"choices": [[0, 0, None, 1, 0, 1], [0, 0, 1]]}, "an item of 3 went into a bin"),
-        ({"fault": "nan", "item": 4, "spaces": 2}, "priority returned NaN (an item of 4, 2 spaces)"),
-        ({"fault": "nan", "item": 10**400, "spaces": 2}, "choices are missing"),
-        ({"fault": ["nan"], "item": 4, "spaces": 2}, "choices are missing"),
-        ({"fault": "wonderful", "item": 4, "spaces": 2}, "choices are missing"),
+        ({"fault": "wonderful"}, "wonderful"),
+        ({"fault": ["nan"]}, "['nan']"),
     ],
 )
 def test_choices_that_are_not_a_packing_are_rejected_with_the_reason(value: Any, reason: str) -> None:
@@ -180,7 +178,7 @@ def test_an_infinite_priority_goes_first_and_a_negative_one_last() -> None:
 def evaluate(source: str, *instances: Instance) -> Evaluation:
     """Return what a program scores in the real sandbox."""
     sandbox = ProcessSandbox()
-    task = ProgramTask(BinPacking("mine.txt", instances, LIMITS), sandbox, [start_of("bin_packing")], 10_000)
+    task = ProgramTask(packing_of(*instances), sandbox, [start_of("bin_packing")], 10_000)
     (evaluation,) = task.evaluate([Hypothesis(dedent(source), "k")])
     sandbox.close()
     return evaluation
@@ -235,12 +233,11 @@ def test_what_is_known_of_a_set_is_a_whole_number_of_bins(name: str) -> None:
 
 
 def test_a_result_of_an_own_file_is_compared_with_nothing() -> None:
-    assert isinstance(TWO, Verifiable)
     assert TWO.verify(found(scored(BEST_FIT))).best_known is None
 
 
 def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
-    evaluator = BinPacking("or3", draw_instances("or3"), LIMITS)
+    evaluator = BinPacking(ProgramSettings(evaluator="bin_packing", instances="or3"))
     verified = evaluator.verify(
         found(scored(drive_all(lambda item, spaces: -spaces, *draw_instances("or3")), evaluator))
     )
@@ -252,7 +249,9 @@ def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
 def test_a_log_that_contradicts_its_choices_is_not_a_record(choices: list[list[int]]) -> None:
     score, details = scored(BEST_FIT)
     changed = found(Scored(score, {**details, "choices": compress(choices)}))
-    with pytest.raises(ServiceError, match=r"the bins of call 113 differ from the logged ones .*; please report this"):
+    with pytest.raises(
+        ServiceError, match=r"the result of call 113 differs from the logged one .*; please report this"
+    ):
         TWO.verify(changed)
 
 
@@ -264,14 +263,13 @@ def test_a_candidate_is_shown_as_numbers() -> None:
 
 @pytest.mark.parametrize("pool", [0, None])
 def test_a_candidate_is_shown_as_a_picture(pool: int | None) -> None:
-    assert isinstance(TWO, Illustrated)
     files = TWO.illustrate(found(scored(BEST_FIT), pool))
     assert list(files) == ["packing.png"]
     assert Image.open(io.BytesIO(files["packing.png"])).format == "PNG"
 
 
 def test_a_model_is_told_of_the_instances_and_the_score() -> None:
-    told = BinPacking("weibull5k", draw_instances("weibull5k"), LIMITS).description
+    told = BinPacking(ProgramSettings(evaluator="bin_packing", instances="weibull5k")).description
     for words in ("`priority(item, spaces)`", "(100 here)", "^25", "5 instances with 25,000 items", "30 seconds"):
         assert words in told
     assert "$" not in told
@@ -290,8 +288,7 @@ def test_a_run_improves_on_the_seed_and_its_log_proves_it(tmp_path: Any) -> None
         f"outputs={tmp_path}",
     )
     evaluated = [row for row in rows(run, "evaluations") if row["call"] is not None and row["valid"]]
-    instances = draw_instances("or3")
-    evaluator = BinPacking("or3", instances, LIMITS)
+    evaluator = BinPacking(ProgramSettings(evaluator="bin_packing", instances="or3"))
     for row in evaluated:
         details = {name: row[name] for name in evaluator.columns}
         verified = evaluator.verify(

@@ -12,12 +12,13 @@ from PIL import Image
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, measure
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
-from evodiverse.tasks.programs.evaluator import Illustrated, Scored
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Array, Candidate, Job, Limits, Reason, Rejection
 from tests.tasks.programs.samples import start_of
 
-LIMITS = Limits(cpu_seconds=30)
-TWO = CirclePacking(n=2, reference=0.5, limits=LIMITS)
+LIMITS = Limits(30, 2048)
+TWO = CirclePacking(ProgramSettings(evaluator="circle_packing", n=2, reference=0.5))
 CENTERS = np.array([[0.25, 0.3], [0.6, 0.7]])
 RADII = np.array([0.1, 0.3])
 
@@ -101,7 +102,6 @@ def test_a_candidate_is_shown_as_numbers() -> None:
 
 @pytest.mark.parametrize("pool", [0, None])
 def test_a_candidate_is_shown_as_a_picture(pool: int | None) -> None:
-    assert isinstance(TWO, Illustrated)
     files = TWO.illustrate(found(scored(), pool))
     assert list(files) == ["packing.png"]
     assert Image.open(io.BytesIO(files["packing.png"])).format == "PNG"

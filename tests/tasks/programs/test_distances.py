@@ -17,23 +17,21 @@ from PIL import Image
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.distances import evaluator as task
 from evodiverse.tasks.programs.distances.evaluator import (
     BEST_KNOWN,
-    PROBLEM,
+    Distances,
     draw_distances,
     find_extremes,
     find_squared_ratio,
     measure_ratio,
 )
-from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
-from evodiverse.tasks.programs.points import PointPlacing, fit
+from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.points import fit
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.vocabulary import Candidate, Limits, Reason, Rejection
+from evodiverse.vocabulary import Candidate, Reason, Rejection
 from tests.runs import plan, rows, run_here
 from tests.tasks.programs.samples import start_of
 
-LIMITS = Limits(cpu_seconds=30)
 SQUARE = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
 TINY = math.ulp(0.0)
 HUGE = 1.7e308
@@ -43,8 +41,8 @@ SETS = st.lists(st.tuples(COORDINATES, COORDINATES).map(list), min_size=2, max_s
 WHOLE = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=8, unique=True)
 
 
-def evaluator(n: int, reference: float = 3.0) -> PointPlacing:
-    return PointPlacing(PROBLEM, n, reference, LIMITS)
+def evaluator(n: int, reference: float = 3.0) -> Distances:
+    return Distances(ProgramSettings(evaluator="distances", n=n, reference=reference))
 
 
 def score(points: list[list[float]], reference: float = 3.0) -> Scored | Rejection:
@@ -152,7 +150,7 @@ def test_the_seed_places_any_number_of_points_on_a_circle(n: int) -> None:
 def test_the_seed_leaves_much_to_be_found() -> None:
     names: dict[str, Any] = {}
     exec(start_of("distances", 16), names)  # noqa: S102 (our own)
-    assert 0.4 < scored(names["place_points"]().tolist(), PROBLEM.reference).score < 0.5
+    assert 0.4 < scored(names["place_points"]().tolist(), Distances.reference).score < 0.5
 
 
 def test_a_hundred_points_are_as_many_as_can_be_asked_for() -> None:
@@ -166,21 +164,20 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
         InputError, match=re.escape("task.reference=12.88923 is for 16 points; give the one for task.n=12")
     ):
         plan("task=distances", "task.n=12")
-    assert task.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []
+    assert Distances.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []
 
 
 def test_a_log_that_contradicts_its_points_is_not_a_record() -> None:
     answer = scored(SQUARE)
     for changed in ({"value": math.nextafter(2, 0)}, {"points": "[[0,0],[1,0],[0,0],[1,1]]"}):
         with pytest.raises(
-            ServiceError, match=r"the value of call 113 differs from the logged one .*; please report this"
+            ServiceError, match=r"the result of call 113 differs from the logged one .*; please report this"
         ):
             evaluator(4).verify(found(Scored(answer.score, {**answer.details, **changed})))
 
 
 def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
     tested = evaluator(16)
-    assert isinstance(tested, Verifiable)
     grid = [[float(x), float(y)] for x in range(4) for y in range(4)]
     verified = tested.verify(found(scored(grid)))
     assert (verified.value, verified.best_known, verified.is_record) == (18, BEST_KNOWN[16], False)
@@ -191,7 +188,6 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
 @pytest.mark.parametrize("pool", [0, None])
 def test_a_candidate_is_shown_as_numbers_and_as_a_picture(pool: int | None) -> None:
     tested = evaluator(4)
-    assert isinstance(tested, Illustrated)
     assert json.loads(tested.report(found(scored(SQUARE)))["points.json"]) == {"points": SQUARE, "value": 2.0}
     (picture,) = tested.illustrate(found(scored(SQUARE), pool)).values()
     assert Image.open(io.BytesIO(picture)).format == "PNG"
@@ -215,7 +211,7 @@ def test_points_of_any_size_fill_the_picture(size: float) -> None:
 
 
 def test_a_model_is_told_of_the_points_and_the_score() -> None:
-    told = PointPlacing(PROBLEM, 16, 12.88923, LIMITS).description
+    told = evaluator(16, 12.88923).description
     for words in ("Place 16 points", "`place_points()`", "(16, 2)", "is 12.88923 divided by", "30 seconds"):
         assert words in told
     assert "$" not in told

@@ -18,25 +18,22 @@ from PIL import Image
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.programs.evaluator import Illustrated, Scored, Verifiable
-from evodiverse.tasks.programs.heilbronn import evaluator as task
+from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.heilbronn.evaluator import (
     BEST_KNOWN,
-    PROBLEM,
+    Heilbronn,
     draw_triangles,
     find_smallest,
     find_smallest_share,
     measure_share,
     to_place,
 )
-from evodiverse.tasks.programs.points import PointPlacing
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
-from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Limits, Reason, Rejection
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection
 from tests.runs import plan, rows, run_here
 from tests.tasks.programs.samples import start_of
 
-LIMITS = Limits(cpu_seconds=30)
 CORNERS = [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]
 MIDDLES = [[0.5, 0.5], [0.0, 0.5], [0.5, 0.0]]
 TINY = math.ulp(0.0)
@@ -53,8 +50,8 @@ def fold(x: float, y: float) -> list[float]:
 SETS = st.lists(POINTS, min_size=3, max_size=7)
 
 
-def evaluator(n: int, reference: float = 0.5) -> PointPlacing:
-    return PointPlacing(PROBLEM, n, reference, LIMITS)
+def evaluator(n: int, reference: float = 0.5) -> Heilbronn:
+    return Heilbronn(ProgramSettings(evaluator="heilbronn", n=n, reference=reference))
 
 
 def score(points: list[list[float]], reference: float = 0.5) -> Scored | Rejection:
@@ -74,7 +71,7 @@ def found(answer: Scored, pool: int | None = 1) -> Discovery:
 def evaluate(source: str, n: int = 11) -> Evaluation:
     """Return what a program scores in the real sandbox."""
     sandbox = ProcessSandbox()
-    task = ProgramTask(PointPlacing(PROBLEM, n, PROBLEM.reference, LIMITS), sandbox, [source], 10_000)
+    task = ProgramTask(evaluator(n, Heilbronn.reference), sandbox, [source], 10_000)
     (evaluation,) = task.evaluate([Hypothesis(source, "k")])
     sandbox.close()
     return evaluation
@@ -201,8 +198,8 @@ def test_another_number_of_points_needs_its_own_reference() -> None:
         InputError, match=re.escape("task.reference=0.0365299 is for 11 points; give the one for task.n=12")
     ):
         plan("task=heilbronn", "task.n=12")
-    assert task.find_violations(ProgramSettings(evaluator="heilbronn", n=12, reference=0.03)) == []
-    assert task.find_violations(ProgramSettings(evaluator="heilbronn")) == [
+    assert Heilbronn.find_violations(ProgramSettings(evaluator="heilbronn", n=12, reference=0.03)) == []
+    assert Heilbronn.find_violations(ProgramSettings(evaluator="heilbronn")) == [
         "task.n has no value; task=heilbronn sets it",
         "task.reference has no value; give the smallest share of the triangle's area that scores 1",
     ]
@@ -212,7 +209,7 @@ def test_a_log_that_contradicts_its_points_is_not_a_record() -> None:
     answer = scored(MIDDLES)
     for changed in ({"value": math.nextafter(0.25, 1)}, {"points": "[[0,0],[2,0],[0,1]]"}):
         with pytest.raises(
-            ServiceError, match=r"the value of call 113 differs from the logged one .*; please report this"
+            ServiceError, match=r"the result of call 113 differs from the logged one .*; please report this"
         ):
             evaluator(3).verify(found(Scored(answer.score, {**answer.details, **changed})))
 
@@ -222,7 +219,6 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
     rng = np.random.default_rng(0)
     points = rng.dirichlet([1, 1, 1], 11)[:, :2]
     tested = evaluator(11)
-    assert isinstance(tested, Verifiable)
     answer = tested.score((points / 1.001,))
     assert isinstance(answer, Scored)
     verified = tested.verify(found(answer))
@@ -232,7 +228,6 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
 
 def test_a_candidate_is_shown_as_numbers_and_as_a_picture() -> None:
     tested = evaluator(4)
-    assert isinstance(tested, Illustrated)
     answer = scored([*CORNERS, [0.25, 0.25]])
     assert json.loads(tested.report(found(answer))["points.json"]) == {
         "points": [*CORNERS, [0.25, 0.25]],
@@ -255,7 +250,7 @@ def test_the_picture_shows_the_smallest_triangles() -> None:
 
 
 def test_a_model_is_told_of_the_points_and_the_score() -> None:
-    told = PointPlacing(PROBLEM, 11, 0.0365299, LIMITS).description
+    told = evaluator(11, 0.0365299).description
     for words in ("Place 11 points", "`place_points()`", "(11, 2)", "divided by 0.0365299", "30 seconds"):
         assert words in told
     assert "$" not in told

@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 
 from evodiverse.tasks.programs.distances import blocks as distances_blocks
-from evodiverse.tasks.programs.distances.evaluator import PROBLEM as DISTANCES_PROBLEM
+from evodiverse.tasks.programs.distances.evaluator import Distances
 from evodiverse.tasks.programs.heilbronn import blocks as heilbronn_blocks
-from evodiverse.tasks.programs.heilbronn.evaluator import PROBLEM as HEILBRONN_PROBLEM
+from evodiverse.tasks.programs.heilbronn.evaluator import Heilbronn
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Move, insert_move, make_statements, places_for
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
-from evodiverse.tasks.programs.points import Problem
+from evodiverse.tasks.programs.points import PointPlacing
 from tests.tasks.programs.samples import blocks_of, grammar_of, moves_of, read, request, start_of
 
 
 class Task(NamedTuple):
-    problem: Problem
+    problem: type[PointPlacing]
     moves: Mapping[str, Move]
     functions: ModuleType
     blocks: ast.Module
@@ -33,8 +33,8 @@ class Task(NamedTuple):
 TASKS = {
     task: Task(problem, moves_of(task), functions, blocks_of(task), start_of(task))
     for task, problem, functions in (
-        ("heilbronn", HEILBRONN_PROBLEM, heilbronn_blocks),
-        ("distances", DISTANCES_PROBLEM, distances_blocks),
+        ("heilbronn", Heilbronn, heilbronn_blocks),
+        ("distances", Distances, distances_blocks),
     )
 }
 POINTS = TASKS["heilbronn"].moves["polish"].place

@@ -11,20 +11,19 @@ import pytest
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import (
     Candidate,
     Execution,
     Hypothesis,
     Job,
-    Limits,
     Reason,
     Rejection,
     Stream,
 )
 from tests.tasks.programs.samples import start_of
 
-LIMITS = Limits(cpu_seconds=5.0)
 SEED = start_of("circle_packing", 2)
 
 
@@ -46,8 +45,16 @@ class Scripted:
         pass
 
 
+TWO = CirclePacking(ProgramSettings(evaluator="circle_packing", n=2, reference=0.5))
+
+
 def make_task(*executions: Execution, initial: Sequence[str] = (SEED,)) -> ProgramTask:
-    return ProgramTask(CirclePacking(2, 0.5, LIMITS), Scripted(*executions), initial, 10_000)
+    return ProgramTask(
+        TWO,
+        Scripted(*executions),
+        initial,
+        10_000,
+    )
 
 
 def packing(radius: float) -> Execution:
@@ -102,7 +109,7 @@ def test_a_program_that_patches_the_scorer_gains_nothing() -> None:
         return [[0.5, 0.5], [0.5, 0.5]], [0.5, 0.5], 2.635
     """
     sandbox = ProcessSandbox()
-    task = ProgramTask(CirclePacking(2, 0.5, LIMITS), sandbox, [SEED], 10_000)
+    task = ProgramTask(TWO, sandbox, [SEED], 10_000)
     (evaluation,) = task.evaluate([Hypothesis(dedent(program), "k")])
     sandbox.close()
     assert (evaluation.score, evaluation.valid) == (0.0, False)

@@ -10,11 +10,12 @@ import pytest
 
 from evodiverse.errors import ContractError, InputError, ServiceError
 from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 from evodiverse.vocabulary import Limits, Reason, Rejection
 from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write
 
-LIMITS = Limits(cpu_seconds=5.0)
+LIMITS = Limits(5.0, 2048)
 TWO_COLUMNS = """
     ENTRY_POINT = "main"
     COLUMNS = {"charm": float, "size": int}
@@ -24,8 +25,12 @@ TWO_COLUMNS = """
 """
 
 
+def evaluator_of(path: Path, score_timeout: float | None = None) -> UserEvaluator:
+    return UserEvaluator(ProgramSettings(evaluator=str(path), timeout=5.0, score_timeout=score_timeout))
+
+
 def load(folder: Path, content: str) -> UserEvaluator:
-    return UserEvaluator(write(folder, "evaluator.py", content), LIMITS)
+    return evaluator_of(write(folder, "evaluator.py", content))
 
 
 def test_the_function_is_called_without_arguments_unless_the_file_names_some(tmp_path: Path) -> None:
@@ -38,7 +43,7 @@ def test_the_driver_is_read_in_the_encoding_of_the_file(tmp_path: Path) -> None:
     text = "# coding: latin-1\n" + dedent(EVALUATOR) + "\ndef drive(f):\n    return f(), 'ä'\n"
     path = tmp_path / "evaluator.py"
     path.write_bytes(text.encode("latin-1"))
-    assert UserEvaluator(path, LIMITS).job("source").driver == "def drive(f):\n    return f(), 'ä'"
+    assert evaluator_of(path).job("source").driver == "def drive(f):\n    return f(), 'ä'"
 
 
 def test_arguments_and_the_driver_go_into_the_job(tmp_path: Path) -> None:
@@ -79,7 +84,7 @@ def test_an_assertion_is_the_reason_for_which_a_result_is_invalid(tmp_path: Path
 def test_a_score_that_never_comes_fails_the_program_and_another_process_scores_the_next(tmp_path: Path) -> None:
     code = "import signal\n        while result == 7:\n            signal.pause()\n        return result"
     path = write(tmp_path, "evaluator.py", EVALUATOR.replace("return result", code))
-    evaluator = UserEvaluator(path, LIMITS, 1.5)
+    evaluator = evaluator_of(path, 1.5)
     assert evaluator.score(7) == Rejection(Reason.TIMED_OUT, "no score after 1.5 s")
     assert evaluator.score(2) == Scored(2.0, {})
 
@@ -127,7 +132,7 @@ def test_a_file_may_use_dataclasses_and_future_annotations(tmp_path: Path) -> No
         "from __future__ import annotations\nimport dataclasses\n@dataclasses.dataclass\nclass A:\n    a: int = 1\n"
     )
     path = write(tmp_path, "evaluator.py", content + dedent(EVALUATOR))
-    assert UserEvaluator(path, LIMITS).score(3) == Scored(3.0, {})
+    assert evaluator_of(path).score(3) == Scored(3.0, {})
 
 
 @pytest.mark.parametrize("value", [-0.1, float("nan"), float("inf"), 10**400, True, "1", None, [1.0], (1.0, {}, 2)])
@@ -176,9 +181,9 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, content: str, mes
 
 def test_a_file_that_is_missing_or_not_python_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot be read .*check the path"):
-        UserEvaluator(tmp_path / "absent.py", LIMITS)
+        evaluator_of(tmp_path / "absent.py")
     with pytest.raises(InputError, match="is not a Python file"):
-        UserEvaluator(write(tmp_path, "evaluator.txt", EVALUATOR), LIMITS)
+        evaluator_of(write(tmp_path, "evaluator.txt", EVALUATOR))
 
 
 def test_an_evaluator_can_be_sent_to_another_process(tmp_path: Path) -> None:
@@ -187,7 +192,7 @@ def test_an_evaluator_can_be_sent_to_another_process(tmp_path: Path) -> None:
 
 
 def test_the_worked_example_refuses_a_packing_that_cheats() -> None:
-    evaluator = UserEvaluator(EXAMPLE / "evaluator.py", LIMITS)
+    evaluator = evaluator_of(EXAMPLE / "evaluator.py")
     _, instances = evaluator.job("").arguments
     apart = [list(range(len(items))) for items in instances]
     scored = evaluator.score(apart)

@@ -8,8 +8,9 @@ import pytest
 
 from evodiverse.kit.pictures import new_figure, to_png
 from evodiverse.ports import Discovery
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.user_evaluator import MAX_BYTES, UserEvaluator, lay_out_picture
-from evodiverse.vocabulary import Candidate, Detail, Limits
+from evodiverse.vocabulary import Candidate, Detail
 from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write
 
@@ -28,7 +29,8 @@ DRAWING = """
 
 
 def load(folder: Path, content: str = DRAWING) -> UserEvaluator:
-    return UserEvaluator(write(folder, "evaluator.py", content), Limits(cpu_seconds=5.0))
+    path = write(folder, "evaluator.py", content)
+    return UserEvaluator(ProgramSettings(evaluator=str(path), timeout=5.0, score_timeout=None))
 
 
 def returning(code: str) -> str:
@@ -55,8 +57,8 @@ def test_a_png_is_told_by_its_content_and_leaves_no_svg() -> None:
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (None, "returned a value of type NoneType, expected the bytes of a PNG or the text of an SVG"),
-        (3, "returned a value of type int, expected"),
+        (None, "a value of type NoneType, expected the bytes of a PNG or the text of an SVG"),
+        (3, "a value of type int, expected"),
         ("", "neither a PNG nor an SVG"),
         ("<svg", "neither a PNG nor an SVG"),
         (b"GIF89a", "neither a PNG nor an SVG"),
@@ -88,7 +90,7 @@ def test_an_evaluator_that_draws_nothing_has_no_files(tmp_path: Path) -> None:
         ("exit(3)", "draw raised SystemExit: 3 ("),
         ("columns['breadth']", "draw raised KeyError: 'breadth' ("),
         ("7", "draw returned a value of type int, expected the bytes of a PNG or the text of an SVG ("),
-        ("'\\ud800'", "draw returned text that cannot be encoded as UTF-8 ("),
+        ("'\\ud800'", "draw returned neither a PNG nor an SVG ("),
     ],
 )
 def test_a_drawing_that_fails_is_one_warning_and_takes_the_older_picture_away(

@@ -1,6 +1,5 @@
 """Values of results that were verified apart from their scores."""
 
-import json
 import math
 from fractions import Fraction
 
@@ -12,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import shrink
-from evodiverse.tasks.programs.verified import BestKnown, Verified, lay_out
+from evodiverse.tasks.programs.evaluator import BestKnown, Verified
 
 KNOWN = BestKnown("2.6359830849", "a paper")
 
@@ -42,7 +41,7 @@ def test_nothing_is_a_record_where_no_value_is_known():
 
 
 def test_the_file_says_how_far_a_value_is_from_the_best_known():
-    told = json.loads(lay_out(verified("2.6")))
+    told = verified("2.6").tell()
     assert told["behind_by"] == pytest.approx(0.0359830849)
     assert (told["value"], told["best_known"], told["source"]) == (2.6, 2.6359830849, "a paper")
     assert told["is_record"] is False

@@ -20,9 +20,7 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
     Returns:
         ``choices``, a list for each instance with one number for each item. 0 puts the item into a new bin. A positive
         k puts it into an open bin whose free space is the k-th smallest of the distinct free spaces that are large
-        enough for the item. If an answer is invalid, the result holds three other keys: ``fault`` (``shape``, ``kind``
-        or ``nan``), ``item`` (the size of the item), and ``spaces`` (the number of spaces that the function was called
-        with).
+        enough for the item. If an answer is invalid, the result has instead the key ``fault``, with a message.
     """
     choices = []
     for capacity, items in instances:
@@ -33,13 +31,15 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
         for item in items:
             spaces = np.flatnonzero(is_offered[item:]) + item
             values = np.asarray(priority(item, spaces.copy()))
+            fault = ""
             if values.shape != spaces.shape:
-                return {"fault": "shape", "item": item, "spaces": len(spaces)}
-            if values.dtype.kind not in "biuf":
-                return {"fault": "kind", "item": item, "spaces": len(spaces)}
-            best = int(values.argmax())  # the first of equals; NaN counts as the largest
-            if np.isnan(values[best]):
-                return {"fault": "nan", "item": item, "spaces": len(spaces)}
+                fault = "did not return one value for each space"
+            elif values.dtype.kind not in "biuf":
+                fault = "returned values that are not real numbers"
+            elif np.isnan(values[best := int(values.argmax())]):  # the first of equals; NaN counts as the largest
+                fault = "returned NaN"
+            if fault:
+                return {"fault": f"priority {fault} (an item of {item}, {len(spaces)} spaces)"}
             space = int(spaces[best])
             if space == capacity:
                 chosen.append(0)

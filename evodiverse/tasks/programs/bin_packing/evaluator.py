@@ -1,17 +1,15 @@
 """The evaluator of online bin packing, where a program decides where each item goes and fewer bins are better."""
 
-import json
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.errors import PLEASE_REPORT, InputError, ServiceError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.bin_packing.instances import MAX_CAPACITY, SETS, Instance, find_instances
+from evodiverse.tasks.programs.bin_packing.instances import SETS, find_instances
 from evodiverse.tasks.programs.bin_packing.packing import (
     bound_bins,
     compress,
@@ -22,11 +20,18 @@ from evodiverse.tasks.programs.bin_packing.packing import (
 )
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
 from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins, read_choices
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import (
+    BestKnown,
+    Evaluator,
+    Scored,
+    Verified,
+    disproved,
+    tell_place,
+    to_json,
+)
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.tasks.programs.verified import BestKnown, Verified
-from evodiverse.vocabulary import Detail, Job, Limits, Reason, Rejection
+from evodiverse.vocabulary import Detail, Job, Reason, Rejection
 
 SHARPNESS: Final = 25
 """The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too
@@ -42,14 +47,6 @@ FUNSEARCH: Final = MappingProxyType(
 instances."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
-_FAULTS: Final[Mapping[object, str]] = MappingProxyType(
-    {
-        "shape": "did not return one value for each space",
-        "kind": "returned values that are not real numbers",
-        "nan": "returned NaN",
-    }
-)
-
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
@@ -67,27 +64,22 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 """The columns of ``evaluations`` that bin packing adds."""
 
 
-class BinPacking:
+class BinPacking(Evaluator):
     """The evaluator of rules for online bin packing.
 
     The score is (bound / bins)^25, at most 1. Both numbers are sums over all instances. The bound of an instance is the
     number of bins that its items would need if every bin could be filled completely (`bound_bins`). Three columns are
     logged: ``bins``, the number of bins; ``value``, its excess over the bound in percent, as FunSearch counts it; and
     ``choices``, the rule's choice for each item, so that the number of bins can be verified from the log alone.
-
-    Args:
-        named: The name of the built-in set of these instances, or the path of the file that they come from.
-        instances: The instances to pack, at least one.
-        limits: The limits of each run of a program.
     """
 
     entry_point = "priority"
     columns = column_types(COLUMNS)
 
-    def __init__(self, named: str, instances: Sequence[Instance], limits: Limits) -> None:
-        self._set = named if named in SETS else None
-        self._instances = tuple(instances)
-        self._limits = limits
+    def __init__(self, settings: ProgramSettings) -> None:
+        super().__init__(settings)
+        self._set = settings.instances if settings.instances in SETS else None
+        self._instances = find_instances(str(settings.instances))
         self._bound = bound_bins(self._instances)
         capacities = sorted({instance.capacity for instance in self._instances})
         self.description = fill_description(
@@ -96,8 +88,20 @@ class BinPacking:
             n_instances=len(self._instances),
             n_items=f"{sum(len(instance.items) for instance in self._instances):,}",
             sharpness=SHARPNESS,
-            timeout=f"{limits.cpu_seconds:.12g}",
+            timeout=f"{settings.timeout:.12g}",
         )
+
+    @classmethod
+    def find_violations(cls, settings: ProgramSettings) -> list[str]:
+        """Return a message if ``task.instances`` has no value."""
+        told = f"task.instances has no value; expected {', '.join(SETS)}, or a file in OR-Library's format"
+        return [] if settings.instances else [told]
+
+    @classmethod
+    def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:
+        """Return the path of the user's file of instances under the key ``instances``; empty for a built-in set."""
+        named = str(settings.instances)
+        return {} if named in SETS else {"instances": expanded(named).absolute()}
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the priorities of the bins, item by item."""
@@ -112,10 +116,10 @@ class BinPacking:
         Args:
             value: The result of the driver, which is not trusted; see `driver.drive`.
         """
-        fault = _read_fault(value)
-        if fault is not None:
-            return Rejection(Reason.INVALID, fault)
-        choices = value.get("choices") if isinstance(value, dict) else None
+        result = value if isinstance(value, dict) else {}
+        choices = result.get("choices")
+        if "fault" in result:
+            return Rejection(Reason.INVALID, f"{result['fault']!s:.100}")
         if not isinstance(choices, list) or len(choices) != len(self._instances):
             return Rejection(Reason.INVALID, "choices are missing for some instances")
         bins = 0
@@ -145,7 +149,7 @@ class BinPacking:
             for instance, chosen in zip(self._instances, choices, strict=True)
         ]
         packing = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
-        return {"packing.json": (json.dumps({**packing, "instances": packed}, indent=1) + "\n").encode()}
+        return {"packing.json": to_json({**packing, "instances": packed})}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's rule as ``packing.png``."""
@@ -170,9 +174,9 @@ class BinPacking:
                 full, rest = divmod(sum(instance.items), instance.capacity)
                 bound += full + (rest > 0)
         except ValueError as error:
-            raise _broken(discovery, str(error)) from error
+            raise disproved(discovery, str(error)) from error
         if bins != discovery.details["bins"]:
-            raise _broken(discovery, f"the verifier counts {bins}")
+            raise disproved(discovery, f"the verifier counts {bins}")
         return Verified(
             "bins above the L1 bound, in percent of it",
             100 * Fraction(bins - bound, bound),
@@ -184,7 +188,6 @@ class BinPacking:
     def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
         bins = [count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
         opened = int(str(discovery.details["bins"]))
-        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
         published = FUNSEARCH.get(self._set or "")
         return [
             f"Online bin packing, {len(self._instances)} instances{f' of {self._set}' if self._set else ''}",
@@ -192,52 +195,8 @@ class BinPacking:
             f"best fit\t{measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
             *([] if published is None else [f"FunSearch's rule\t{float(published.value):.2f}%"]),
             f"bound\t\t{self._bound:,} bins",
-            f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}",
+            tell_place(discovery),
         ]
 
 
-def _read_fault(value: Any) -> str | None:
-    """Return a message about the first invalid answer of a program's function; None if ``value`` reports none.
-
-    `driver.drive` calls that function in the sandbox, stops at the first invalid answer, and returns ``value``. The
-    value is not trusted: a report in a form that `driver.drive` does not use counts as none.
-    """
-    if not isinstance(value, dict):
-        return None
-    fault, item, spaces = (value.get(name) for name in ("fault", "item", "spaces"))
-    if not (isinstance(fault, str) and fault in _FAULTS and _is_size(item) and _is_size(spaces)):
-        return None
-    return f"priority {_FAULTS[fault]} (an item of {item}, {spaces} spaces)"
-
-
-def _is_size(value: object) -> bool:
-    return type(value) is int and 1 <= value <= MAX_CAPACITY
-
-
-def _broken(discovery: Discovery, why: str) -> ServiceError:
-    return ServiceError(
-        f"the bins of call {discovery.candidate.call} differ from the logged ones ({why}); {PLEASE_REPORT}"
-    )
-
-
-def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with ``task.instances``."""
-    if not settings.instances:
-        return [f"task.instances has no value; expected {', '.join(SETS)}, or a file in OR-Library's format"]
-    try:
-        find_instances(settings.instances)
-    except InputError as error:
-        return list(error.violations)
-    return []
-
-
-def build_evaluator(settings: ProgramSettings, limits: Limits) -> BinPacking:
-    """Return the evaluator for settings that passed `find_violations`."""
-    named = settings.instances or SETS[0]
-    return BinPacking(named, find_instances(named), limits)
-
-
-def find_sources(settings: ProgramSettings) -> Mapping[str, Path]:
-    """Return the path of the user's file of instances under the key ``instances``; empty for a built-in set."""
-    named = settings.instances or SETS[0]
-    return {} if named in SETS else {"instances": expanded(named).absolute()}
+TASK: Final = BinPacking

@@ -10,7 +10,6 @@ differ by about 0.1 (weibull5k) or 0.2 (or3) percentage points of excess bins by
 
 import math
 import random
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -19,7 +18,8 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_text_input
 
 SEED: Final = 0
-SETS: Final = ("weibull5k", "or3")
+SETS: Final = {"weibull5k": (5, 100, 5_000), "or3": (20, 150, 500)}
+"""For each built-in set, the number of instances, their capacity and their number of items."""
 MAX_CAPACITY: Final = 10_000
 MAX_INSTANCES: Final = 1_000
 MAX_ITEMS: Final = 100_000
@@ -59,9 +59,16 @@ def find_instances(named: str) -> tuple[Instance, ...]:
 def draw_instances(name: str) -> tuple[Instance, ...]:
     """Return the instances of a built-in set, which are the same on every machine."""
     rng = random.Random(SEED)  # noqa: S311
+    n_instances, capacity, n_items = SETS[name]
+    drawn = [tuple(_draw_size(name, rng) for _ in range(n_items)) for _ in range(n_instances)]
+    return tuple(Instance(f"{name}_{number}", capacity, items) for number, items in enumerate(drawn))
+
+
+def _draw_size(name: str, rng: random.Random) -> int:
     if name == "weibull5k":
-        return tuple(Instance(f"{name}_{n}", 100, tuple(_draw_weibull(rng, 5_000))) for n in range(5))
-    return tuple(Instance(f"{name}_{n}", 150, tuple(_draw_uniform(rng, 500))) for n in range(20))
+        size: float = 45 * (-math.log(1 - rng.random())) ** (1 / 3)
+        return max(1, round(min(size, 100.0)))
+    return 20 + int(81 * rng.random())
 
 
 def read_instances(path: Path) -> tuple[Instance, ...]:
@@ -84,15 +91,30 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
     except ValueError as error:
         raise InputError(f"{_KEY}: {path} is not UTF-8 text; expected OR-Library's format") from error
     lines = _Lines(path, text)
-    n_instances = lines.read_number("the number of instances", MAX_INSTANCES)
     instances: list[Instance] = []
-    n_items = 0
-    for _ in range(n_instances):
-        instance = _read_instance(lines, MAX_ITEMS - n_items)
-        n_items += len(instance.items)
-        instances.append(instance)
-    lines.expect_end()
+    left = MAX_ITEMS
+    for _ in range(lines.check(*lines.read("the number of instances"), MAX_INSTANCES)):
+        name = lines.read("the name of an instance").text
+        line = lines.read("a capacity, a number of items and a number of bins")
+        words = line.text.split()
+        if len(words) not in {2, 3}:
+            raise lines.refuse(line)
+        capacity = lines.check(line.number, words[0], "a capacity", MAX_CAPACITY)
+        expected = f"a number of items (at most {MAX_ITEMS} in all instances)"
+        n_items = lines.check(line.number, words[1], expected, left)
+        left -= n_items
+        items = [lines.check(*lines.read("the size of an item"), capacity) for _ in range(n_items)]
+        instances.append(Instance(name[:40], capacity, tuple(items)))
+    lines.check_end()
     return tuple(instances)
+
+
+class _Line(NamedTuple):
+    """A line of a file, and what is expected there."""
+
+    number: int
+    text: str
+    expected: str
 
 
 class _Lines:
@@ -100,61 +122,26 @@ class _Lines:
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
-        self._lines: Iterator[tuple[int, str]] = (
-            (number, line.strip()) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
-        )
+        lines = enumerate(map(str.strip, text.split("\n")), start=1)
+        self._lines = ((number, line) for number, line in lines if line)
 
-    def read(self, expected: str) -> tuple[int, str]:
-        """Return the number and the text of the next line; if there is none, raise InputError naming ``expected``."""
-        found = next(self._lines, None)
-        if found is None:
-            raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
-        return found
+    def read(self, expected: str) -> _Line:
+        """Return the next line; if there is none, raise an error that names what is expected."""
+        for number, line in self._lines:
+            return _Line(number, line, expected)
+        raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
 
-    def read_number(self, expected: str, most: int) -> int:
-        """Return the next line as an integer from 1 to ``most``; see `check`."""
-        place, text = self.read(expected)
-        return self.check(place, text, expected, most)
+    def check(self, number: int, word: str, expected: str, most: int) -> int:
+        """Return a word as an integer; if it is not one from 1 to ``most``, raise an error that names the line."""
+        if word.isascii() and word.isdigit() and len(word) <= _MAX_DIGITS and 1 <= int(word) <= most:
+            return int(word)
+        raise self.refuse(_Line(number, word, f"{expected}, an integer between 1 and {most}"))
 
-    def check(self, place: int, text: str, expected: str, most: int) -> int:
-        """Return the text of line ``place`` as an integer.
+    def refuse(self, line: _Line) -> InputError:
+        """Return an error that a line has something else than is expected."""
+        return InputError(f"{_KEY}: line {line.number} of {self._path} has {line.text:.40}, expected {line.expected}")
 
-        Raises:
-            InputError: The text is not an integer from 1 to ``most``. The message names ``expected``.
-        """
-        if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS and 1 <= int(text) <= most:
-            return int(text)
-        raise self.refuse(place, text, f"expected {expected}, an integer between 1 and {most}")
-
-    def refuse(self, place: int, text: str, why: str) -> InputError:
-        """Return an error that reports what is wrong with a line."""
-        return InputError(f"{_KEY}: line {place} of {self._path} has {text:.40}, {why}")
-
-    def expect_end(self) -> None:
+    def check_end(self) -> None:
         """Check that no line is left."""
-        rest = next(self._lines, None)
-        if rest is not None:
-            raise self.refuse(*rest, "expected nothing after the last instance")
-
-
-def _read_instance(lines: _Lines, most_items: int) -> Instance:
-    _, name = lines.read("the name of an instance")
-    place, text = lines.read("a capacity")
-    words = text.split()
-    if len(words) not in {2, 3}:
-        raise lines.refuse(place, text, "expected a capacity, a number of items and a number of bins")
-    capacity = lines.check(place, words[0], "a capacity", MAX_CAPACITY)
-    n_items = lines.check(place, words[1], f"a number of items (at most {MAX_ITEMS} in all instances)", most_items)
-    items = tuple(lines.read_number("the size of an item", capacity) for _ in range(n_items))
-    return Instance(name[:40], capacity, items)
-
-
-def _draw_weibull(rng: random.Random, n_items: int) -> Iterator[int]:
-    for _ in range(n_items):
-        size = 45 * (-math.log(1 - rng.random())) ** (1 / 3)
-        yield max(1, round(min(size, 100.0)))
-
-
-def _draw_uniform(rng: random.Random, n_items: int) -> Iterator[int]:
-    for _ in range(n_items):
-        yield 20 + int(81 * rng.random())
+        for number, line in self._lines:
+            raise self.refuse(_Line(number, line, "nothing after the last instance"))

@@ -8,19 +8,13 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.errors import PLEASE_REPORT, ServiceError
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
-from evodiverse.tasks.programs.evaluator import Scored
-from evodiverse.tasks.programs.prompts import describe
-from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.tasks.programs.verified import BestKnown, Verified
-from evodiverse.vocabulary import Array, Job, Limits, Reason, Rejection
-
-PAPER_N: Final = 26
-PAPER_REFERENCE: Final = 2.635
+from evodiverse.tasks.programs.evaluator import BestKnown, Placing, Scored, Verified, disproved, tell_place, to_json
+from evodiverse.tasks.programs.settings import MAX_CIRCLES
+from evodiverse.vocabulary import Array, Job, Reason, Rejection
 
 BEST_KNOWN: Final = MappingProxyType(
     {
@@ -48,28 +42,25 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 """The columns of ``evaluations`` that circle packing adds."""
 
 
-class CirclePacking:
+class CirclePacking(Placing):
     """The evaluator of circle packings, whose score is ℓ = Σr / reference (paper, appendix on circle packing).
 
     Two sums are logged. ``sum_radii`` is the sum of the radii as the program returned them; with these radii, circles
     may cross a wall or overlap within the paper's tolerance. ``strict_sum`` is the sum of the radii after `shrink` has
     lowered them until no circle crosses a wall and no two circles overlap. ``packing`` holds the centers and radii as
     JSON, exact to the last bit, so that both sums can be verified from the log alone.
-
-    Args:
-        n: The number of circles, at least 1.
-        reference: The sum of radii that scores 1, above 0; for 26 circles, the paper uses 2.635.
-        limits: The limits of each run of a program.
     """
 
     entry_point = "construct_packing"
     columns = column_types(COLUMNS)
-
-    def __init__(self, n: int, reference: float, limits: Limits) -> None:
-        self._n = n
-        self._reference = reference
-        self._limits = limits
-        self.description = describe("circle_packing", n, reference, limits.cpu_seconds)
+    task = "circle_packing"
+    things = "circles"
+    quantity = "sum of radii"
+    n = 26
+    reference = 2.635
+    fewest = 1
+    most = MAX_CIRCLES
+    best_known = BEST_KNOWN
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""
@@ -94,7 +85,7 @@ class CirclePacking:
         """Return the packing of a candidate as ``packing.json``."""
         centers, radii = _read_packing(discovery)
         packing = {"centers": centers.tolist(), "radii": radii.tolist(), **measure(centers, radii)}
-        return {"packing.json": (json.dumps(packing, indent=1) + "\n").encode()}
+        return {"packing.json": to_json(packing)}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's packing as ``packing.png``."""
@@ -113,23 +104,20 @@ class CirclePacking:
         strict = shrink(centers, radii)
         fault = find_fault(centers.tolist(), strict.tolist())
         if fault is not None:
-            raise ServiceError(
-                f"the strict packing of call {discovery.candidate.call} is invalid ({fault}); {PLEASE_REPORT}"
-            )
+            raise disproved(discovery, f"strictly, {fault}")
         return Verified(
-            "sum of radii, without any tolerance",
+            f"{self.quantity}, without any tolerance",
             sum(map(Fraction, strict.tolist()), Fraction(0)),
             "all walls and all pairs of circles, in rational arithmetic",
-            BEST_KNOWN.get(self._n),
+            self.best_known.get(self._n),
         )
 
     def _caption(self, discovery: Discovery, sum_radii: float, strict_sum: float) -> list[str]:
-        pool = "" if discovery.pool is None else f", pool {discovery.pool}"
         return [
             f"{self._n} circles in the unit square",
             f"sum of radii\t{sum_radii:.8f}\tscore\t{sum_radii / self._reference:.6f}",
             f"strict sum\t{strict_sum:.8f}\tstrict score\t{strict_sum / self._reference:.6f}",
-            f"iteration {discovery.iteration}{pool}, call {discovery.candidate.call}",
+            tell_place(discovery),
         ]
 
 
@@ -164,18 +152,4 @@ def _read_packing(discovery: Discovery) -> Packing:
     return read_packing(str(discovery.details["packing"]))
 
 
-def find_violations(settings: ProgramSettings) -> list[str]:
-    """Return everything that is wrong with ``task.n`` and with ``task.reference``, the sum of radii that scores 1."""
-    violations = []
-    if settings.n is None:
-        violations.append("task.n has no value; task=circle_packing sets it")
-    if settings.reference is None:
-        violations.append("task.reference has no value; give the sum of radii that scores 1")
-    if settings.n not in {None, PAPER_N} and settings.reference == PAPER_REFERENCE:
-        violations.append(f"task.reference=2.635 is for 26 circles; give the one for task.n={settings.n}")
-    return violations
-
-
-def build_evaluator(settings: ProgramSettings, limits: Limits) -> CirclePacking:
-    """Return the evaluator for settings that passed `find_violations`."""
-    return CirclePacking(settings.n or PAPER_N, settings.reference or PAPER_REFERENCE, limits)
+TASK: Final = CirclePacking

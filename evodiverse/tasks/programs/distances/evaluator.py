@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
-from evodiverse.tasks.programs import points
-from evodiverse.tasks.programs.points import Place, Points, Problem, fit, to_integers
-from evodiverse.tasks.programs.verified import BestKnown
+from evodiverse.tasks.programs.evaluator import BestKnown
+from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -102,21 +100,23 @@ BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
 }
 """The smallest known squared ratios of the largest to the smallest distance, by the number of points."""
 
-PROBLEM: Final = Problem(
-    task="distances",
-    title="{n} points in the plane, their shortest and their longest distances",
-    quantity="squared ratio of the largest to the smallest distance",
-    n=16,
-    reference=12.88923,
-    fewest=2,
-    most=100,
-    is_larger_better=False,
-    best_known=BEST_KNOWN,
-    measure=measure_ratio,
-    verify=find_squared_ratio,
-    how="all pairs of points, one after the other, in rational arithmetic",
-    draw=draw_distances,
-)
 
-find_violations = partial(points.find_violations, PROBLEM)
-build_evaluator = partial(points.build_evaluator, PROBLEM)
+class Distances(PointPlacing):
+    """The evaluator of this task."""
+
+    task = "distances"
+    title = "{n} points in the plane, their shortest and their longest distances"
+    quantity = "squared ratio of the largest to the smallest distance"
+    n = 16
+    reference = 12.88923
+    fewest = 2
+    most = 100
+    is_larger_better = False
+    best_known = BEST_KNOWN
+    measure = staticmethod(measure_ratio)
+    prove = staticmethod(find_squared_ratio)
+    how = "all pairs of points, one after the other, in rational arithmetic"
+    draw = staticmethod(draw_distances)
+
+
+TASK: Final = Distances

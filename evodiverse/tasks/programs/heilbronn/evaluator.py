@@ -3,14 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
 from evodiverse.kit.pictures import GROUND, INK
-from evodiverse.tasks.programs import points
-from evodiverse.tasks.programs.points import Place, Points, Problem, to_integers
-from evodiverse.tasks.programs.verified import BestKnown
+from evodiverse.tasks.programs.evaluator import BestKnown
+from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,21 +105,23 @@ BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
 }
 """The largest known values by the number of points: the smallest triangle's share of the whole triangle's area."""
 
-PROBLEM: Final = Problem(
-    task="heilbronn",
-    title="{n} points in a triangle, and the smallest triangles that they form",
-    quantity="smallest share of the triangle's area",
-    n=11,
-    reference=0.0365299,
-    fewest=3,
-    most=40,
-    is_larger_better=True,
-    best_known=BEST_KNOWN,
-    measure=measure_share,
-    verify=find_smallest_share,
-    how="all triangles, as determinants of barycentric coordinates, in rational arithmetic",
-    draw=draw_triangles,
-)
 
-find_violations = partial(points.find_violations, PROBLEM)
-build_evaluator = partial(points.build_evaluator, PROBLEM)
+class Heilbronn(PointPlacing):
+    """The evaluator of this task."""
+
+    task = "heilbronn"
+    title = "{n} points in a triangle, and the smallest triangles that they form"
+    quantity = "smallest share of the triangle's area"
+    n = 11
+    reference = 0.0365299
+    fewest = 3
+    most = 40
+    is_larger_better = True
+    best_known = BEST_KNOWN
+    measure = staticmethod(measure_share)
+    prove = staticmethod(find_smallest_share)
+    how = "all triangles, as determinants of barycentric coordinates, in rational arithmetic"
+    draw = staticmethod(draw_triangles)
+
+
+TASK: Final = Heilbronn

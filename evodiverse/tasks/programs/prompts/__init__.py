@@ -152,18 +152,6 @@ def build(
     return ProgramPrompts(templates, description, entry_point, max_characters, example, mode=mode, hot=hot)
 
 
-def describe(task: str, n: int, reference: float, timeout: float) -> str:
-    """Return the description of a task that places points or circles, for a language model's prompt.
-
-    Args:
-        task: The name of the task's folder, whose ``description.txt`` is filled in.
-        n: The number of points or circles.
-        reference: The value that scores 1.
-        timeout: The limit of a run, in CPU seconds.
-    """
-    return fill_description(task, n=n, reference=f"{reference:.12g}", timeout=f"{timeout:.12g}")
-
-
 def fill_description(task: str, **fields: object) -> str:
     """Return the text ``description.txt`` of a task that comes with EvoDiverse, with its fields filled in."""
     template = Template((SHIPPED.parent / task / "description.txt").read_text(encoding="utf-8"))
