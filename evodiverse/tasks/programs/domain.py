@@ -8,7 +8,6 @@ from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Metrics, Sandbox
-from evodiverse.tasks.programs import prompts
 from evodiverse.tasks.programs.builtins import BUILTINS, find_folder, load_start
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import read_programs
@@ -16,6 +15,7 @@ from evodiverse.tasks.programs.metrics import choose_metrics
 from evodiverse.tasks.programs.operators.moves import read_moves
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
+from evodiverse.tasks.programs.prompts import ProgramPrompts
 from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
@@ -113,18 +113,10 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG00
     return []
 
 
-def build_prompts(settings: ProgramSettings) -> prompts.ProgramPrompts:
+def build_prompts(settings: ProgramSettings) -> ProgramPrompts:
     """Return the prompts for a language model."""
-    evaluator = _find_task(settings)(settings)
-    return prompts.build(
-        settings.prompts.dir,
-        description=evaluator.description,
-        entry_point=evaluator.entry_point,
-        mode=settings.prompts.mode,
-        hot=settings.prompts.hot,
-        max_characters=settings.max_characters,
-        example=_read_initial(settings)[0],
-    )
+    task = _find_task(settings)(settings)
+    return ProgramPrompts(settings, task.description, task.entry_point, _read_initial(settings)[0])
 
 
 def _find_task(settings: ProgramSettings) -> type[Evaluator]:

@@ -221,7 +221,7 @@ def test_a_longer_fence_holds_shorter_ones(inner: str) -> None:
     "reply", ["", "no", "```\n```", "```python\ndef areas(r): pass\n```", "  def area(r): pass", "defarea()"]
 )
 def test_a_reply_without_the_entry_point_holds_no_program(reply: str) -> None:
-    assert extract_program(reply, "area") is None
+    assert isinstance(extract_program(reply, "area"), Rejection)
 
 
 FLOODS = [
@@ -249,7 +249,7 @@ FLOODS = [
 def read_all(reply: str) -> None:
     """Read a reply in every way, and refuse it in every way."""
     assert not isinstance(edit(reply), str)
-    assert extract_program(reply, "area") is None
+    assert isinstance(extract_program(reply, "area"), Rejection)
 
 
 @pytest.mark.parametrize("before", ["", "<<<<<<< SEARCH\n"])

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts, build, describe, read_templates
+from evodiverse.kit.templates import read_templates
+from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking
+from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts
+from evodiverse.tasks.programs.settings import ProgramSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Reason, Rejection, Request, Stream
 from tests.tasks.clock import is_read_in_time
 
@@ -29,10 +32,13 @@ def request(*parents: Candidate, best: Candidate | None = None, prompt: Prompt =
     return Request(1, 0, slot, 1, parents or PARENTS, prompt, Stream(0, 4, slot=slot), best)
 
 
+def describe(n: int, reference: float, timeout: float) -> str:
+    return CirclePacking(ProgramSettings(n=n, reference=reference, timeout=timeout)).description
+
+
 def prompts(folder: Path | None = None, *, mode: str = "diff", hot: str = "same") -> ProgramPrompts:
-    description = describe("circle_packing", 26, 2.635, 30)
-    own = None if folder is None else str(folder)
-    return build(own, description, "construct_packing", 10_000, SEED, mode=mode, hot=hot)
+    own = PromptSettings(None if folder is None else str(folder), mode, hot)
+    return ProgramPrompts(ProgramSettings(prompts=own), describe(26, 2.635, 30), "construct_packing", SEED)
 
 
 def text(asked: Request | None = None, *, mode: str = "diff", hot: str = "same") -> str:
@@ -132,7 +138,7 @@ def test_the_fence_is_longer_than_any_in_the_program(ticks: str, fence: str) -> 
 
 
 def test_circle_packing_is_described_with_its_numbers() -> None:
-    description = describe("circle_packing", 7, 1.23456789, 2.5)
+    description = describe(7, 1.23456789, 2.5)
     assert all(part in description for part in ("Place 7 circles", "(7, 2)", "(7,)", "by 1.23456789.", "2.5 seconds"))
     assert "$" not in description
 
@@ -213,7 +219,7 @@ def test_a_users_own_templates_are_used(tmp_path: Path) -> None:
     write_templates(tmp_path, system="$description", diff="$$5: $goal|$current|$others", improve="$entry_point!\n")
     candidate = program(1)
     system, user = prompts(tmp_path).messages(request(candidate))
-    assert system.content == describe("circle_packing", 26, 2.635, 30)
+    assert system.content == describe(26, 2.635, 30)
     assert user.content == (
         f"$5: construct_packing!|# The program to edit\n\nScore: 0.250000\n\n```python\n{candidate.genotype}```|"
     )
@@ -223,7 +229,7 @@ def test_texts_that_differ_have_another_digest(tmp_path: Path) -> None:
     shipped, mine = prompts().sha256, prompts(write_templates(tmp_path)).sha256
     assert len({shipped, mine, prompts(write_templates(tmp_path, explore="!")).sha256}) == 3
     assert prompts(write_templates(tmp_path)).sha256 == mine
-    assert build(None, "", "construct_packing", 1, "", mode="diff", hot="same").sha256 != shipped
+    assert ProgramPrompts(ProgramSettings(), "", "construct_packing", "").sha256 != shipped
 
 
 def test_all_violations_of_the_settings_are_reported(tmp_path: Path) -> None:
@@ -283,13 +289,13 @@ def test_a_template_that_is_not_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_shipped_templates_name_no_field_in_vain() -> None:
-    assert set(read_templates(SHIPPED)) == set(FIELDS)
+    assert set(read_templates(SHIPPED, FIELDS)) == set(FIELDS)
 
 
 def test_a_template_that_is_a_pipe_is_refused(tmp_path: Path) -> None:
     for name in FIELDS:
         os.mkfifo(tmp_path / f"{name}.txt")
     with pytest.raises(InputError) as caught:
-        read_templates(tmp_path)
+        prompts(tmp_path)
     assert len(caught.value.violations) == len(FIELDS)
     assert all("(it is a device or a pipe, expected a file)" in line for line in caught.value.violations)

@@ -5,33 +5,30 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
-from types import MappingProxyType
 
-from evodiverse.kit import templates
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.python import read_code
-from evodiverse.tasks.programs.prompts.diffs import apply_blocks, describe_other, extract_program, find_blocks
+from evodiverse.kit.templates import read_templates
+from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
 # The templates and their fields. A field with ? is optional; of fields joined by | at least one is required.
-FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "system": ("description?", "entry_point?", "max_characters?"),
-        "diff": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
-        "rewrite": ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?"),
-        "improve": ("entry_point?", "max_characters?"),
-        "explore": ("entry_point?", "max_characters?"),
-    }
-)
-OPTIONAL: Mapping[str, Path] = MappingProxyType({name: SHIPPED / f"{name}.txt" for name in ("improve", "explore")})
+_ASKED = ("current|program", "score?", "failure?", "goal?", "others?", "entry_point?", "max_characters?")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "system": ("description?", "entry_point?", "max_characters?"),
+    "diff": _ASKED,
+    "rewrite": _ASKED,
+    "improve": ("entry_point?", "max_characters?"),
+    "explore": ("entry_point?", "max_characters?"),
+}
+OPTIONAL: Mapping[str, Path] = {name: SHIPPED / f"{name}.txt" for name in ("improve", "explore")}
 """The shipped templates that replace those missing from a folder: the texts of ``$goal``."""
-_REMEDIES: Mapping[str, str] = MappingProxyType(
-    {
-        Reason.TIMED_OUT: "Make it faster first, by a cheaper method, fewer iterations or arrays in place of loops.",
-        Reason.OUT_OF_MEMORY: "Make it use less memory first.",
-    }
-)
+_REMEDIES: Mapping[str, str] = {
+    Reason.TIMED_OUT: "Make it faster first, by a cheaper method, fewer iterations or arrays in place of loops.",
+    Reason.OUT_OF_MEMORY: "Make it use less memory first.",
+}
 _OTHERS = "# Other programs\n\nThey are here for inspiration. What you change is the program to edit, below them."
 _MAX_ERROR = 500
 
@@ -40,32 +37,23 @@ class ProgramPrompts:
     """The prompts that ask a language model for a program, filled from template files.
 
     Args:
-        templates: The template texts by name; see `read_templates`.
+        settings: The settings of the task.
         description: A description of the problem, the scoring and what a program may use.
         entry_point: The function that a program must define.
-        max_characters: The length above which a program is rejected.
         example: A program of typical length, from which costs are estimated.
-        mode: How a model is to answer: ``diff``, ``rewrite``, or ``mixed`` for either with equal probability.
-        hot: What a request with `Prompt.HOT` asks for: ``same`` (the same as with `Prompt.COLD`), or ``explore``
-            (another construction).
+
+    Raises:
+        InputError: The user's own templates cannot be used.
     """
 
-    def __init__(
-        self,
-        templates: Mapping[str, str],
-        description: str,
-        entry_point: str,
-        max_characters: int,
-        example: str,
-        *,
-        mode: str,
-        hot: str,
-    ) -> None:
+    def __init__(self, settings: ProgramSettings, description: str, entry_point: str, example: str) -> None:
+        own = settings.prompts.dir
+        templates = read_templates(SHIPPED if own is None else expanded(own), FIELDS, OPTIONAL)
         self._templates = {name: Template(text) for name, text in templates.items()}
         self._entry_point = entry_point
-        self._max_characters = max_characters
-        self._mode = mode
-        self._hot = hot
+        self._max_characters = settings.max_characters
+        self._mode = settings.prompts.mode
+        self._hot = settings.prompts.hot
         self._system = self._fill("system", description=description.strip())
         self.example = example
         texts = [description, *(templates[name] for name in sorted(templates))]
@@ -76,8 +64,11 @@ class ProgramPrompts:
         explores = self._hot == "explore" and request.prompt is Prompt.HOT
         goal = self._fill("explore" if explores else "improve")
         parent = request.parents[0]
+        mode = self._mode
+        if mode == "mixed":
+            mode = "diff" if request.stream.rng().random() < 0.5 else "rewrite"
         text = self._fill(
-            self._format(request),
+            mode,
             current=_current(request),
             program=parent.genotype.rstrip(),
             score=_show_score(parent),
@@ -101,55 +92,11 @@ class ProgramPrompts:
             return blocks
         if blocks:
             return apply_blocks(request.parents[0].genotype, blocks)
-        program = extract_program(answer, self._entry_point)
-        if program is not None:
-            return program
-        instead = describe_other(answer, self._entry_point)
-        return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
-
-    def _format(self, request: Request) -> str:
-        if self._mode == "mixed":
-            return "diff" if request.stream.rng().random() < 0.5 else "rewrite"
-        return self._mode
+        return extract_program(answer, self._entry_point)
 
     def _fill(self, name: str, **fields: str) -> str:
-        text = self._templates[name].substitute(
-            fields, entry_point=self._entry_point, max_characters=self._max_characters
-        )
-        return text.strip()
-
-
-def read_templates(folder: Path) -> dict[str, str]:
-    """Return the templates of a folder by name, each a ``.txt`` file: system, diff, rewrite, improve and explore.
-
-    The last two may be missing; see `OPTIONAL`.
-
-    Raises:
-        InputError: A template is missing, does not use a required field, or uses an unknown one. The message lists all
-            violations.
-    """
-    return templates.read_templates(folder, FIELDS, OPTIONAL)
-
-
-def build(
-    folder: str | None, description: str, entry_point: str, max_characters: int, example: str, *, mode: str, hot: str
-) -> ProgramPrompts:
-    """Return the prompts with the templates of a folder.
-
-    Args:
-        folder: The folder with the user's own templates; None for the shipped ones.
-        description: A description of the problem, the scoring and what a program may use.
-        entry_point: The function that a program must define.
-        max_characters: The length above which a program is rejected.
-        example: A program of typical length, from which costs are estimated.
-        mode: How a model is to answer; see `ProgramPrompts`.
-        hot: What a request with `Prompt.HOT` asks for; see `ProgramPrompts`.
-
-    Raises:
-        InputError: The user's own templates cannot be used.
-    """
-    templates = read_templates(SHIPPED if folder is None else expanded(folder))
-    return ProgramPrompts(templates, description, entry_point, max_characters, example, mode=mode, hot=hot)
+        common = {"entry_point": self._entry_point, "max_characters": self._max_characters}
+        return self._templates[name].substitute(fields, **common).strip()
 
 
 def fill_description(task: str, **fields: object) -> str:

@@ -82,24 +82,20 @@ def apply_blocks(source: str, blocks: Sequence[Block]) -> str | Rejection:
     return "".join(f"{line}\n" for line in lines)
 
 
-def extract_program(reply: str, entry_point: str) -> str | None:
+def extract_program(reply: str, entry_point: str) -> str | Rejection:
     """Return the content of the last code fence that defines the entry point.
 
-    If no fence does, return the whole reply if it defines the entry point, else None.
+    If no fence does, return the whole reply if it defines the entry point, else what the reply has instead.
     An unclosed fence ends where the next one opens or at the end of the reply.
     """
     text = unify_newlines(reply)
     definition = re.compile(rf"^def[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
-    candidates = [text, *_fenced(text)]
-    return next((candidate for candidate in reversed(candidates) if definition.search(candidate)), None)
-
-
-def describe_other(reply: str, entry_point: str) -> str:
-    """Return what a reply from which `extract_program` extracts nothing has instead of a program."""
-    others = list(_DEFINITION.finditer(reply))
-    if not others:
-        return f"no function {entry_point}"
-    return f"{others[-1][0].strip()}, not a line that begins with def {entry_point}"
+    for candidate in reversed([text, *_fenced(text)]):
+        if definition.search(candidate):
+            return candidate
+    others = [other[0].strip() for other in _DEFINITION.finditer(reply)]
+    instead = f"{others[-1]}, not a line that begins with def {entry_point}" if others else f"no function {entry_point}"
+    return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 
 
 def _malformed(number: int, problem: str) -> Rejection:
