@@ -7,7 +7,7 @@ Metrics").
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from evodiverse.diversity.bags import cosine, select_apart
 from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
@@ -29,9 +29,6 @@ It is also the default radius of a niche (``method.niche.radius``).
 
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
-Origin: TypeAlias = int | None
-"""The pool that proposed a candidate; None for a candidate that all pools start from."""
-
 
 def choose_metrics(evaluator: str) -> Metrics:
     """Return the metrics of a task, given ``task.evaluator``."""
@@ -40,15 +37,50 @@ def choose_metrics(evaluator: str) -> Metrics:
     return TaskMetrics() if evaluator in BUILTINS else ProgramMetrics()
 
 
-class PackingMetrics:
-    """The metrics of circle-packing runs; see `evodiverse.ports.Metrics`."""
+class ProgramMetrics:
+    """The metrics of runs with a user's evaluator; see `evodiverse.ports.Metrics`."""
+
+    kind = "programs"
+    columns: Mapping[str, type] = MappingProxyType({"genotype": str})
+    targets: Sequence[float] = ()
+    libraries: Sequence[str] = ()
+    reads_texts = False
+    subject = Subject(counts_proposals=True)
+    headlines: Sequence[Headline] = (BEST_SCORE,)
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
+        """Return the best score and the number of near-best programs; see `measure_programs`."""
+        return measure_programs(log)
+
+
+class TaskMetrics(ProgramMetrics):
+    """The metrics of the built-in tasks other than circle packing.
+
+    Their logs have a column ``value``: the quantity that the task measures on a program's result.
+    """
+
+    kind = "program tasks"
+    columns = MappingProxyType({"genotype": str, "value": float})
+
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
+        """Return the metrics of `measure_programs` and ``best_value``, the logged value of the best-scoring program.
+
+        If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
+        valid.
+        """
+        values = log.column("value")
+        best = _rank_valid(log)[:1]
+        return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
+
+
+class PackingMetrics(ProgramMetrics):
+    """The metrics of circle-packing runs."""
 
     kind = "circle packing"
     columns = COLUMNS
     targets = (0.85, 0.9, 0.95)  # the sum of radii divided by task.reference
     libraries = ("scikit-learn",)
     reads_texts = True
-    subject = Subject(counts_proposals=True)
     headlines = (Headline("best_sum", "best sum of radii", 5),)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
@@ -58,47 +90,6 @@ class PackingMetrics:
     def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:  # noqa: ARG002 (the paper's vectors)
         """Return the TF-IDF vectors of programs."""
         return tfidf(genotypes)
-
-
-class TaskMetrics:
-    """The metrics of the built-in tasks other than circle packing; see `evodiverse.ports.Metrics`.
-
-    Their logs have a column ``value``: the quantity that the task measures on a program's result.
-    """
-
-    kind = "program tasks"
-    columns: Mapping[str, type] = MappingProxyType({"genotype": str, "value": float})
-    targets = ()
-    libraries = ()
-    reads_texts = False
-    subject = Subject(counts_proposals=True)
-    headlines = (BEST_SCORE,)
-
-    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the metrics of `measure_programs` and ``best_value``, the logged value of the best-scoring program.
-
-        If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
-        valid.
-        """
-        values, valid = log.column("value"), log.column("valid")
-        best = log.top([call for call in sorted(log.scores) if valid[call]], 1)
-        return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
-
-
-class ProgramMetrics:
-    """The metrics of runs with a user's evaluator; see `evodiverse.ports.Metrics`."""
-
-    kind = "programs"
-    columns: Mapping[str, type] = MappingProxyType({"genotype": str})
-    targets = ()
-    libraries = ()
-    reads_texts = False
-    subject = Subject(counts_proposals=True)
-    headlines = (BEST_SCORE,)
-
-    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the best score and the number of near-best programs; see `measure_programs`."""
-        return measure_programs(log)
 
 
 def measure_programs(log: Log) -> Measurement:
@@ -132,13 +123,21 @@ def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
     packed = [call for call in sorted(totals) if valid[call]]
     best = sorted((totals[call] for call in packed), reverse=True)
     record_calls, records = find_rises((call, totals[call]) for call in packed)
+    origins, places = log.column("pool"), [log.final_places(pool) for pool in log.states[-1]]
+    shares = pool_shares([totals[call] for call in packed], [origins[call] for call in packed], N_TOP)
+    diversity: dict[str, Value] = {}
+    for name, encode in encoders.items():
+        final = measure_diversity(encode([genotypes[call] for call in log.final_union]), places)
+        diversity[f"diversity.{name}"] = known(final.overall)
+        diversity[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
+        diversity[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
     return {
         "best_sum": best[0] if best else 0.0,
         "strict_sum": max((strict[call] for call in packed), default=0.0),
         "top100_sum": mean(best[:N_TOP]) or 0.0,
         **count_near_best(log),
-        "pool_origin": _origin_percentages(log, packed, totals),
-        **_measure_diversity(log, genotypes, packed, encoders),
+        "pool_origin": [100 * shares.get(pool, 0.0) for pool in range(len(places))],
+        **diversity,
         "curve.sum_calls": record_calls,
         "curve.sum": records,
     }
@@ -155,37 +154,20 @@ def count_near_best(log: Log) -> Measurement:
     Args:
         log: The run's log, with the column ``genotype``.
     """
-    genotypes, valid = log.column("genotype"), log.column("valid")
-    ranked = log.top([call for call in sorted(log.scores) if valid[call]], len(log.scores))
+    genotypes, ranked = log.column("genotype"), _rank_valid(log)
     best = log.scores[ranked[0]] if ranked else 0.0
     near = [call for call in ranked if best > 0 and log.scores[call] >= NEAR_BEST * best]
     counts = (Counter(find_tokens(genotypes[call])) for call in near)
     return {"n_near_best": len(near), "n_different_near_best": len(select_apart(counts, SAME_PROGRAM, cosine))}
 
 
-def _origin_percentages(log: Log, packed: list[int], totals: Mapping[int, float]) -> list[float | None]:
-    origins = log.column("pool")
-    shares = pool_shares([totals[call] for call in packed], [origins[call] for call in packed], N_TOP)
-    return [100 * shares.get(pool, 0.0) for pool in range(len(log.states[-1]))]
+def _rank_valid(log: Log) -> list[int]:
+    """Return the calls of the valid programs, best first, and the older first if scores are equal."""
+    valid = log.column("valid")
+    return log.top([call for call in sorted(log.scores) if valid[call]], len(log.scores))
 
 
-def _measure_diversity(
-    log: Log,
-    genotypes: Mapping[int, str],
-    packed: list[int],
-    encoders: Mapping[str, Encode],
-) -> Measurement:
-    pools = [log.final_places(pool) for pool in log.states[-1]]
-    measured: dict[str, Value] = {}
-    for name, encode in encoders.items():
-        final = measure_diversity(encode([genotypes[call] for call in log.final_union]), pools)
-        measured[f"diversity.{name}"] = known(final.overall)
-        measured[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
-        measured[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
-    return measured
-
-
-def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 100) -> dict[Origin, float]:
+def pool_shares(scores: Sequence[float], origins: Sequence[int | None], top: int = 100) -> dict[int | None, float]:
     """Return each pool's share of the best candidates (paper, "Pool Origin (Top-100)").
 
     Args:
@@ -195,14 +177,12 @@ def pool_shares(scores: Sequence[float], origins: Sequence[Origin], top: int = 1
         top: The number of best candidates that count, at least 1; all count if there are fewer.
 
     Returns:
-        The share of every origin in ``origins``, from 0 to 1, pools in ascending order and None last. The shares sum to
-        1. The result is empty if ``origins`` is empty.
+        The share of every origin in ``origins``, from 0 to 1. The shares sum to 1. The result is empty if ``origins``
+        is empty.
 
     Raises:
         ValueError: ``scores`` and ``origins`` differ in length.
     """
     ranked = sorted(zip(scores, origins, strict=True), key=lambda pair: -pair[0])[:top]
     counts = Counter(origin for _, origin in ranked)
-    pools = sorted({origin for origin in origins if origin is not None})
-    others: list[Origin] = [None] if None in origins else []
-    return {origin: counts[origin] / len(ranked) for origin in [*pools, *others]}
+    return {origin: counts[origin] / len(ranked) for origin in origins}
