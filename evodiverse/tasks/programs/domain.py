@@ -8,15 +8,14 @@ from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Metrics, Sandbox
-from evodiverse.tasks.programs.builtins import BUILTINS, find_folder, load_start
 from evodiverse.tasks.programs.evaluator import Evaluator
-from evodiverse.tasks.programs.initial import read_programs
+from evodiverse.tasks.programs.initial import load_start, read_programs
 from evodiverse.tasks.programs.metrics import choose_metrics
 from evodiverse.tasks.programs.operators.moves import read_moves
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
 from evodiverse.tasks.programs.prompts import ProgramPrompts
-from evodiverse.tasks.programs.settings import RESEED, ProgramSettings, initial_paths
+from evodiverse.tasks.programs.settings import BUILTINS, RESEED, ProgramSettings, find_folder, initial_paths
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 

@@ -1,13 +1,24 @@
 """The programs that a search starts from."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
-from evodiverse.tasks.programs.operators.moves import make_program
+from evodiverse.tasks.programs.operators.moves import START, make_program
 from evodiverse.tasks.programs.parsing import parse_program
+from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
 from evodiverse.vocabulary import Rejection
+
+_N: Final = re.compile(r"^N = \d+$", re.MULTILINE)
+
+
+def load_start(settings: ProgramSettings) -> str:
+    """Return the program of a task that comes with EvoDiverse, with its constant ``N`` set to ``task.n``."""
+    source = (find_folder(settings.evaluator) / START).read_text(encoding="utf-8")
+    return source if settings.n is None else _N.sub(f"N = {settings.n}", source, count=1)
 
 
 def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) -> list[str]:

@@ -15,7 +15,7 @@ from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
-from evodiverse.tasks.programs.builtins import BUILTINS
+from evodiverse.tasks.programs.settings import BUILTINS
 
 N_TOP: Final = 100
 NEAR_BEST: Final = 0.99
@@ -177,12 +177,13 @@ def pool_shares(scores: Sequence[float], origins: Sequence[int | None], top: int
         top: The number of best candidates that count, at least 1; all count if there are fewer.
 
     Returns:
-        The share of every origin in ``origins``, from 0 to 1. The shares sum to 1. The result is empty if ``origins``
-        is empty.
+        The share of every origin in ``origins``, from 0 to 1, pools in ascending order and None last. The shares sum to
+        1. The result is empty if ``origins`` is empty.
 
     Raises:
         ValueError: ``scores`` and ``origins`` differ in length.
     """
     ranked = sorted(zip(scores, origins, strict=True), key=lambda pair: -pair[0])[:top]
     counts = Counter(origin for _, origin in ranked)
-    return {origin: counts[origin] / len(ranked) for origin in origins}
+    in_order = sorted(set(origins), key=lambda origin: (origin is None, origin))
+    return {origin: counts[origin] / len(ranked) for origin in in_order}

@@ -14,7 +14,14 @@ RESEED = "reseed"
 OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
 """The largest number of circles. More circles take seconds to score, and the sandbox's limits do not cover scoring."""
+_HERE = Path(__file__).parent
 _BUILTIN = "builtin/"
+BUILTINS = frozenset(file.parent.name for file in _HERE.glob("*/evaluator.py"))
+"""The tasks that come with EvoDiverse, by the name in ``task.evaluator``: each folder here with an ``evaluator.py``.
+
+The folders are like those that users write: ``evaluator.py``, ``start.py`` and, if there are any, ``moves.yaml`` with
+``blocks.py``. The module ``evaluator`` of such a task defines ``TASK``, its `Evaluator`.
+"""
 MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 
@@ -84,12 +91,16 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
     given = settings.initial.path
     if given is None:
         return []
-    paths = given if isinstance(given, list | tuple) else [given]
-    return [_find_builtin(settings, str(path)) or expanded(str(path)) for path in paths]
+    paths = map(str, given if isinstance(given, list | tuple) else [given])
+    folder = find_folder(settings.evaluator)
+    is_builtin = settings.evaluator in BUILTINS
+    names = {path: path.removeprefix(_BUILTIN) for path in paths}
+    return [
+        folder / f"{name}.py" if is_builtin and name != path and name.isidentifier() else expanded(path)
+        for path, name in names.items()
+    ]
 
 
-def _find_builtin(settings: ProgramSettings, path: str) -> Path | None:
-    name = path.removeprefix(_BUILTIN)
-    if name == path or not settings.evaluator.isidentifier() or not name.isidentifier():
-        return None
-    return Path(__file__).parent / settings.evaluator / f"{name}.py"
+def find_folder(evaluator: str) -> Path:
+    """Return the folder of the task with an evaluator, the value of ``task.evaluator``."""
+    return _HERE / evaluator if evaluator in BUILTINS else expanded(evaluator).absolute().parent

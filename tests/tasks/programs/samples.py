@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 
 from evodiverse.kit.python import parse_file
-from evodiverse.tasks.programs.builtins import find_folder, load_start
+from evodiverse.tasks.programs.initial import load_start
 from evodiverse.tasks.programs.operators.moves import BLOCKS, Grammar, Move, read_moves
 from evodiverse.tasks.programs.operators.operator import ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import NoChildError, read_program
-from evodiverse.tasks.programs.settings import ProgramSettings
+from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 

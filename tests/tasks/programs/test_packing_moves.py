@@ -2,12 +2,10 @@
 
 import ast
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from evodiverse.tasks.programs.builtins import find_folder
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
 from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
@@ -16,6 +14,7 @@ from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_p
 from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
+from evodiverse.tasks.programs.settings import find_folder
 from tests.tasks.programs.samples import BINS, SEED, blocks_of, grammar_of, moves_of, read, request, tried
 
 MOVES = moves_of("circle_packing")
@@ -281,8 +280,7 @@ def test_softer_circles_overlap_more() -> None:
 def test_the_example_of_restarts_is_the_seed_with_one_move() -> None:
     example = make_program(find_folder("circle_packing"), "layouts")
     assert example is not None
-    values = {"SEED": "0", "TRIES": "8", "SIZE": "0.05", "STIFFNESS": "0.3"}
-    draws = {name: SimpleNamespace(text=lambda _, value=value: value) for name, value in values.items()}
+    draws = {"SEED": "0..0", "TRIES": "8..8", "SIZE": "0.05..0.05", "STIFFNESS": "0.3~0.3"}
     move = MOVES["layouts"]._replace(draws=draws)
     child = insert_move(read(SEED), np.random.default_rng(0), move, BLOCKS)
     assert write_program(read(example)) == write_program(child)

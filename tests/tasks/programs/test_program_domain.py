@@ -191,7 +191,10 @@ def test_a_users_task_has_the_moves_next_to_its_evaluator(tmp_path: Path) -> Non
         (("later: {after", "later: {befor"), "the place later has befor; expected the keys after"),
         (("place: later", "place: sooner"), "the move nudge is at the unknown place sooner; expected one of later"),
         (("weight: 1", "weight: -1"), "the move nudge has the weight -1; expected a number above 0"),
-        (("SIZE=1..3", "SIZE=1-3"), "draw of the move nudge is SIZE=1-3; expected"),
+        (
+            ("SIZE=1..3", "SIZE=1-3"),
+            "a $NAME has no draw such as NAME=0.1..0.9",
+        ),
         (("$SIZE", "$SIDE"), "the code of the move nudge is no Python, or a $NAME has no draw"),
         (("total = twice", "total = = twice"), "the code of the move nudge is no Python"),
         (("moves:", "move:"), "the file has places, move; expected the keys places moves"),

@@ -46,29 +46,6 @@ BLOCKS: Final = "blocks.py"
 """The file in the folder of a task with the functions that its moves call."""
 
 
-class Draw(NamedTuple):
-    """The distribution of a move's parameter.
-
-    Attributes:
-        kind: ``whole`` for integers, both bounds included; ``real`` for uniform floats; ``log`` for log-uniform floats.
-        low: The lower bound; above 0 for ``log``.
-        high: The upper bound.
-    """
-
-    kind: str
-    low: float
-    high: float
-
-    def text(self, rng: np.random.Generator) -> str:
-        """Return a drawn value as text; floats have three significant digits."""
-        if self.kind == "whole":
-            return str(rng.integers(int(self.low), int(self.high) + 1))
-        share = rng.random()
-        is_log = self.kind == "log"
-        value = self.low * (self.high / self.low) ** share if is_log else self.low + share * (self.high - self.low)
-        return repr(float(f"{value:.3g}"))
-
-
 class Place(NamedTuple):
     """The places in a function where a move makes sense, defined by the names that are bound there.
 
@@ -96,13 +73,13 @@ class Move(NamedTuple):
         place: The places where the move makes sense.
         weight: The frequency of the move relative to the other moves.
         template: The source of the statements, with the parameters written as ``$NAME``.
-        draws: The distributions of the parameters, by name.
+        draws: The distributions of the parameters, by name; see `draw_number`.
     """
 
     place: Place
     weight: float
     template: str
-    draws: Mapping[str, Draw]
+    draws: Mapping[str, str]
 
 
 class Grammar(NamedTuple):
@@ -184,25 +161,27 @@ def _read_move(name: str, keys: Any, places: Mapping[str, Place]) -> Move:
         raise ValueError(f"the move {name} has the weight {weight}; expected a number above 0")
     try:
         drawn = dict(each.split("=") for each in str(content.get("draw", "")).split())
-        draws = {each: _read_draw(bounds) for each, bounds in drawn.items()}
-    except ValueError:
-        raise ValueError(f"draw of the move {name} is {content['draw']}; expected, say, SIZE=0.1..0.9") from None
-    move = Move(places[place], weight, str(content["code"]), draws)
-    try:
+        move = Move(places[place], weight, str(content["code"]), drawn)
         make_statements(move, np.random.default_rng(0))
     except (SyntaxError, LookupError, ValueError) as error:
-        raise ValueError(f"the code of the move {name} is no Python, or a $NAME has no draw: {error}") from None
+        raise ValueError(
+            f"the code of the move {name} is no Python, or a $NAME has no draw such as NAME=0.1..0.9: {error}"
+        ) from None
     return move
 
 
-def _read_draw(bounds: str) -> Draw:
-    """Return a distribution.
+def draw_number(bounds: str, rng: np.random.Generator) -> str:
+    """Draw a number, as text; floats have three significant digits.
 
-    ``low..high`` is uniform, over integers unless ``low`` has a decimal point; ``low~high`` is log-uniform.
+    ``low..high`` is uniform, over integers, bounds included, unless ``low`` has a decimal point; ``low~high`` is
+    log-uniform.
     """
     low, sign, high = re.split(r"(~|\.\.)", bounds)
-    kind = "log" if sign == "~" else "real" if "." in low else "whole"
-    return Draw(kind, float(low), float(high))
+    if sign == ".." and "." not in low:
+        return str(rng.integers(int(low), int(high) + 1))
+    start, end, share = float(low), float(high), rng.random()
+    value = start * (end / start) ** share if sign == "~" else start + share * (end - start)
+    return repr(float(f"{value:.3g}"))
 
 
 def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: ast.Module) -> ast.Module:
@@ -255,7 +234,7 @@ def _added_to(statement: ast.stmt) -> frozenset[str]:
 
 def make_statements(move: Move, rng: np.random.Generator) -> list[ast.stmt]:
     """Return the statements of a move with newly drawn parameters."""
-    values = {name: one.text(rng) for name, one in move.draws.items()}
+    values = {name: draw_number(bounds, rng) for name, bounds in move.draws.items()}
     return parse(Template(move.template).substitute(values)).body
 
 
