@@ -6,17 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import parameters
-from evodiverse.tasks.programs.operators.syntax import (
-    COMPREHENSIONS,
-    FUNCTIONS,
-    SCOPES,
-    Function,
-    called_name,
-    children,
-    nodes_of,
-    statements_of,
-)
 
 Integers: TypeAlias = Mapping[str, int | None]
 """The largest integer that each name holds, found in the source; None if one of the name's values is not known."""
@@ -66,7 +57,7 @@ def estimate_work(tree: ast.Module, entry_point: str) -> float:
     The depth of a recursion is unknown: a recursive call counts as `RECURSIVE_CALL`.
     """
     estimate = _Estimate(tree)
-    outside = [statement for statement in tree.body if not isinstance(statement, SCOPES)]
+    outside = [statement for statement in tree.body if not isinstance(statement, syntax.SCOPES)]
     called = estimate.call(entry_point) if entry_point in estimate.functions else 0.0
     return sum(estimate.statement(statement, estimate.integers) for statement in outside) + called
 
@@ -81,7 +72,7 @@ def statement_works(tree: ast.Module) -> dict[int, float]:
     return {
         id(statement): estimate.statement(statement, integers)
         for function in tree.body
-        if isinstance(function, FUNCTIONS)
+        if isinstance(function, syntax.FUNCTIONS)
         for integers in [estimate.integers_in(function)]
         for statement in function.body
     }
@@ -89,11 +80,11 @@ def statement_works(tree: ast.Module) -> dict[int, float]:
 
 class _Estimate:
     def __init__(self, tree: ast.Module) -> None:
-        self.functions: dict[str, Function] = {}
+        self.functions: dict[str, syntax.Function] = {}
         for statement in tree.body:
             methods = statement.body if isinstance(statement, ast.ClassDef) else [statement]
-            self.functions |= {one.name: one for one in methods if isinstance(one, FUNCTIONS)}
-        for _, statement in statements_of(tree):
+            self.functions |= {one.name: one for one in methods if isinstance(one, syntax.FUNCTIONS)}
+        for _, statement in syntax.statements_of(tree):
             self.functions |= {one.name: one for one in _functions_in(statement)}
         self.integers = _integers_of(tree.body, {})
         self._works: dict[str, float | None] = {}
@@ -113,7 +104,7 @@ class _Estimate:
         work = self._works[name]
         return RECURSIVE_CALL if work is None else work
 
-    def integers_in(self, function: Function) -> Integers:
+    def integers_in(self, function: syntax.Function) -> Integers:
         """Return the largest integer that each name in a function's body holds, as far as it is known."""
         return _integers_of(function.body, {**self.integers, **dict.fromkeys(parameters(function))})
 
@@ -125,15 +116,15 @@ class _Estimate:
 
 
 @lru_cache(maxsize=4096)
-def _functions_in(statement: ast.stmt) -> tuple[Function, ...]:
-    return tuple(node for node in nodes_of(statement) if isinstance(node, FUNCTIONS))
+def _functions_in(statement: ast.stmt) -> tuple[syntax.Function, ...]:
+    return tuple(node for node in syntax.nodes_of(statement) if isinstance(node, syntax.FUNCTIONS))
 
 
 @lru_cache(maxsize=4096)
 def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
     """Return the names in the iterables of a statement's loops, each once."""
     iterables = [
-        node.iter for node in nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
+        node.iter for node in syntax.nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
     ]
     return tuple(sorted({node.id for one in iterables for node in ast.walk(one) if isinstance(node, ast.Name)}))
 
@@ -150,12 +141,12 @@ def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, 
     The counts are added to those in ``names``. The work does not include that of the program's
     functions that the node calls.
     """
-    if isinstance(node, SCOPES):
+    if isinstance(node, syntax.SCOPES):
         return _OTHERS
     if isinstance(node, (ast.Name, ast.Attribute)):
         name = node.id if isinstance(node, ast.Name) else node.attr
         names[name] = names.get(name, 0.0) + times
-    called = called_name(node) if isinstance(node, ast.Call) else ""
+    called = syntax.called_name(node) if isinstance(node, ast.Call) else ""
     work = times * _CALLS.get(called, _COSTS.get(type(node), _OTHERS))
     for child, rounds in _rounds(node, integers):
         work += _add_work(child, min(times * rounds, ENDLESS), integers, names)
@@ -170,8 +161,8 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
         yield from ((one, rounds) for one in (node.target, *node.body))
         yield from ((one, 1) for one in node.orelse)
     elif isinstance(node, ast.While):
-        yield from ((child, UNKNOWN_TRIPS) for _, child in children(node))
-    elif isinstance(node, COMPREHENSIONS):
+        yield from ((child, UNKNOWN_TRIPS) for _, child in syntax.children(node))
+    elif isinstance(node, syntax.COMPREHENSIONS):
         rounds = 1.0
         for generator in node.generators:
             yield generator.iter, rounds
@@ -181,7 +172,7 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
             (one, rounds) for one in ((node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,))
         )
     else:
-        yield from ((child, 1) for _, child in children(node))
+        yield from ((child, 1) for _, child in syntax.children(node))
 
 
 def trips(iterable: ast.expr, integers: Integers) -> float:
@@ -190,7 +181,7 @@ def trips(iterable: ast.expr, integers: Integers) -> float:
         return len(iterable.elts)
     if not isinstance(iterable, ast.Call) or not iterable.args:
         return UNKNOWN_TRIPS
-    name = called_name(iterable)
+    name = syntax.called_name(iterable)
     bounds = [largest(argument, integers) for argument in loop_bounds(iterable)]
     if name == "linspace":
         return UNKNOWN_TRIPS if not bounds or bounds[0] is None else max(bounds[0], 0)
@@ -209,7 +200,7 @@ def loop_bounds(call: ast.Call) -> list[ast.expr]:
     These are all arguments of ``range`` and ``arange``, and the third of ``linspace``. The result is empty for a call
     to any other function.
     """
-    name = called_name(call)
+    name = syntax.called_name(call)
     return call.args if name in ("range", "arange") else call.args[2:3] if name == "linspace" else []
 
 
@@ -273,9 +264,9 @@ def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]
 
     The value is known only from an assignment to a single variable, such as ``a = 1``; otherwise it is None.
     """
-    if isinstance(statement, SCOPES):
+    if isinstance(statement, syntax.SCOPES):
         return ()
-    nodes = nodes_of(statement)
+    nodes = syntax.nodes_of(statement)
     single = {
         id(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1
     }

@@ -15,26 +15,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from evodiverse.kit.python import is_docstring
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, names_of, parameters
-from evodiverse.tasks.programs.operators.syntax import (
-    FUNCTIONS,
-    SCOPES,
-    Function,
-    NoChildError,
-    Node,
-    Path,
-    declares_scope,
-    draw,
-    functions_of,
-    is_import,
-    number,
-    parts_of,
-    rebuilt,
-    replace,
-    some,
-    statement_text,
-    statements_of,
-)
 
 Crossover: TypeAlias = Callable[[ast.Module, ast.Module, np.random.Generator], ast.Module]
 """A function that gets the trees of two parents and returns the first with random parts of the second. It raises
@@ -62,7 +44,7 @@ class Hunk(NamedTuple):
 
 def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
     """Replace a function of ``tree`` with the other program's function of the same name and arity."""
-    mine, theirs = draw(twins(tree, other), rng)
+    mine, theirs = syntax.draw(twins(tree, other), rng)
     return graft(tree, other, mine, theirs)
 
 
@@ -72,8 +54,8 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
     In at least one place, the child takes the statements of the other program. Functions with a ``global`` or
     ``nonlocal`` statement are left out. No child is made if the merged body would be empty.
     """
-    pairs = [pair for pair in twins(tree, other) if not any(declares_scope(function) for function in pair)]
-    mine, theirs = draw(pairs, rng)
+    pairs = [pair for pair in twins(tree, other) if not any(syntax.declares_scope(function) for function in pair)]
+    mine, theirs = syntax.draw(pairs, rng)
     found = hunks(mine, theirs)
     taken = rng.random(len(found)) < 0.5
     taken[rng.integers(len(found))] = True
@@ -87,7 +69,7 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
             body += theirs.body[hunk.theirs]
         position = hunk.mine.stop
     body += mine.body[position:]
-    return graft(tree, other, mine, rebuilt(mine, body=list(some(body))))
+    return graft(tree, other, mine, syntax.rebuilt(mine, body=list(syntax.some(body))))
 
 
 def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
@@ -96,15 +78,15 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
     Each number that differs is replaced with probability 1/2. It is replaced by the other number or, for floats,
     possibly by a number between the two. No child is made if no number is replaced.
     """
-    theirs = {shape_of(statement): statement for _, statement in statements_of(other)}
+    theirs = {shape_of(statement): statement for _, statement in syntax.statements_of(other)}
     child = tree
-    for path, statement in statements_of(tree):
+    for path, statement in syntax.statements_of(tree):
         twin = theirs.get(shape_of(statement), statement)
         for (step, one), (_, its) in zip(numbers_of(statement), numbers_of(twin), strict=True):
             if one != its and rng.random() < 0.5:
-                child = replace(child, path + step, number(_between(one, its, rng)))
+                child = syntax.replace(child, path + step, syntax.number(_between(one, its, rng)))
     if child is tree:
-        raise NoChildError
+        raise syntax.NoChildError
     return child
 
 
@@ -128,14 +110,14 @@ def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def numbers_of(statement: ast.stmt) -> tuple[tuple[Path, Any], ...]:
+def numbers_of(statement: ast.stmt) -> tuple[tuple[syntax.Path, Any], ...]:
     """Return the numbers in a statement that are not in ``while`` loops, each as (path, number).
 
     The path holds the field names and list indices that lead from the statement to the number in its syntax tree.
     """
     return tuple(
         (path, node.value)
-        for path, node in parts_of(statement)
+        for path, node in syntax.parts_of(statement)
         if isinstance(node, ast.Constant) and type(node.value) in (int, float)
     )
 
@@ -145,16 +127,16 @@ def shape_of(statement: ast.stmt) -> str:
     """Return a string that is equal for statements that differ only in the values that `numbers_of` returns."""
     blank = statement
     for path, value in numbers_of(statement):
-        blank = replace(blank, path, ast.Name(type(value).__name__, ast.Load()))
-    return statement_text(blank)
+        blank = syntax.replace(blank, path, ast.Name(type(value).__name__, ast.Load()))
+    return syntax.statement_text(blank)
 
 
-def twins(tree: ast.Module, other: ast.Module) -> list[tuple[Function, Function]]:
+def twins(tree: ast.Module, other: ast.Module) -> list[tuple[syntax.Function, syntax.Function]]:
     """Return the pairs of functions that differ but have the same name and arity, in the order of the first program."""
-    others = functions_of(other)
+    others = syntax.functions_of(other)
     return [
         (function, others[name])
-        for name, function in functions_of(tree).items()
+        for name, function in syntax.functions_of(tree).items()
         if name in others and are_interchangeable(function, others[name]) and hunks(function, others[name])
     ]
 
@@ -164,23 +146,25 @@ def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
 
     Both must be of the same type, and functions must have the same arity.
     """
-    if isinstance(one, FUNCTIONS) and isinstance(other, FUNCTIONS) and _arity(one) != _arity(other):
+    if isinstance(one, syntax.FUNCTIONS) and isinstance(other, syntax.FUNCTIONS) and _arity(one) != _arity(other):
         return False
     return type(one) is type(other)
 
 
-def _arity(function: Function) -> tuple[int, bool, bool]:
+def _arity(function: syntax.Function) -> tuple[int, bool, bool]:
     arguments = function.args
     n_named = len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs)
     return n_named, arguments.vararg is None, arguments.kwarg is None
 
 
-def hunks(mine: Function, theirs: Function) -> list[Hunk]:
+def hunks(mine: syntax.Function, theirs: syntax.Function) -> list[Hunk]:
     """Return the places where the bodies of two functions differ, in order.
 
     If the bodies differ but have more than `MAX_EQUAL` pairs of equal statements, the whole bodies count as one place.
     """
-    texts, its_texts = ([statement_text(statement) for statement in function.body] for function in (mine, theirs))
+    texts, its_texts = (
+        [syntax.statement_text(statement) for statement in function.body] for function in (mine, theirs)
+    )
     counts = Counter(its_texts)
     if sum(counts[text] for text in texts) > MAX_EQUAL:
         return [] if texts == its_texts else [Hunk(slice(0, len(texts)), slice(0, len(its_texts)))]
@@ -192,7 +176,7 @@ def hunks(mine: Function, theirs: Function) -> list[Hunk]:
     ]
 
 
-def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> ast.Module:
+def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax.Function) -> ast.Module:
     """Replace a function with one that contains statements of another program, and add the definitions that it needs.
 
     A definition that only the other program has is added. If both programs define a name, the definition of ``tree`` is
@@ -219,8 +203,10 @@ def graft(tree: ast.Module, other: ast.Module, old: Function, new: Function) -> 
         stack += sorted(names_of(theirs[name]).reads & theirs.keys())
     imported = [rename(one, renamed) for one in other.body if binds(one) & brought]
     body = [rename(new, renamed) if statement is old else statement for statement in tree.body]
-    n_head = next((index for index, one in enumerate(body) if not is_docstring(one) and not is_import(one)), len(body))
-    return rebuilt(tree, body=[*body[:n_head], *imported, *body[n_head:]])
+    n_head = next(
+        (index for index, one in enumerate(body) if not is_docstring(one) and not syntax.is_import(one)), len(body)
+    )
+    return syntax.rebuilt(tree, body=[*body[:n_head], *imported, *body[n_head:]])
 
 
 def definitions_of(tree: ast.Module) -> dict[str, ast.stmt]:
@@ -232,14 +218,14 @@ def _fresh(name: str, taken: Collection[str]) -> str:
     return next(new for new in (f"{name}_{index}" for index in count(2)) if new not in taken)
 
 
-def rename(node: Node, names: Mapping[str, str]) -> Node:
+def rename(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:
     """Return a definition, or a part of one, with module-level names replaced according to ``names``, old to new.
 
     Parameters keep their names.
     """
     if not names:
         return node
-    if isinstance(node, (*FUNCTIONS, ast.Lambda)):
+    if isinstance(node, (*syntax.FUNCTIONS, ast.Lambda)):
         names = {old: new for old, new in names.items() if old not in parameters(node)}
     changes: dict[str, Any] = {}
     for field, value in ast.iter_fields(node):
@@ -247,6 +233,6 @@ def rename(node: Node, names: Mapping[str, str]) -> Node:
             changes[field] = rename(value, names)
         elif isinstance(value, list):
             changes[field] = [rename(item, names) if isinstance(item, ast.AST) else item for item in value]
-        elif (field == "id" and isinstance(node, ast.Name)) or (field == "name" and isinstance(node, SCOPES)):
+        elif (field == "id" and isinstance(node, ast.Name)) or (field == "name" and isinstance(node, syntax.SCOPES)):
             changes[field] = names.get(value, value)
-    return rebuilt(node, **changes)
+    return syntax.rebuilt(node, **changes)

@@ -13,21 +13,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.numeric import Place, numeric_parts, places_in
-from evodiverse.tasks.programs.operators.syntax import (
-    FUNCTIONS,
-    Edit,
-    Function,
-    NoChildError,
-    Path,
-    declares_scope,
-    draw,
-    functions_of,
-    nodes_of,
-    number,
-    replace,
-    some,
-)
 
 NAME_RATE: Final = 0.75
 """The probability that a new operand is a name rather than a number, if any name is available."""
@@ -56,7 +43,7 @@ def grow(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = fro
     Functions named in ``fixed`` are left out.
     """
     place, library = _draw_place(tree, rng, fixed)
-    return replace(tree, place.path, _operation(place.node, _operand(place.names, rng), library, rng))
+    return syntax.replace(tree, place.path, _operation(place.node, _operand(place.names, rng), library, rng))
 
 
 def add_term(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -66,7 +53,7 @@ def add_term(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] =
     """
     place, library = _draw_place(tree, rng, fixed, lambda place: place.is_returned)
     sign = ast.Add() if rng.random() < 0.5 else ast.Sub()
-    return replace(tree, place.path, ast.BinOp(place.node, sign, _term(place.names, library, rng)))
+    return syntax.replace(tree, place.path, ast.BinOp(place.node, sign, _term(place.names, library, rng)))
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -81,8 +68,8 @@ def bind_name(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] 
     binding = ast.Assign([ast.Name(name, ast.Store())], value, lineno=0)
     joined = _operation(place.node, ast.Name(name, ast.Load()), library, rng, _ON_TWO)
     block, position = place.block
-    statements: list[ast.stmt] = _at(replace(tree, place.path, joined), block)
-    return replace(tree, block, [*statements[:position], binding, *statements[position:]])
+    statements: list[ast.stmt] = _at(syntax.replace(tree, place.path, joined), block)
+    return syntax.replace(tree, block, [*statements[:position], binding, *statements[position:]])
 
 
 def change_operand(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -93,8 +80,8 @@ def change_operand(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[
     place, _ = _draw_place(tree, rng, fixed, lambda place: isinstance(place.node, (ast.Name, ast.Constant)))
     new = _operand(place.names, rng)
     if ast.dump(new) == ast.dump(place.node):
-        raise NoChildError
-    return replace(tree, place.path, new)
+        raise syntax.NoChildError
+    return syntax.replace(tree, place.path, new)
 
 
 def shrink(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -103,10 +90,10 @@ def shrink(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = f
     Functions named in ``fixed`` are left out.
     """
     place, _ = _draw_place(tree, rng, fixed, lambda place: bool(numeric_parts(place.node)))
-    return replace(tree, place.path, draw(numeric_parts(place.node), rng).node)
+    return syntax.replace(tree, place.path, syntax.draw(numeric_parts(place.node), rng).node)
 
 
-EDITS: Final[Mapping[str, Edit]] = {
+EDITS: Final[Mapping[str, syntax.Edit]] = {
     "grow": grow,
     "term": add_term,
     "bind": bind_name,
@@ -124,22 +111,22 @@ def _draw_place(
     The probability of each function is proportional to its size. Functions named in ``fixed``, or with a ``global`` or
     ``nonlocal`` statement, are left out, and so are places that are not ``is_fit``.
     """
-    last = functions_of(tree)
+    last = syntax.functions_of(tree)
     functions = [
         ((index, function), _size(function))
         for index, function in enumerate(tree.body)
-        if isinstance(function, FUNCTIONS)
+        if isinstance(function, syntax.FUNCTIONS)
         and last[function.name] is function
         and function.name not in fixed
-        and not declares_scope(function)
+        and not syntax.declares_scope(function)
     ]
-    index, function = pick(some(functions), rng)
+    index, function = pick(syntax.some(functions), rng)
     places = places_in(function, ("body", index), tree)
-    return draw([place for place in places if is_fit(place)], rng), _library(tree)
+    return syntax.draw([place for place in places if is_fit(place)], rng), _library(tree)
 
 
-def _size(function: Function) -> float:
-    return float(sum(len(nodes_of(statement)) for statement in function.body))
+def _size(function: syntax.Function) -> float:
+    return float(sum(len(syntax.nodes_of(statement)) for statement in function.body))
 
 
 def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> ast.expr:
@@ -147,8 +134,8 @@ def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> as
     if names and rng.random() < NAME_RATE:
         return ast.Name(pick(names, rng), ast.Load())
     if rng.random() < 0.5:
-        return number(int(rng.integers(1, 11)))
-    return number(float(f"{10 ** rng.uniform(-2, 2):.2g}"))
+        return syntax.number(int(rng.integers(1, 11)))
+    return syntax.number(float(f"{10 ** rng.uniform(-2, 2):.2g}"))
 
 
 def _term(names: Sequence[tuple[str, float]], library: Library, rng: np.random.Generator) -> ast.expr:
@@ -194,7 +181,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     if name == "abs":
         return size
     if name == "sqrt" or module is None:
-        return _call(module, "sqrt", size) if module else ast.BinOp(size, ast.Pow(), number(0.5))
+        return _call(module, "sqrt", size) if module else ast.BinOp(size, ast.Pow(), syntax.number(0.5))
     return _call(module, "log1p", size) if name == "log" else _call(module, "exp", ast.UnaryOp(ast.USub(), size))
 
 
@@ -225,7 +212,7 @@ def _words(statement: ast.stmt) -> set[str]:
     return {getattr(node, field, None) or "" for node in ast.walk(statement) for field in fields}
 
 
-def _at(part: Any, path: Path) -> Any:
+def _at(part: Any, path: syntax.Path) -> Any:
     """Return the part of a node at a path."""
     for step in path:
         part = part[step] if isinstance(step, int) else getattr(part, step)

@@ -20,18 +20,8 @@ import yaml
 from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse, parse_file
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
-from evodiverse.tasks.programs.operators.syntax import (
-    Function,
-    Path,
-    draw,
-    functions_of,
-    is_import,
-    parts_of,
-    rebuilt,
-    replace,
-    write_program,
-)
 
 LIBRARY: Final = "np"
 """The name under which all moves use numpy."""
@@ -118,7 +108,7 @@ def read_moves(folder: File) -> Grammar | None:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise InputError(f"{file} has no moves ({describe(error)}); fix it as in the tasks of EvoDiverse") from error
-    return Grammar(moves, blocks, frozenset(content.get("fixed", ())) | functions_of(blocks).keys())
+    return Grammar(moves, blocks, frozenset(content.get("fixed", ())) | syntax.functions_of(blocks).keys())
 
 
 def make_program(folder: File, name: str) -> str | None:
@@ -134,7 +124,9 @@ def make_program(folder: File, name: str) -> str | None:
     tree = parse_file(folder / START)
     index, function = next((index, one) for index, one in enumerate(tree.body) if isinstance(one, ast.FunctionDef))
     body = [*function.body[:-1], *made, function.body[-1]]
-    return write_program(bring_blocks(replace(tree, ("body", index, "body"), body), made, parse_file(folder / BLOCKS)))
+    return syntax.write_program(
+        bring_blocks(syntax.replace(tree, ("body", index, "body"), body), made, parse_file(folder / BLOCKS))
+    )
 
 
 def _check_keys(what: str, content: Any, needed: str, optional: str) -> Mapping[str, Any]:
@@ -193,8 +185,8 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: 
     The function that receives the move is drawn uniformly from those with such a position. The last possible position
     in it has probability 1/2, the one before 1/4, and so on.
     """
-    own = functions_of(blocks).keys()
-    choices: list[tuple[Path, list[ast.stmt], list[int]]] = [
+    own = syntax.functions_of(blocks).keys()
+    choices: list[tuple[syntax.Path, list[ast.stmt], list[int]]] = [
         (("body", index, "body"), function.body, places)
         for index, function in enumerate(tree.body)
         if isinstance(function, ast.FunctionDef)
@@ -202,13 +194,13 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: 
         and LIBRARY in module_names(tree)
         and (places := places_for(function, move.place))
     ]
-    path, block, places = draw(choices, rng)
+    path, block, places = syntax.draw(choices, rng)
     place = places[max(len(places) - int(rng.geometric(0.5)), 0)]
     made = make_statements(move, rng)
-    return bring_blocks(replace(tree, path, [*block[:place], *made, *block[place:]]), made, blocks)
+    return bring_blocks(syntax.replace(tree, path, [*block[:place], *made, *block[place:]]), made, blocks)
 
 
-def places_for(function: Function, place: Place) -> list[int]:
+def places_for(function: syntax.Function, place: Place) -> list[int]:
     """Return the indices of the statements in a function's body before which ``place`` allows a move, ascending."""
     bound = parameters(function)
     if place.own & bound:
@@ -228,7 +220,7 @@ def places_for(function: Function, place: Place) -> list[int]:
 @lru_cache(maxsize=4096)
 def _added_to(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement changes by augmented assignments such as ``+=``."""
-    targets = [part.node.target for part in parts_of(statement) if isinstance(part.node, ast.AugAssign)]
+    targets = [part.node.target for part in syntax.parts_of(statement) if isinstance(part.node, ast.AugAssign)]
     return frozenset(node.id for one in targets for node in ast.walk(one) if isinstance(node, ast.Name))
 
 
@@ -248,7 +240,7 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
         made: The new statements.
         blocks: The module of the building blocks.
     """
-    functions = functions_of(blocks)
+    functions = syntax.functions_of(blocks)
     imports = _imports_of(blocks)
     known = module_names(tree)
     brought: dict[str, ast.stmt] = {}
@@ -261,16 +253,16 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
             wanted += sorted(names_of(source).reads)
     if not brought:
         return tree
-    n_imports = max((index + 1 for index, one in enumerate(tree.body) if is_import(one)), default=0)
-    new_imports = [one for one in brought.values() if is_import(one)]
-    new_functions = [one for one in brought.values() if not is_import(one)]
-    return rebuilt(tree, body=[*tree.body[:n_imports], *new_imports, *tree.body[n_imports:], *new_functions])
+    n_imports = max((index + 1 for index, one in enumerate(tree.body) if syntax.is_import(one)), default=0)
+    new_imports = [one for one in brought.values() if syntax.is_import(one)]
+    new_functions = [one for one in brought.values() if not syntax.is_import(one)]
+    return syntax.rebuilt(tree, body=[*tree.body[:n_imports], *new_imports, *tree.body[n_imports:], *new_functions])
 
 
 def _imports_of(blocks: ast.Module) -> dict[str, ast.stmt]:
     """Return, for each name that a module imports, a statement that imports only this name."""
     return {
-        alias.asname or alias.name: rebuilt(statement, names=[alias])
+        alias.asname or alias.name: syntax.rebuilt(statement, names=[alias])
         for statement in blocks.body
         if isinstance(statement, (ast.Import, ast.ImportFrom))
         for alias in statement.names

@@ -20,26 +20,10 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.kit.python import is_docstring
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.cost_model import loop_bounds, statement_works
 from evodiverse.tasks.programs.operators.names import binds
 from evodiverse.tasks.programs.operators.reseeding import reseed
-from evodiverse.tasks.programs.operators.syntax import (
-    SCOPES,
-    Edit,
-    NoChildError,
-    Path,
-    blocks_of,
-    called_name,
-    children,
-    draw,
-    is_import,
-    number,
-    parts_of,
-    replace,
-    some,
-    statement_text,
-    statements_of,
-)
 
 MAX_INTEGER: Final = 1_000
 """`perturb_integer` lets no integer grow beyond this, because the integer may be the size of an array. An integer that
@@ -80,7 +64,7 @@ class Site(NamedTuple):
             than to be a parameter.
     """
 
-    path: Path
+    path: syntax.Path
     value: Any
     weight: float
 
@@ -96,11 +80,11 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, fixed: frozense
     drawn a tenth as often as other numbers. Indices in square brackets, axes given by keyword, and loop bounds are
     never drawn.
     """
-    site = pick([(site, site.weight) for site in some(constants_of(tree, fixed))], rng)
+    site = pick([(site, site.weight) for site in syntax.some(constants_of(tree, fixed))], rng)
     new = perturb_integer(site.value, rng) if type(site.value) is int else perturb_float(site.value, rng)
     if new == site.value:
-        raise NoChildError
-    return replace(tree, site.path, number(new))
+        raise syntax.NoChildError
+    return syntax.replace(tree, site.path, syntax.number(new))
 
 
 def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
@@ -109,7 +93,7 @@ def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
     Numbers in the definitions of the names in ``fixed`` are left out.
     """
     sites: list[Site] = []
-    for path, statement in statements_of(tree, fixed):
+    for path, statement in syntax.statements_of(tree, fixed):
         if len(path) > 2:
             sites += [site._replace(path=path + site.path) for site in _numbers_of(statement)]
         elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not binds(statement) & fixed:
@@ -122,14 +106,14 @@ def _numbers_of(statement: ast.stmt) -> tuple[Site, ...]:
     return tuple(_numbers_in((), statement))
 
 
-def _numbers_in(path: Path, node: ast.AST) -> Iterator[Site]:
+def _numbers_in(path: syntax.Path, node: ast.AST) -> Iterator[Site]:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         logical = type(node.value) is int and node.value <= 2
         yield Site(path, node.value, 0.1 if logical else 1.0)
     if isinstance(node, ast.While):
         return
     bounds = loop_bounds(node) if isinstance(node, ast.Call) else []
-    for step, child in children(node):
+    for step, child in syntax.children(node):
         if child not in bounds and not _is_structural(node, step[0], child):
             rare = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and step == ("right",)
             for site in _numbers_in(path + step, child):
@@ -183,26 +167,26 @@ def change_loop(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str
     """
     sites = [
         (path + step, value)
-        for path, statement in statements_of(tree, fixed)
+        for path, statement in syntax.statements_of(tree, fixed)
         for step, value in _bounding_integers(statement)
     ]
-    path, value = draw(sites, rng)
+    path, value = syntax.draw(sites, rng)
     if value <= 3 or rng.random() < 0.2:
         new = value + (1 if rng.random() < 0.5 else -1)
     else:
         new = round(value * math.exp(rng.uniform(-math.log(2), math.log(6))))
     if new == value or new < 0:
-        raise NoChildError
-    return replace(tree, path, ast.Constant(new))
+        raise syntax.NoChildError
+    return syntax.replace(tree, path, ast.Constant(new))
 
 
 @lru_cache(maxsize=4096)
-def _bounding_integers(statement: ast.stmt) -> tuple[tuple[Path, int], ...]:
+def _bounding_integers(statement: ast.stmt) -> tuple[tuple[syntax.Path, int], ...]:
     """Return the integers in the bounds of a statement's loops, each with its path in the syntax tree.
 
     The path consists of the names of fields and the indices in lists that lead from the statement to the integer.
     """
-    parts = parts_of(statement)
+    parts = syntax.parts_of(statement)
     bounds = {id(bound) for _, node in parts if isinstance(node, ast.Call) for bound in loop_bounds(node)}
     within = tuple(path for path, node in parts if id(node) in bounds)
     return tuple(
@@ -222,18 +206,18 @@ def change_operator(tree: ast.Module, rng: np.random.Generator, fixed: frozenset
     """
     sites = [
         (path + step, node)
-        for path, statement in statements_of(tree, fixed)
+        for path, statement in syntax.statements_of(tree, fixed)
         if len(path) > 2
-        for step, node in parts_of(statement)
-        if type(_operator(node)) in _SIBLINGS or (isinstance(node, ast.Call) and called_name(node) in _NAMESAKES)
+        for step, node in syntax.parts_of(statement)
+        if type(_operator(node)) in _SIBLINGS or (isinstance(node, ast.Call) and syntax.called_name(node) in _NAMESAKES)
     ]
-    path, node = draw(sites, rng)
+    path, node = syntax.draw(sites, rng)
     if isinstance(node, ast.Call):
         field = "id" if isinstance(node.func, ast.Name) else "attr"
-        return replace(tree, (*path, "func", field), _NAMESAKES[called_name(node)])
+        return syntax.replace(tree, (*path, "func", field), _NAMESAKES[syntax.called_name(node)])
     siblings = _SIBLINGS[type(_operator(node))]
-    where: Path = ("ops", 0) if isinstance(node, ast.Compare) else ("op",)
-    return replace(tree, path + where, siblings[rng.integers(len(siblings))]())
+    where: syntax.Path = ("ops", 0) if isinstance(node, ast.Compare) else ("op",)
+    return syntax.replace(tree, path + where, siblings[rng.integers(len(siblings))]())
 
 
 def _operator(node: ast.AST) -> ast.AST | None:
@@ -249,8 +233,8 @@ def delete_statement(tree: ast.Module, rng: np.random.Generator, fixed: frozense
     return _without(tree, path, block, position)
 
 
-def _without(tree: ast.Module, path: Path, block: list[ast.stmt], position: int) -> ast.Module:
-    return replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
+def _without(tree: ast.Module, path: syntax.Path, block: list[ast.stmt], position: int) -> ast.Module:
+    return syntax.replace(tree, path, [*block[:position], *block[position + 1 :]] or [ast.Pass()])
 
 
 def duplicate_statement(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -261,7 +245,7 @@ def duplicate_statement(tree: ast.Module, rng: np.random.Generator, fixed: froze
     path, block, (position, *_) = _draw_statements(tree, 1, rng, fixed)
     last = max([position, *movable(block)])
     place = int(rng.integers(position, last + 1)) + 1
-    return replace(tree, path, [*block[:place], block[position], *block[place:]])
+    return syntax.replace(tree, path, [*block[:place], block[position], *block[place:]])
 
 
 def swap_statements(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -272,7 +256,7 @@ def swap_statements(tree: ast.Module, rng: np.random.Generator, fixed: frozenset
     path, block, (one, other, *_) = _draw_statements(tree, 2, rng, fixed)
     swapped = list(block)
     swapped[one], swapped[other] = block[other], block[one]
-    return replace(tree, path, swapped)
+    return syntax.replace(tree, path, swapped)
 
 
 def trim(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str], *, by_work: bool) -> ast.Module:
@@ -288,12 +272,15 @@ def trim(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str], *, b
     """
     works = statement_works(tree)
     choices = [
-        ((path, block, position), works[id(block[position])] if by_work else len(statement_text(block[position])))
-        for path, block in blocks_of(tree, fixed)
+        (
+            (path, block, position),
+            works[id(block[position])] if by_work else len(syntax.statement_text(block[position])),
+        )
+        for path, block in syntax.blocks_of(tree, fixed)
         if len(path) == 3
         for position in movable(block)
     ]
-    return _without(tree, *pick(some(choices), rng))
+    return _without(tree, *pick(syntax.some(choices), rng))
 
 
 def movable(block: list[ast.stmt]) -> list[int]:
@@ -304,8 +291,8 @@ def movable(block: list[ast.stmt]) -> list[int]:
     return [
         position
         for position, statement in enumerate(block)
-        if not isinstance(statement, (*SCOPES, ast.Pass))
-        and not is_import(statement)
+        if not isinstance(statement, (*syntax.SCOPES, ast.Pass))
+        and not syntax.is_import(statement)
         and not is_docstring(statement)
         and not (isinstance(statement, ast.Return) and position == len(block) - 1)
     ]
@@ -313,7 +300,7 @@ def movable(block: list[ast.stmt]) -> list[int]:
 
 def _draw_statements(
     tree: ast.Module, n_statements: int, rng: np.random.Generator, fixed: frozenset[str]
-) -> tuple[Path, list[ast.stmt], list[int]]:
+) -> tuple[syntax.Path, list[ast.stmt], list[int]]:
     """Draw a movable statement uniformly from those in blocks with at least ``n_statements`` movable statements.
 
     A statement is movable if a mutation may move, copy or delete it (see `movable`).
@@ -322,13 +309,13 @@ def _draw_statements(
         The path of the statement's block, the block, and the positions of all movable statements of the block in
         random order, of which the first is the drawn one.
     """
-    choices = [(path, block, movable(block)) for path, block in blocks_of(tree, fixed)]
+    choices = [(path, block, movable(block)) for path, block in syntax.blocks_of(tree, fixed)]
     weighed = [(choice, len(choice[2])) for choice in choices if len(choice[2]) >= n_statements]
-    path, block, positions = pick(some(weighed), rng)
+    path, block, positions = pick(syntax.some(weighed), rng)
     return path, block, rng.permutation(positions).tolist()
 
 
-EDITS: Final[Mapping[str, Edit]] = {
+EDITS: Final[Mapping[str, syntax.Edit]] = {
     "constant": perturb_constant,
     "loop": change_loop,
     "seed": reseed,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from evodiverse.tasks.programs.operators.syntax import COMPREHENSIONS, FUNCTIONS, SCOPES, Function, children, rebuilt
+from evodiverse.tasks.programs.operators import syntax
 
 BUILTINS: Final = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 
@@ -34,7 +34,7 @@ def names_of(statement: ast.stmt) -> Names:
     return Names(frozenset(reads), frozenset(bound))
 
 
-def parameters(function: Function | ast.Lambda) -> set[str]:
+def parameters(function: syntax.Function | ast.Lambda) -> set[str]:
     """Return the names of a function's parameters."""
     return {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
 
@@ -46,7 +46,7 @@ def module_names(tree: ast.Module) -> frozenset[str]:
 
 def binds(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement binds in its own scope."""
-    return frozenset({statement.name}) if isinstance(statement, SCOPES) else names_of(statement).binds
+    return frozenset({statement.name}) if isinstance(statement, syntax.SCOPES) else names_of(statement).binds
 
 
 def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
@@ -72,12 +72,12 @@ def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
 def without_names(tree: ast.Module, names: set[str]) -> ast.Module:
     """Return a module without the statements that define only these names."""
     body = [statement for statement in tree.body if not (is_definition(statement) and binds(statement) <= names)]
-    return rebuilt(tree, body=body) if len(body) < len(tree.body) else tree
+    return syntax.rebuilt(tree, body=body) if len(body) < len(tree.body) else tree
 
 
 def is_definition(statement: ast.stmt) -> bool:
     """Return whether a statement does nothing but bind names."""
-    return isinstance(statement, (*SCOPES, ast.Assign, ast.AnnAssign)) and bool(binds(statement))
+    return isinstance(statement, (*syntax.SCOPES, ast.Assign, ast.AnnAssign)) and bool(binds(statement))
 
 
 def undefined_names(tree: ast.Module) -> set[str]:
@@ -91,7 +91,7 @@ def undefined_names(tree: ast.Module) -> set[str]:
     bound = set(BUILTINS)
     undefined: set[str] = set()
     for statement in tree.body:
-        if isinstance(statement, FUNCTIONS):
+        if isinstance(statement, syntax.FUNCTIONS):
             undefined |= missing_names(statement.body, everything | parameters(statement))
         else:
             undefined |= names_of(statement).reads - (everything if isinstance(statement, ast.ClassDef) else bound)
@@ -130,11 +130,11 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
             return {node.id} - bound
         bound.add(node.id)
         return set()
-    if isinstance(node, COMPREHENSIONS):
+    if isinstance(node, syntax.COMPREHENSIONS):
         return _unbound(_in_order(node), set(bound))
     if isinstance(node, ast.Lambda):
         return _unbound_in(node.args, bound) | _unbound_in(node.body, bound | parameters(node))
-    if isinstance(node, FUNCTIONS):
+    if isinstance(node, syntax.FUNCTIONS):
         bound.add(node.name)
         return missing_names(node.body, bound | parameters(node)) | _unbound(_head_of(node), set(bound))
     if isinstance(node, ast.ClassDef):
@@ -147,7 +147,7 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
     return _unbound(_in_order(node), bound)
 
 
-def _head_of(function: Function) -> list[ast.AST]:
+def _head_of(function: syntax.Function) -> list[ast.AST]:
     """Return the parts of a function that are evaluated when the function is defined."""
     returns = [] if function.returns is None else [function.returns]
     return [*function.decorator_list, function.args, *returns]
@@ -165,9 +165,9 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
         yield node.target
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         yield from (node.iter, node.target, *node.body, *node.orelse)
-    elif isinstance(node, COMPREHENSIONS):
+    elif isinstance(node, syntax.COMPREHENSIONS):
         for generator in node.generators:
             yield from (generator.iter, generator.target, *generator.ifs)
         yield from (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
     else:
-        yield from (child for _, child in children(node))
+        yield from (child for _, child in syntax.children(node))

@@ -4,16 +4,8 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, parameters
-from evodiverse.tasks.programs.operators.syntax import (
-    COMPREHENSIONS,
-    FUNCTIONS,
-    SCOPES,
-    Function,
-    Path,
-    called_name,
-    children,
-)
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
 """Names, each with the weight with which it is drawn."""
@@ -37,7 +29,7 @@ _SIZED: Final = frozenset(
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ORDER: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _NON_NUMERIC: Final = (
-    *COMPREHENSIONS,
+    *syntax.COMPREHENSIONS,
     ast.List,
     ast.Tuple,
     ast.Set,
@@ -76,18 +68,18 @@ class Place(NamedTuple):
         is_returned: Whether the expression is a returned value or an item of one.
     """
 
-    path: Path
+    path: syntax.Path
     node: ast.expr
     names: Weighted
     outer_names: Weighted
-    block: tuple[Path, int]
+    block: tuple[syntax.Path, int]
     is_returned: bool
 
 
 class Part(NamedTuple):
     """An operand and its path from the expression that it is part of."""
 
-    path: Path
+    path: syntax.Path
     node: ast.expr
 
 
@@ -102,7 +94,7 @@ def numeric_parts(node: ast.expr) -> list[Part]:
     elif isinstance(node, ast.IfExp):
         parts = _fields(node, "body", "orelse")
     elif isinstance(node, ast.Call):
-        name = called_name(node)
+        name = syntax.called_name(node)
         last = len(node.args) if name in _ELEMENTWISE else 1 if name in _FIRST_ONLY else 0
         parts = _fields(node, "args")[1 if name == "where" else 0 : last]
     return [part for part in parts if is_numeric(part.node)]
@@ -110,7 +102,9 @@ def numeric_parts(node: ast.expr) -> list[Part]:
 
 def _fields(node: ast.AST, *names: str) -> list[Part]:
     """Return the children of a node in the fields with these names."""
-    return [Part(step, child) for step, child in children(node) if step[0] in names and isinstance(child, ast.expr)]
+    return [
+        Part(step, child) for step, child in syntax.children(node) if step[0] in names and isinstance(child, ast.expr)
+    ]
 
 
 def is_numeric(node: ast.expr) -> bool:
@@ -124,7 +118,7 @@ def is_numeric(node: ast.expr) -> bool:
     return not isinstance(node, (*_NON_NUMERIC, ast.Starred, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
 
 
-def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
+def places_in(function: syntax.Function, path: syntax.Path, tree: ast.Module) -> list[Place]:
     """Return the numeric expressions of a function, roughly in the order of the text.
 
     Expressions in ``while`` loops, nested functions and classes, loop bounds, and indices in square brackets are left
@@ -139,7 +133,7 @@ def places_in(function: Function, path: Path, tree: ast.Module) -> list[Place]:
 
 
 class _Finder:
-    def __init__(self, function: Function, tree: ast.Module) -> None:
+    def __init__(self, function: syntax.Function, tree: ast.Module) -> None:
         self._counts: set[str] = set()  # the names in indices, sizes and loop bounds
         self._computed: set[str] = set()  # the names used in arithmetic, or compared by order
         self._odd: set[str] = set()  # the names iterated over, indexed or accessed by attribute: mostly arrays or lists
@@ -174,20 +168,22 @@ class _Finder:
             self._odd |= _names_of(node.value)
         if isinstance(node, ast.Subscript):
             self._counts |= _names_of(*ast.walk(node.slice))
-        elif isinstance(node, ast.Call) and called_name(node) in _SIZED:
+        elif isinstance(node, ast.Call) and syntax.called_name(node) in _SIZED:
             self._counts |= _names_of(*(part for one in node.args for part in ast.walk(one)))
 
-    def places(self, block: Sequence[ast.stmt], path: Path) -> Iterator[Place]:
+    def places(self, block: Sequence[ast.stmt], path: syntax.Path) -> Iterator[Place]:
         """Yield the numeric expressions in ``block``, the function's body, whose path from the module is ``path``."""
         yield from self._block(block, path, frozenset(self._parameters))
 
-    def _block(self, block: Sequence[ast.stmt], path: Path, bound: frozenset[str]) -> Iterator[Place]:
+    def _block(self, block: Sequence[ast.stmt], path: syntax.Path, bound: frozenset[str]) -> Iterator[Place]:
         for position, statement in enumerate(block):
             yield from self._statement(statement, path, position, bound)
             bound |= _surely_bound(statement)
 
-    def _statement(self, statement: ast.stmt, around: Path, position: int, bound: frozenset[str]) -> Iterator[Place]:
-        if isinstance(statement, (*SCOPES, ast.While)):
+    def _statement(
+        self, statement: ast.stmt, around: syntax.Path, position: int, bound: frozenset[str]
+    ) -> Iterator[Place]:
+        if isinstance(statement, (*syntax.SCOPES, ast.While)):
             return
         path, names = (*around, position), self._weigh(bound)
         field = "test" if isinstance(statement, ast.If) else "value" if isinstance(statement, _VALUED) else ""
@@ -227,7 +223,7 @@ class _Finder:
             parts = _fields(node, "elt")
         elif isinstance(node, ast.IfExp):
             parts = _fields(node, "test")
-        elif isinstance(node, ast.Call) and called_name(node) not in _SIZED:
+        elif isinstance(node, ast.Call) and syntax.called_name(node) not in _SIZED:
             parts = [part for part in _fields(node, "args") if part not in operands and isinstance(part.node, _HOLDERS)]
         is_item = place.is_returned and isinstance(node, (ast.Tuple, ast.List))
         for step, part in operands:
@@ -244,7 +240,7 @@ class _Finder:
         if not is_numeric(node):
             return False
         if isinstance(node, ast.Call):
-            return is_operand or called_name(node) in _ELEMENTWISE | _FIRST_ONLY
+            return is_operand or syntax.called_name(node) in _ELEMENTWISE | _FIRST_ONLY
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             return is_operand
         return not (isinstance(node, ast.Name) and node.id in self._texts)
@@ -304,7 +300,7 @@ def _non_numeric_names(node: ast.AST) -> set[str]:
         return _names_of(*node.targets)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         return _names_of(node.func.value)
-    return {node.name} if isinstance(node, FUNCTIONS) else set()
+    return {node.name} if isinstance(node, syntax.FUNCTIONS) else set()
 
 
 def _constants(tree: ast.Module) -> frozenset[str]:

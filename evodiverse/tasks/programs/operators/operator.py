@@ -9,23 +9,11 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.programs.operators import growth, mutation
+from evodiverse.tasks.programs.operators import growth, mutation, syntax
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import EXCHANGES
 from evodiverse.tasks.programs.operators.moves import Grammar, insert_move
 from evodiverse.tasks.programs.operators.names import binds, dead_names, names_of, undefined_names, without_names
-from evodiverse.tasks.programs.operators.syntax import (
-    FUNCTIONS,
-    SCOPES,
-    NoChildError,
-    called_name,
-    declares_scope,
-    functions_of,
-    nodes_of,
-    read_program,
-    rebuilt,
-    write_program,
-)
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -83,11 +71,11 @@ class Parent(NamedTuple):
 @lru_cache(maxsize=1024)
 def read_parent(source: str, entry_point: str) -> Parent | None:
     """Return a program with the properties that its children are compared with, or None if it is not Python."""
-    tree = read_program(source)
+    tree = syntax.read_program(source)
     if tree is None:
         return None
     dead, work = dead_names(tree, entry_point), estimate_work(tree, entry_point)
-    return Parent(tree, write_program(tree), undefined_names(tree), dead, work)
+    return Parent(tree, syntax.write_program(tree), undefined_names(tree), dead, work)
 
 
 class ProgramOperator:
@@ -136,9 +124,9 @@ class ProgramOperator:
         parent = read_parent(chosen.genotype, self._entry_point)
         if parent is None:
             return Proposal(None, FAILED, "the parent is not Python")
-        other = None if donor is None else read_program(donor.genotype)
+        other = None if donor is None else syntax.read_program(donor.genotype)
         for _ in range(TRIES):
-            with suppress(NoChildError):
+            with suppress(syntax.NoChildError):
                 tree, names = self._vary(parent.tree, other, rng)
                 return Proposal(self._write(tree, parent, rng), "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
@@ -150,11 +138,11 @@ class ProgramOperator:
         names: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
-            with suppress(NoChildError):
+            with suppress(syntax.NoChildError):
                 kind = pick(CROSSOVERS.items(), rng)
                 tree, names = EXCHANGES[kind](tree, other, rng), [f"crossover_{kind}"]
         for _ in range(n_edits if names else n_edits + 1):
-            with suppress(NoChildError):
+            with suppress(syntax.NoChildError):
                 tree, name = self._edit(tree, rng)
                 names.append(name)
         return tree, names
@@ -172,24 +160,24 @@ class ProgramOperator:
             kind = pick(left.items(), rng)
             try:
                 return EDITS[kind](tree, rng, self._fixed), f"mutation_{kind}"
-            except NoChildError:
+            except syntax.NoChildError:
                 del left[kind]
-        raise NoChildError
+        raise syntax.NoChildError
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str:
         """Return the source of a child that keeps the rules of `ProgramOperator`, trimmed if necessary."""
-        if self._entry_point not in functions_of(tree) or undefined_names(tree) - parent.undefined:
-            raise NoChildError
+        if self._entry_point not in syntax.functions_of(tree) or undefined_names(tree) - parent.undefined:
+            raise syntax.NoChildError
         for _ in range(MAX_TRIMMED):
             tree = self._without_dead(tree, parent)
-            source = write_program(tree)
+            source = syntax.write_program(tree)
             works_long = estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work)
             if not works_long and len(source) <= max(self._max_characters, len(parent.source)):
                 if source == parent.source or undefined_names(tree) - parent.undefined:
                     break
                 return source
             tree = mutation.trim(tree, rng, self._fixed, by_work=works_long)
-        raise NoChildError
+        raise syntax.NoChildError
 
     def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:
         tree = without_unread_generators(tree)
@@ -210,26 +198,26 @@ def without_unread_generators(tree: ast.Module) -> ast.Module:
     Edits leave many of these behind. If a child differed from its parent only in the seed of such a generator, it would
     behave like its parent.
     """
-    body = [_tidied(statement) if isinstance(statement, FUNCTIONS) else statement for statement in tree.body]
+    body = [_tidied(statement) if isinstance(statement, syntax.FUNCTIONS) else statement for statement in tree.body]
     is_same = all(one is other for one, other in zip(body, tree.body, strict=True))
-    return tree if is_same else rebuilt(tree, body=body)
+    return tree if is_same else syntax.rebuilt(tree, body=body)
 
 
 def _tidied(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
-    if declares_scope(function) or any(_has_scopes(statement) for statement in function.body):
+    if syntax.declares_scope(function) or any(_has_scopes(statement) for statement in function.body):
         return function
     kept = [
         statement
         for position, statement in enumerate(function.body)
         if not ((name := generator_name(statement)) and _is_unread(name, function.body[position + 1 :]))
     ]
-    return rebuilt(function, body=kept) if 0 < len(kept) < len(function.body) else function
+    return syntax.rebuilt(function, body=kept) if 0 < len(kept) < len(function.body) else function
 
 
 @lru_cache(maxsize=4096)
 def _has_scopes(statement: ast.stmt) -> bool:
     """Return whether a statement defines functions or classes, which may read a name whenever they are called."""
-    return any(isinstance(node, (*SCOPES, ast.Lambda)) for node in nodes_of(statement))
+    return any(isinstance(node, (*syntax.SCOPES, ast.Lambda)) for node in syntax.nodes_of(statement))
 
 
 @lru_cache(maxsize=4096)
@@ -242,7 +230,7 @@ def generator_name(statement: ast.stmt) -> str:
     ):
         return ""
     (target,) = statement.targets
-    return target.id if isinstance(target, ast.Name) and called_name(statement.value) in CONSTRUCTORS else ""
+    return target.id if isinstance(target, ast.Name) and syntax.called_name(statement.value) in CONSTRUCTORS else ""
 
 
 def _is_unread(name: str, following: list[ast.stmt]) -> bool:

@@ -6,17 +6,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.programs.operators.syntax import (
-    NoChildError,
-    Path,
-    children,
-    draw,
-    number,
-    read_program,
-    replace,
-    some,
-    write_program,
-)
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.settings import RESEED
 from evodiverse.vocabulary import Proposal, Request
 
@@ -53,7 +43,7 @@ class Seed(NamedTuple):
             a seed, the part is the list of the call's arguments; otherwise, it is an expression.
     """
 
-    path: Path
+    path: syntax.Path
     make: Callable[[int], ast.expr | list[ast.expr]]
 
 
@@ -77,29 +67,29 @@ class Reseeder:
     def _propose(self, request: Request) -> Proposal:
         if not request.parents:
             raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
-        tree = read_program((request.best or request.parents[0]).genotype)
+        tree = syntax.read_program((request.best or request.parents[0]).genotype)
         if tree is None:
             return Proposal(None, RESEED, "the program is not Python")
         try:
-            return Proposal(write_program(reseed_all(tree, request.stream.rng())), RESEED)
-        except NoChildError:
+            return Proposal(syntax.write_program(reseed_all(tree, request.stream.rng())), RESEED)
+        except syntax.NoChildError:
             return Proposal(None, RESEED, NO_SEEDS)
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module:
     """Return the program with new seeds for its random generators."""
-    for seed in some(seeds_of(tree)):
+    for seed in syntax.some(seeds_of(tree)):
         tree = _replace_seed(tree, seed, rng)
     return tree
 
 
 def reseed(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:  # noqa: ARG001
     """Return the program with a new seed at one of the places that `seeds_of` finds, even in ``fixed`` functions."""
-    return _replace_seed(tree, draw(seeds_of(tree), rng), rng)
+    return _replace_seed(tree, syntax.draw(seeds_of(tree), rng), rng)
 
 
 def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:
-    return replace(tree, seed.path, seed.make(int(rng.integers(MAX_SEED))))
+    return syntax.replace(tree, seed.path, seed.make(int(rng.integers(MAX_SEED))))
 
 
 def seeds_of(tree: ast.Module) -> list[Seed]:
@@ -116,23 +106,23 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
     * Any other seed stays as it is.
     """
     modules = _modules(tree)
-    arguments: list[tuple[Path, ast.expr]] = []
+    arguments: list[tuple[syntax.Path, ast.expr]] = []
     seeds: list[Seed] = []
     for path, node in _walk((), tree):
         keyword = _SEEDED.get(_full_name(node.func, modules)) if isinstance(node, ast.Call) else None
         if keyword is None or not isinstance(node, ast.Call) or any(given.arg is None for given in node.keywords):
             continue
-        places: list[tuple[Path, ast.expr]] = [((*path, "args", 0), node.args[0])] if node.args else []
+        places: list[tuple[syntax.Path, ast.expr]] = [((*path, "args", 0), node.args[0])] if node.args else []
         places += [
             ((*path, "keywords", index, "value"), given.value)
             for index, given in enumerate(node.keywords)
             if given.arg == keyword
         ]
         if not places:
-            seeds.append(Seed((*path, "args"), lambda seed: [number(seed)]))
+            seeds.append(Seed((*path, "args"), lambda seed: [syntax.number(seed)]))
         arguments += places[:1]
     constants = _constants_for_seeds(tree, [node for _, node in arguments])
-    seeds += [Seed(path, number) for path in constants.values()]
+    seeds += [Seed(path, syntax.number) for path in constants.values()]
     unknown = _maybe_not_integers(tree)
     for path, node in arguments:
         if not (isinstance(node, ast.Name) and node.id in constants):
@@ -140,7 +130,7 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
     return seeds
 
 
-def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
+def _seeds_in(path: syntax.Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
     """Return the place, if any, where the argument that seeds a random generator is changed to set a new seed.
 
     A constant is replaced, and so is a constant that is the last term of a sum. To any other expression, a number is
@@ -152,18 +142,18 @@ def _seeds_in(path: Path, node: ast.expr, unknown: set[str]) -> list[Seed]:
         unknown: The names that may be bound to something other than an integer.
     """
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
-        return [Seed(path, number)]
+        return [Seed(path, syntax.number)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
-        return [Seed((*path, "right"), number)]
+        return [Seed((*path, "right"), syntax.number)]
     is_integer = all(
         isinstance(one, (ast.Name, ast.Constant, ast.BinOp, ast.operator, ast.expr_context))
         and not (isinstance(one, ast.Name) and one.id in unknown)
         for one in ast.walk(node)
     )
-    return [Seed(path, lambda seed: ast.BinOp(node, ast.Add(), number(seed)))] if is_integer else []
+    return [Seed(path, lambda seed: ast.BinOp(node, ast.Add(), syntax.number(seed)))] if is_integer else []
 
 
-def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, Path]:
+def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, syntax.Path]:
     """Return where the module sets constants that are bound once, to an integer, and read only as seeds.
 
     Args:
@@ -175,7 +165,7 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
     """
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    paths: dict[str, Path] = {}
+    paths: dict[str, syntax.Path] = {}
     for index, statement in enumerate(tree.body):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(statement.value, ast.Constant):
             continue
@@ -219,9 +209,9 @@ def _holds_integers(node: ast.expr) -> bool:
     return isinstance(node, (ast.List, ast.Tuple)) and all(map(_may_be_integer, node.elts))
 
 
-def _walk(path: Path, node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
+def _walk(path: syntax.Path, node: ast.AST) -> Iterator[tuple[syntax.Path, ast.AST]]:
     yield path, node
-    for step, child in children(node):
+    for step, child in syntax.children(node):
         yield from _walk(path + step, child)
 
 
