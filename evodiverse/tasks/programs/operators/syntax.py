@@ -7,6 +7,7 @@ statements share one node where possible. Results about a statement can therefor
 import ast
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
+from io import StringIO
 from textwrap import indent
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
@@ -48,22 +49,41 @@ def read_program(source: str) -> ast.Module | None:
     """Return the tree of a source, or None if it is not Python or has constants that cannot be written back."""
     try:
         tree = parse_quietly(source)
+        lines = StringIO(source, newline=None).read().split("\n")  # as Python counts lines: a form feed ends none
+        tree = rebuilt(tree, body=[_share(statement, lines) for statement in tree.body])
         write_program(tree)
-        return rebuilt(tree, body=[_share(statement) for statement in tree.body])
     except NOT_PYTHON:
         return None
+    return tree
 
 
-def _share(statement: ast.stmt) -> ast.stmt:
-    """Return a node equal to a statement; statements with the same text get the same node, in functions too."""
+def _share(statement: ast.stmt, lines: Sequence[str]) -> ast.stmt:
+    """Return a node equal to a statement; statements with the same lines of source get the same node, in functions too.
+
+    A definition in a function, or a statement that shares a line with another one, is returned unchanged.
+
+    Args:
+        statement: The statement.
+        lines: The lines of the whole program.
+    """
     if isinstance(statement, FUNCTIONS):
-        return rebuilt(statement, body=[one if isinstance(one, SCOPES) else _share(one) for one in statement.body])
-    return statement if isinstance(statement, ast.ClassDef) else _read_statement(statement_text(statement))
+        return rebuilt(
+            statement, body=[one if isinstance(one, SCOPES) else _share(one, lines) for one in statement.body]
+        )
+    shared = _read_lines("\n".join(lines[statement.lineno - 1 : statement.end_lineno]))
+    return shared if type(shared) is type(statement) and not isinstance(statement, SCOPES) else statement
 
 
 @lru_cache(maxsize=4096)
-def _read_statement(text: str) -> ast.stmt:
-    return parse_quietly(text).body[0]
+def _read_lines(text: str) -> ast.stmt | None:
+    """Return the only statement in a text, or None unless the text is one complete statement."""
+    is_indented = text[:1].isspace()
+    try:
+        body = parse_quietly(f"if 1:\n{text}" if is_indented else text).body
+    except SyntaxError:
+        return None
+    body = body[0].body if is_indented and isinstance(body[0], ast.If) else body
+    return body[0] if len(body) == 1 else None
 
 
 def write_program(tree: ast.Module) -> str:
