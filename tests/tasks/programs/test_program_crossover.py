@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.operators.crossover import (
-    EXCHANGES,
+    CROSSOVERS,
     Crossover,
     exchange_constants,
     exchange_function,
@@ -28,6 +28,7 @@ from evodiverse.tasks.programs.operators.syntax import write_program
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
 from tests.tasks.programs.samples import GENERIC, SYNTAX, packing_programs, read, tried
 
+EXCHANGES = {kind: cross for kind, (cross, _) in CROSSOVERS.items()}
 KINDS = sorted(EXCHANGES)
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evodiverse.tasks.programs.operators.cost_model import estimate_work, trips
 from evodiverse.tasks.programs.operators.mutation import (
-    EDITS,
     MAX_INTEGER,
+    MUTATIONS,
     change_loop,
     change_operator,
     constants_of,
@@ -29,6 +29,7 @@ from evodiverse.tasks.programs.operators.syntax import blocks_of, parts_of, read
 from tests.tasks.programs.samples import BINS, GENERIC, SEED, SYNTAX, packing_programs, read, tried
 
 PROGRAMS = {**GENERIC, "packing": SEED}
+EDITS = {kind: edit for kind, (edit, _) in MUTATIONS.items()}
 KINDS = sorted(EDITS)
 
 

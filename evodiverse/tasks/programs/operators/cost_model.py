@@ -2,9 +2,10 @@
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from operator import add, floordiv, mod, mul, sub
+from typing import Final, TypeAlias
 
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import parameters
@@ -30,23 +31,18 @@ _OTHERS: Final = 0.03
 _CALLS: Final = {"minimize": 8_000.0, "linprog": 2_000.0}
 """The microseconds that one call to each of these functions takes, for problems such as packing about 30 circles."""
 
+_COMBINATIONS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
+    ast.Add: add,
+    ast.Sub: sub,
+    ast.Mult: mul,
+    ast.Pow: pow,
+    ast.FloorDiv: floordiv,
+    ast.Mod: mod,
+}
+
 RECURSIVE_CALL: Final = 100.0
 MAX_CALLS: Final = 50
 """The longest chain of calls that is followed; any further call counts as `RECURSIVE_CALL`, as does a recursive one."""
-
-
-class Work(NamedTuple):
-    """The work of a statement.
-
-    Attributes:
-        own: The microseconds that the statement takes without the functions of the program that it calls. Calls to
-            libraries are included.
-        names: How often each name occurs when the statement runs. Names of functions, attributes and targets of
-            assignments count too.
-    """
-
-    own: float
-    names: Mapping[str, float]
 
 
 def estimate_work(tree: ast.Module, entry_point: str) -> float:
@@ -87,7 +83,7 @@ class _Estimate:
         for _, statement in syntax.statements_of(tree):
             self.functions |= {one.name: one for one in _functions_in(statement)}
         self.integers = _integers_of(tree.body, {})
-        self._works: dict[str, float | None] = {}
+        self._works: dict[str, float] = {}
         self._n_open = 0
 
     def call(self, name: str) -> float:
@@ -96,13 +92,12 @@ class _Estimate:
             if self._n_open == MAX_CALLS:
                 return RECURSIVE_CALL
             self._n_open += 1
-            self._works[name] = None
+            self._works[name] = RECURSIVE_CALL
             function = self.functions[name]
             integers = self.integers_in(function)
             self._works[name] = min(sum(self.statement(one, integers) for one in function.body), ENDLESS)
             self._n_open -= 1
-        work = self._works[name]
-        return RECURSIVE_CALL if work is None else work
+        return self._works[name]
 
     def integers_in(self, function: syntax.Function) -> Integers:
         """Return the largest integer that each name in a function's body holds, as far as it is known."""
@@ -110,9 +105,9 @@ class _Estimate:
 
     def statement(self, statement: ast.stmt, integers: Integers) -> float:
         known = tuple((name, integers[name]) for name in _bounding_names(statement) if name in integers)
-        work = _work_of(statement, known)
-        calls = sum(work.names[name] * self.call(name) for name in self.functions if name in work.names)
-        return min(work.own + calls, ENDLESS)
+        own, names = _work_of(statement, known)
+        calls = sum(names[name] * self.call(name) for name in self.functions if name in names)
+        return min(own + calls, ENDLESS)
 
 
 @lru_cache(maxsize=4096)
@@ -130,9 +125,14 @@ def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) -> Work:
+def _work_of(statement: ast.stmt, integers: tuple[tuple[str, int | None], ...]) -> tuple[float, Mapping[str, float]]:
+    """Return the work of a statement without that of the program's functions, and how often each name occurs in it.
+
+    The work is in microseconds. Names of functions, attributes and targets of assignments count too, as often as the
+    statement evaluates them.
+    """
     names: dict[str, float] = {}
-    return Work(_add_work(statement, 1.0, dict(integers), names), names)
+    return _add_work(statement, 1.0, dict(integers), names), names
 
 
 def _add_work(node: ast.AST, times: float, integers: Integers, names: dict[str, float]) -> float:
@@ -219,25 +219,15 @@ def largest(expression: ast.expr, integers: Integers) -> int | None:
     if not isinstance(expression, ast.BinOp):
         return None
     left, right = largest(expression.left, integers), largest(expression.right, integers)
-    return None if left is None or right is None else _clip(_combine(expression.op, left, right))
+    combine = _COMBINATIONS.get(type(expression.op))
+    is_undefined = (combine is pow and not 0 <= (right or 0) <= 12) or (combine in (floordiv, mod) and not right)
+    if left is None or right is None or combine is None or is_undefined:
+        return None
+    return _clip(combine(left, right))
 
 
-def _clip(value: int | None) -> int | None:
-    return None if value is None else max(min(value, HUGE), -HUGE)
-
-
-def _combine(operator: ast.operator, left: int, right: int) -> int | None:
-    if isinstance(operator, ast.Add):
-        return left + right
-    if isinstance(operator, ast.Sub):
-        return left - right
-    if isinstance(operator, ast.Mult):
-        return left * right
-    if isinstance(operator, ast.Pow) and 0 <= right <= 12:
-        return int(left**right)
-    if isinstance(operator, (ast.FloorDiv, ast.Mod)) and right:
-        return left // right if isinstance(operator, ast.FloorDiv) else left % right
-    return None
+def _clip(value: int) -> int:
+    return max(min(value, HUGE), -HUGE)
 
 
 def _integers_of(block: list[ast.stmt], outside: Integers) -> Integers:

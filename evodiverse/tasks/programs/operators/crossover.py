@@ -90,12 +90,12 @@ def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Gener
     return child
 
 
-EXCHANGES: Final[Mapping[str, Crossover]] = {
-    "functions": exchange_function,
-    "statements": exchange_statements,
-    "constants": exchange_constants,
+CROSSOVERS: Final[Mapping[str, tuple[Crossover, float]]] = {
+    "functions": (exchange_function, 1.0),
+    "statements": (exchange_statements, 2.0),
+    "constants": (exchange_constants, 1.0),
 }
-"""The crossovers by kind."""
+"""The crossovers by kind, each with its relative frequency."""
 
 
 def _between(one: Any, other: Any, rng: np.random.Generator) -> Any:

@@ -93,14 +93,14 @@ def shrink(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = f
     return syntax.replace(tree, place.path, syntax.draw(numeric_parts(place.node), rng).node)
 
 
-EDITS: Final[Mapping[str, syntax.Edit]] = {
-    "grow": grow,
-    "term": add_term,
-    "bind": bind_name,
-    "operand": change_operand,
-    "shrink": shrink,
+GROWTH: Final[Mapping[str, tuple[syntax.Edit, float]]] = {
+    "grow": (grow, 0.5),
+    "term": (add_term, 0.2),
+    "bind": (bind_name, 0.2),
+    "operand": (change_operand, 0.4),
+    "shrink": (shrink, 0.4),
 }
-"""The mutations by kind."""
+"""The mutations by kind, each with its relative frequency among all mutations."""
 
 
 def _draw_place(

@@ -34,24 +34,25 @@ MAX_TRIPS: Final = 1_000_000
 
 SCALES: Final = (0.01, 0.05, 0.2, 0.6)
 
-_SIBLINGS: Final[dict[type[Any], tuple[type[Any], ...]]] = {
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.Div,),
-    ast.Div: (ast.Mult,),
-    ast.FloorDiv: (ast.Mod,),
-    ast.Mod: (ast.FloorDiv,),
+_ORDERS: Final = {
     ast.Lt: (ast.LtE, ast.Gt),
     ast.LtE: (ast.Lt, ast.GtE),
     ast.Gt: (ast.GtE, ast.Lt),
     ast.GtE: (ast.Gt, ast.LtE),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.And: (ast.Or,),
-    ast.Or: (ast.And,),
+}
+_OPPOSITES: Final = (
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+    (ast.FloorDiv, ast.Mod),
+    (ast.Eq, ast.NotEq),
+    (ast.And, ast.Or),
+)
+_SIBLINGS: Final[dict[type[Any], tuple[type[Any], ...]]] = {
+    **_ORDERS,
+    **{one: (other,) for pair in _OPPOSITES for one, other in (pair, pair[::-1])},
 }
 _PAIRS: Final = (("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("sin", "cos"), ("floor", "ceil"))
-_NAMESAKES: Final = dict([*_PAIRS, *((other, one) for one, other in _PAIRS)])
+_NAMESAKES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 
 
 class Site(NamedTuple):
@@ -315,13 +316,13 @@ def _draw_statements(
     return path, block, rng.permutation(positions).tolist()
 
 
-EDITS: Final[Mapping[str, syntax.Edit]] = {
-    "constant": perturb_constant,
-    "loop": change_loop,
-    "seed": reseed,
-    "operator": change_operator,
-    "delete": delete_statement,
-    "duplicate": duplicate_statement,
-    "swap": swap_statements,
+MUTATIONS: Final[Mapping[str, tuple[syntax.Edit, float]]] = {
+    "constant": (perturb_constant, 2.0),
+    "loop": (change_loop, 1.5),
+    "seed": (reseed, 2.0),
+    "delete": (delete_statement, 0.8),
+    "duplicate": (duplicate_statement, 0.2),
+    "swap": (swap_statements, 0.2),
+    "operator": (change_operator, 0.2),
 }
-"""The mutations by kind."""
+"""The mutations by kind, each with its relative frequency."""

@@ -28,17 +28,6 @@ _SIZED: Final = frozenset(
 
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 _ORDER: Final = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_NON_NUMERIC: Final = (
-    *syntax.COMPREHENSIONS,
-    ast.List,
-    ast.Tuple,
-    ast.Set,
-    ast.Dict,
-    ast.JoinedStr,
-    ast.Lambda,
-    ast.Compare,
-    ast.BoolOp,
-)
 _HOLDERS: Final = (ast.BinOp, ast.ListComp, ast.GeneratorExp, ast.IfExp, ast.Call, ast.List, ast.Tuple)
 """Types of arguments that may contain numbers, whatever function is called."""
 
@@ -115,7 +104,7 @@ def is_numeric(node: ast.expr) -> bool:
         return isinstance(node.op, _ARITHMETIC) and is_numeric(node.left) and is_numeric(node.right)
     if isinstance(node, ast.UnaryOp):
         return isinstance(node.op, (ast.USub, ast.UAdd)) and is_numeric(node.operand)
-    return not isinstance(node, (*_NON_NUMERIC, ast.Starred, ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom))
+    return isinstance(node, (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.IfExp))
 
 
 def places_in(function: syntax.Function, path: syntax.Path, tree: ast.Module) -> list[Place]:

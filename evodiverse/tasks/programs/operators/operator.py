@@ -9,10 +9,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.programs.operators import growth, mutation, syntax
+from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
-from evodiverse.tasks.programs.operators.crossover import EXCHANGES
+from evodiverse.tasks.programs.operators.crossover import CROSSOVERS
+from evodiverse.tasks.programs.operators.growth import GROWTH
 from evodiverse.tasks.programs.operators.moves import Grammar, insert_move
+from evodiverse.tasks.programs.operators.mutation import MUTATIONS, trim
 from evodiverse.tasks.programs.operators.names import binds, dead_names, names_of, undefined_names, without_names
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
@@ -32,21 +34,8 @@ MORE_EDITS: Final = (0.4, 0.35, 0.25)
 MAX_TRIMMED: Final = 8
 """A child that is too long or takes too much work is given up once this many statements are removed from it."""
 
-CROSSOVERS: Final = {"functions": 1.0, "statements": 2.0, "constants": 1.0}
-"""The relative frequency of each kind of crossover."""
-
-GROWTH: Final = {"grow": 0.5, "term": 0.2, "bind": 0.2, "operand": 0.4, "shrink": 0.4}
-MUTATIONS: Final = {
-    "constant": 2.0,
-    "loop": 1.5,
-    "seed": 2.0,
-    "delete": 0.8,
-    "duplicate": 0.2,
-    "swap": 0.2,
-    "operator": 0.2,
-} | GROWTH
-"""The relative frequency of each kind of mutation."""
-EDITS: Final = {**mutation.EDITS, **growth.EDITS}
+EDITS: Final = {**MUTATIONS, **GROWTH}
+"""The mutations by kind, each with its relative frequency."""
 CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
@@ -85,7 +74,7 @@ class ProgramOperator:
     crossover, the donor, is the best of the other parents that did not fail. With probability `CROSSOVER_RATE` the
     child takes a function, statements or constants from the donor (`CROSSOVERS`), followed by 0, 1 or 2 edits
     (`MORE_EDITS`). Otherwise there are 1, 2 or 3 edits. If the task has its own moves, an edit is one of them with
-    probability `MOVE_RATE`; all other edits are mutations (`MUTATIONS`).
+    probability `MOVE_RATE`; all other edits are mutations (`EDITS`).
 
     A child defines the entry point, reads no undefined name that its parent did not read, and differs from its parent.
     It has at most ``max_characters`` characters, or as many as its parent if the parent is longer. Its estimated work
@@ -139,8 +128,8 @@ class ProgramOperator:
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
             with suppress(syntax.NoChildError):
-                kind = pick(CROSSOVERS.items(), rng)
-                tree, names = EXCHANGES[kind](tree, other, rng), [f"crossover_{kind}"]
+                kind, cross = pick([((kind, cross), weight) for kind, (cross, weight) in CROSSOVERS.items()], rng)
+                tree, names = cross(tree, other, rng), [f"crossover_{kind}"]
         for _ in range(n_edits if names else n_edits + 1):
             with suppress(syntax.NoChildError):
                 tree, name = self._edit(tree, rng)
@@ -155,11 +144,11 @@ class ProgramOperator:
         if self._moves is not None and rng.random() < MOVE_RATE:
             kind = pick([(kind, move.weight) for kind, move in self._moves.moves.items()], rng)
             return insert_move(tree, rng, self._moves.moves[kind], self._moves.blocks), f"move_{kind}"
-        left = dict(MUTATIONS)
+        left = {kind: weight for kind, (_, weight) in EDITS.items()}
         while left:
             kind = pick(left.items(), rng)
             try:
-                return EDITS[kind](tree, rng, self._fixed), f"mutation_{kind}"
+                return EDITS[kind][0](tree, rng, self._fixed), f"mutation_{kind}"
             except syntax.NoChildError:
                 del left[kind]
         raise syntax.NoChildError
@@ -176,7 +165,7 @@ class ProgramOperator:
                 if source == parent.source or undefined_names(tree) - parent.undefined:
                     break
                 return source
-            tree = mutation.trim(tree, rng, self._fixed, by_work=works_long)
+            tree = trim(tree, rng, self._fixed, by_work=works_long)
         raise syntax.NoChildError
 
     def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:

@@ -1,6 +1,7 @@
 """New random numbers for a program: its generators get new seeds, and nothing else changes."""
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -112,15 +113,13 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
         keyword = _SEEDED.get(_full_name(node.func, modules)) if isinstance(node, ast.Call) else None
         if keyword is None or not isinstance(node, ast.Call) or any(given.arg is None for given in node.keywords):
             continue
-        places: list[tuple[syntax.Path, ast.expr]] = [((*path, "args", 0), node.args[0])] if node.args else []
-        places += [
-            ((*path, "keywords", index, "value"), given.value)
-            for index, given in enumerate(node.keywords)
-            if given.arg == keyword
-        ]
-        if not places:
+        places: list[tuple[syntax.Path, ast.expr]] = [(("args", 0), given) for given in node.args[:1]]
+        named = [(("keywords", at, "value"), one.value) for at, one in enumerate(node.keywords) if one.arg == keyword]
+        if places or named:
+            step, argument = (places or named)[0]
+            arguments.append((path + step, argument))
+        else:
             seeds.append(Seed((*path, "args"), lambda seed: [syntax.number(seed)]))
-        arguments += places[:1]
     constants = _constants_for_seeds(tree, [node for _, node in arguments])
     seeds += [Seed(path, syntax.number) for path in constants.values()]
     unknown = _maybe_not_integers(tree)
@@ -163,19 +162,16 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
     Returns:
         The path of the value of each constant, by the name of the constant.
     """
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    bound_otherwise = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    used = Counter(node.id for node in arguments if isinstance(node, ast.Name))
+    names = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    names += Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
     paths: dict[str, syntax.Path] = {}
     for index, statement in enumerate(tree.body):
-        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or not isinstance(statement.value, ast.Constant):
-            continue
-        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-        if len(targets) != 1 or not isinstance(targets[0], ast.Name) or type(statement.value.value) is not int:
-            continue
-        name = targets[0].id
-        n_used = sum(isinstance(node, ast.Name) and node.id == name for node in arguments)
-        if n_used and name not in bound_otherwise and sum(node.id == name for node in names) == n_used + 1:
-            paths[name] = ("body", index, "value")
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Constant):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
+            if used[name] and names[name] == used[name] + 1 and type(statement.value.value) is int:
+                paths[name] = ("body", index, "value")
     return paths
 
 
