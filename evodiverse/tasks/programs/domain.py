@@ -19,20 +19,6 @@ from evodiverse.tasks.programs.settings import BUILTINS, RESEED, ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.tasks.programs.user_evaluator import UserEvaluator
 
-__all__ = [
-    "build_metrics",
-    "build_operator",
-    "build_prompts",
-    "build_task",
-    "choose_problems",
-    "count_initial",
-    "find_violations",
-    "is_shared",
-    "libraries",
-    "settings",
-    "sources",
-]
-
 settings = ProgramSettings
 libraries = ("scipy",)
 

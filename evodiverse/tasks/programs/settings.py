@@ -8,10 +8,7 @@ from evodiverse.kit.documented import setting
 from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
-MODES = ("diff", "rewrite", "mixed")
-HOT = ("same", "explore")
 RESEED = "reseed"
-OPERATORS = (RESEED,)
 MAX_CIRCLES = 500
 """The largest number of circles. More circles take seconds to score, and the sandbox's limits do not cover scoring."""
 _HERE = Path(__file__).parent
@@ -22,7 +19,6 @@ BUILTINS = frozenset(file.parent.name for file in _HERE.glob("*/evaluator.py"))
 The folders are like those that users write: ``evaluator.py``, ``start.py`` and, if there are any, ``moves.yaml`` with
 ``blocks.py``. The module ``evaluator`` of such a task defines ``TASK``, its `Evaluator`.
 """
-MIN_REFERENCE, MAX_REFERENCE = 1e-3, 1e6
 
 
 @dataclass
@@ -48,8 +44,8 @@ class PromptSettings:
     """
 
     dir: str | None = None
-    mode: str = setting(default="diff", choices=MODES)
-    hot: str = setting(default="same", choices=HOT)
+    mode: str = setting(default="diff", choices=("diff", "rewrite", "mixed"))
+    hot: str = setting(default="same", choices=("same", "explore"))
 
 
 @dataclass
@@ -72,13 +68,13 @@ class ProgramSettings:
 
     evaluator: str = ""
     n: int | None = setting(default=None, unit="circles or points", least=1, most=MAX_CIRCLES)
-    reference: float | None = setting(default=None, least=MIN_REFERENCE, most=MAX_REFERENCE)
+    reference: float | None = setting(default=None, least=1e-3, most=1e6)
     instances: str | None = None
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     score_timeout: float | None = setting(default=600.0, unit="s", above=0, most=1e6, changes_log=False)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     max_characters: int = setting(default=10_000, unit="characters", least=1)
-    operator: str | None = setting(default=None, choices=OPERATORS)
+    operator: str | None = setting(default=None, choices=(RESEED,))
     initial: Initial = field(default_factory=Initial)
     prompts: PromptSettings = field(default_factory=PromptSettings)
 

@@ -17,6 +17,7 @@ from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, 
 
 N_TOP = 100
 N_FEATURES = 1024
+_SCORING = Lock()  # a user's evaluator need not be thread-safe
 
 
 class ProgramTask:
@@ -37,16 +38,6 @@ class ProgramTask:
         self._initial = tuple(initial)
         self._max_characters = max_characters
         self.columns: Mapping[str, type] = dict(evaluator.columns)
-        self._scoring = Lock()  # a user's evaluator need not be thread-safe
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return the state without the lock, which cannot be pickled."""
-        return {name: value for name, value in self.__dict__.items() if name != "_scoring"}
-
-    def __setstate__(self, state: Mapping[str, object]) -> None:
-        """Restore the state with a new lock."""
-        self.__dict__.update(state)
-        self._scoring = Lock()
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the sources of the programs that every pool starts from."""
@@ -80,7 +71,7 @@ class ProgramTask:
         """
         jobs = [self._evaluator.job(hypothesis.genotype) for hypothesis in hypotheses]
         executions = self._sandbox.run(jobs)
-        with self._scoring:
+        with _SCORING:
             return [self._score(execution) for execution in executions]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:

@@ -71,7 +71,10 @@ class UserEvaluator(Evaluator):
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
         self._path = path = find_file(settings)
-        self._content = _read(path)
+        try:
+            self._content = read_input(path, TEXT_BYTES)
+        except OSError as error:
+            raise InputError(f"task.evaluator={path} cannot be read ({reason(error)}); check the path") from error
         self._timeout = timeout = settings.score_timeout
         self._apart = None if timeout is None else Apart(timeout, partial(_import, path, self._content))
         module = _load(path, self._content)
@@ -81,7 +84,6 @@ class UserEvaluator(Evaluator):
         self.description: str = f"{text}\nA run may take {settings.timeout:g} s of CPU time."
         self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
         self._driver = _find_driver(self._content)
-        self._draws = hasattr(module, "draw")
         # The call of the last candidate drawn, and its picture.
         self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})
 
@@ -124,7 +126,7 @@ class UserEvaluator(Evaluator):
     def _score(self, value: Any) -> tuple[Scored | Rejection, str]:
         """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
-            answer = _load(self._path, self._content).score(value)
+            answer = self._find("score")(value)
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
@@ -169,7 +171,7 @@ class UserEvaluator(Evaluator):
         Each candidate is drawn once. If ``draw`` fails, the error is logged as a warning and there is no picture,
         because a missing picture is no reason to stop a run.
         """
-        if self._draws and self._drawn[0] != discovery.candidate.call:
+        if self._find("draw") and self._drawn[0] != discovery.candidate.call:
             picture = self._ask("draw", discovery, lay_out_picture, "picture")
             self._drawn = (discovery.candidate.call, picture or NO_PICTURE)
         return self._drawn[1]
@@ -179,9 +181,7 @@ class UserEvaluator(Evaluator):
 
         If it fails, or returns no finite number, the reason is logged as a warning, and the result is None.
         """
-        if not hasattr(_load(self._path, self._content), "verify"):
-            return None
-        exact = self._ask("verify", discovery, _to_fraction, "verified value")
+        exact = self._ask("verify", discovery, _to_fraction, "verified value") if self._find("verify") else None
         return None if exact is None else Verified("what verify measured", exact, f"verify in {self._path.name}", None)
 
     def _ask(self, name: str, discovery: Discovery, read: Callable[[Any], Answer], what: str) -> Answer | None:
@@ -190,9 +190,8 @@ class UserEvaluator(Evaluator):
         If the function raises an exception, or if ``read`` raises ``ValueError``, a warning that ``best/`` has no
         ``what`` is logged, and the result is None.
         """
-        function = getattr(_load(self._path, self._content), name)
         try:
-            answer = function({column: discovery.details.get(column) for column in self.columns})
+            answer = self._find(name)({column: discovery.details.get(column) for column in self.columns})
         except Interrupted:
             raise
         except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
@@ -205,6 +204,10 @@ class UserEvaluator(Evaluator):
         _LOG.warning("best/ has no %s of call %s: %s %s", what, discovery.candidate.call, name, fault)
         return None
 
+    def _find(self, name: str) -> Any:
+        """Return a function of the user's file; None if it does not define the function."""
+        return getattr(_load(self._path, self._content), name, None)
+
     def _place(self, error: BaseException) -> str:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(self._path)]
@@ -214,13 +217,6 @@ class UserEvaluator(Evaluator):
 def find_file(settings: ProgramSettings) -> Path:
     """Return the absolute path of a user's evaluator."""
     return expanded(settings.evaluator).absolute()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_input(path, TEXT_BYTES)
-    except OSError as error:
-        raise InputError(f"task.evaluator={path} cannot be read ({reason(error)}); check the path") from error
 
 
 @cache

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.kit.inputs import expanded
@@ -31,18 +30,16 @@ from evodiverse.tasks.programs.evaluator import (
 )
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.vocabulary import Detail, Job, Reason, Rejection
+from evodiverse.vocabulary import Job, Reason, Rejection
 
 SHARPNESS: Final = 25
 """The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too
 little to affect selection; with this power, one percent more bins lowers the score by about a fifth."""
 
-FUNSEARCH: Final = MappingProxyType(
-    {
-        "weibull5k": BestKnown("0.8269", "FunSearch's published rule for Weibull items, run on these instances"),
-        "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
-    }
-)
+FUNSEARCH: Final[Mapping[str, BestKnown]] = {
+    "weibull5k": BestKnown("0.8269", "FunSearch's published rule for Weibull items, run on these instances"),
+    "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
+}
 """The results of the best published rules on our instances, in percent above the bound. The rules were found on other
 instances."""
 
@@ -128,12 +125,8 @@ class BinPacking(Evaluator):
                 bins += count_bins(instance, chosen if isinstance(chosen, list) else [])
             except ValueError as error:
                 return Rejection(Reason.INVALID, f"instance {number}: {error}")
-        details: dict[str, Detail] = {
-            "value": measure_excess(bins, self._bound),
-            "bins": bins,
-            "choices": compress(choices),
-        }
-        return Scored((self._bound / bins) ** SHARPNESS, details)
+        value = measure_excess(bins, self._bound)
+        return Scored((self._bound / bins) ** SHARPNESS, {"value": value, "bins": bins, "choices": compress(choices)})
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the file ``packing.json``: how many bins each instance needs under a candidate's rule."""

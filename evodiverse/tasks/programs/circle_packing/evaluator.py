@@ -5,7 +5,6 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.kit.own_columns import OwnColumn, column_types
@@ -16,12 +15,10 @@ from evodiverse.tasks.programs.evaluator import BestKnown, Placing, Scored, Veri
 from evodiverse.tasks.programs.settings import MAX_CIRCLES
 from evodiverse.vocabulary import Array, Job, Reason, Rejection
 
-BEST_KNOWN: Final = MappingProxyType(
-    {
-        26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
-        32: BestKnown("2.9395727712", "strict optimum, reached by others"),
-    }
-)
+BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
+    26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
+    32: BestKnown("2.9395727712", "strict optimum, reached by others"),
+}
 """The largest known sums of radii by the number of circles, without any tolerance."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {

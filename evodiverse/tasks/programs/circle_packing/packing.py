@@ -32,13 +32,14 @@ def find_violation(centers: FloatArray, radii: FloatArray, tolerance: float = TO
     negative = int(radii.argmin())
     if radii[negative] < 0:
         return f"circle {negative} has a negative radius ({radii[negative]:.3g})"
+    one, other = np.triu_indices(len(radii), 1)
     with np.errstate(over="ignore"):
         excess = np.maximum(radii[:, None] - centers, centers + radii[:, None] - 1).max(axis=1)
+        distances = np.sqrt(((centers[one] - centers[other]) ** 2).sum(axis=1))
     outermost = int(excess.argmax())
     if excess[outermost] > tolerance:
         return f"circle {outermost} leaves the square by {excess[outermost]:.3g}"
-    one, other = np.triu_indices(len(radii), 1)
-    sums, distances = radii[one] + radii[other], _distances(centers[one], centers[other])
+    sums = radii[one] + radii[other]
     overlaps = np.where(distances < sums - tolerance, sums - distances, 0.0)
     if not overlaps.any():
         return None
@@ -138,9 +139,3 @@ def _overlap(one: Circle, other: Circle) -> bool:
 
 def _circles(centers: FloatArray, radii: FloatArray) -> list[Circle]:
     return [(x, y, radius) for (x, y), radius in zip(centers.tolist(), radii.tolist(), strict=True)]
-
-
-def _distances(one: FloatArray, other: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        distances: FloatArray = np.sqrt(((one - other) ** 2).sum(axis=1))
-    return distances

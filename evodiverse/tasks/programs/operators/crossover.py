@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import count
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -30,16 +30,8 @@ MAX_EQUAL: Final = 20_000
 """The most pairs of equal statements that are compared; with more, the two function bodies count as one `Hunk`."""
 
 
-class Hunk(NamedTuple):
-    """A place where two blocks of statements differ.
-
-    Attributes:
-        mine: The positions of the statements in the first block.
-        theirs: The positions of the statements in the second block at the same place.
-    """
-
-    mine: slice
-    theirs: slice
+Hunk: TypeAlias = tuple[slice, slice]
+"""A place where two blocks of statements differ: the positions of the statements in the first and the second block."""
 
 
 def exchange_function(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
@@ -61,13 +53,13 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
     taken[rng.integers(len(found))] = True
     body: list[ast.stmt] = []
     position = 0
-    for hunk, is_taken in zip(found, taken, strict=True):
-        body += mine.body[position : hunk.mine.start]
+    for (place, its_place), is_taken in zip(found, taken, strict=True):
+        body += mine.body[position : place.start]
         if not is_taken or rng.random() < BOTH_RATE:
-            body += mine.body[hunk.mine]
+            body += mine.body[place]
         if is_taken:
-            body += theirs.body[hunk.theirs]
-        position = hunk.mine.stop
+            body += theirs.body[its_place]
+        position = place.stop
     body += mine.body[position:]
     return graft(tree, other, mine, syntax.rebuilt(mine, body=list(syntax.some(body))))
 
@@ -167,10 +159,10 @@ def hunks(mine: syntax.Function, theirs: syntax.Function) -> list[Hunk]:
     )
     counts = Counter(its_texts)
     if sum(counts[text] for text in texts) > MAX_EQUAL:
-        return [] if texts == its_texts else [Hunk(slice(0, len(texts)), slice(0, len(its_texts)))]
+        return [] if texts == its_texts else [(slice(0, len(texts)), slice(0, len(its_texts)))]
     matcher = SequenceMatcher(None, texts, its_texts, autojunk=False)
     return [
-        Hunk(slice(start, stop), slice(its_start, its_stop))
+        (slice(start, stop), slice(its_start, its_stop))
         for tag, start, stop, its_start, its_stop in matcher.get_opcodes()
         if tag != "equal"
     ]

@@ -8,7 +8,7 @@ the child fails and scores 0.
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -30,11 +30,8 @@ _ON_TWO: Final = (("binary", 8.0), ("extreme", 1.0), ("choice", 0.5))
 _KINDS: Final = (*_ON_TWO, ("curve", 1.0))
 
 
-class Library(NamedTuple):
-    """The names under which a module imports numpy and math; None for a library that it does not import."""
-
-    numpy: str | None
-    math: str | None
+Library: TypeAlias = Mapping[str, str]
+"""The names under which a program imports modules, by the name of the module."""
 
 
 def grow(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -53,7 +50,10 @@ def add_term(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] =
     """
     place, library = _draw_place(tree, rng, fixed, lambda place: place.is_returned)
     sign = ast.Add() if rng.random() < 0.5 else ast.Sub()
-    return syntax.replace(tree, place.path, ast.BinOp(place.node, sign, _term(place.names, library, rng)))
+    term = _operand(place.names, rng)
+    if rng.random() < SECOND_RATE:
+        term = _operation(term, _operand(place.names, rng), library, rng)
+    return syntax.replace(tree, place.path, ast.BinOp(place.node, sign, term))
 
 
 def bind_name(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -138,11 +138,6 @@ def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> as
     return syntax.number(float(f"{10 ** rng.uniform(-2, 2):.2g}"))
 
 
-def _term(names: Sequence[tuple[str, float]], library: Library, rng: np.random.Generator) -> ast.expr:
-    operand = _operand(names, rng)
-    return _operation(operand, _operand(names, rng), library, rng) if rng.random() < SECOND_RATE else operand
-
-
 def _operation(
     one: ast.expr,
     other: ast.expr,
@@ -159,11 +154,11 @@ def _operation(
         return ast.BinOp(left, pick(_BINARY.items(), rng)(), right)
     if kind == "extreme":
         name = _EXTREMES[rng.integers(len(_EXTREMES))]
-        return _call(library.numpy, _ARRAY_EXTREMES[name] if library.numpy else name, left, right)
+        return _call(library.get("numpy"), _ARRAY_EXTREMES[name] if library.get("numpy") else name, left, right)
     test = ast.Compare(left, [ast.Lt()], [right])
     branches = (one, ast.BinOp(one, pick(_BINARY.items(), rng)(), other))
     yes, no = branches if rng.random() < 0.5 else branches[::-1]
-    return ast.IfExp(test, yes, no) if library.numpy is None else _call(library.numpy, "where", test, yes, no)
+    return ast.IfExp(test, yes, no) if "numpy" not in library else _call(library.get("numpy"), "where", test, yes, no)
 
 
 def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
@@ -176,8 +171,8 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
         library: The libraries that the module imports. If it imports neither numpy nor math, the result
             is ``abs(value) ** 0.5`` for all functions except ``abs``.
     """
-    size = _call(library.numpy, "abs", value)
-    module = library.numpy or library.math
+    size = _call(library.get("numpy"), "abs", value)
+    module = library.get("numpy") or library.get("math")
     if name == "abs":
         return size
     if name == "sqrt" or module is None:
@@ -193,11 +188,8 @@ def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
 
 
 def _library(tree: ast.Module) -> Library:
-    modules: dict[str, str] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Import):
-            modules |= {alias.name: alias.asname or alias.name for alias in statement.names}
-    return Library(modules.get("numpy"), modules.get("math"))
+    imports = [statement for statement in tree.body if isinstance(statement, ast.Import)]
+    return {alias.name: alias.asname or alias.name for statement in imports for alias in statement.names}
 
 
 def _new_name(tree: ast.Module) -> str:
