@@ -1,5 +1,6 @@
 """The evaluator of online bin packing, where a program decides where each item goes and fewer bins are better."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -18,7 +19,6 @@ from evodiverse.tasks.programs.bin_packing.packing import (
     pack_best_fit,
 )
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
-from evodiverse.tasks.programs.bin_packing.verifier import count_filled_bins, read_choices
 from evodiverse.tasks.programs.evaluator import (
     BestKnown,
     Evaluator,
@@ -75,8 +75,10 @@ class BinPacking(Evaluator):
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
-        self._set = settings.instances if settings.instances in SETS else None
-        self._instances = find_instances(str(settings.instances))
+        named = str(settings.instances)
+        self._named = f" of {named}" if named in SETS else ""
+        self._published = FUNSEARCH.get(named)
+        self._instances = find_instances(named)
         self._bound = bound_bins(self._instances)
         capacities = sorted({instance.capacity for instance in self._instances})
         self.description = fill_description(
@@ -159,7 +161,7 @@ class BinPacking(Evaluator):
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
         """
-        choices = read_choices(str(discovery.details["choices"]))
+        choices = decompress(str(discovery.details["choices"]))
         bins = bound = 0
         try:
             for instance, chosen in zip(self._instances, choices, strict=True):
@@ -174,22 +176,57 @@ class BinPacking(Evaluator):
             "bins above the L1 bound, in percent of it",
             100 * Fraction(bins - bound, bound),
             "every item put into its bin again and the items of every bin added up, in integer arithmetic",
-            FUNSEARCH.get(self._set or ""),
+            self._published,
             is_larger_better=False,
         )
 
     def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
         bins = [count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
         opened = int(str(discovery.details["bins"]))
-        published = FUNSEARCH.get(self._set or "")
+        published = [f"FunSearch's rule\t{float(self._published.value):.2f}%"] if self._published else []
         return [
-            f"Online bin packing, {len(self._instances)} instances{f' of {self._set}' if self._set else ''}",
+            f"Online bin packing, {len(self._instances)} instances{self._named}",
             f"this rule\t{measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
             f"best fit\t{measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
-            *([] if published is None else [f"FunSearch's rule\t{float(published.value):.2f}%"]),
+            *published,
             f"bound\t\t{self._bound:,} bins",
             tell_place(discovery),
         ]
+
+
+def count_filled_bins(capacity: int, items: Sequence[int], choices: Sequence[int]) -> int:
+    """Return the number of bins that choices open, after checking that no bin is overfull and no item is missing.
+
+    This verifier puts every item into its bin, and shares no code with the scoring.
+
+    Args:
+        capacity: The capacity of every bin.
+        items: The sizes of the items, in the order in which they arrive.
+        choices: The choice for each item. 0 puts the item into a new bin. A positive k puts it into an open bin whose
+            free space is the k-th smallest of the distinct free spaces that are large enough for the item.
+
+    Raises:
+        ValueError: The choices are not a packing of the items.
+    """
+    contents: list[list[int]] = []
+    places: dict[int, list[int]] = {}  # the numbers of the bins with each free space
+    for item, choice in zip(items, choices, strict=True):
+        if choice == 0:
+            number = len(contents)
+            contents.append([])
+        else:
+            fitting = sorted(space for space, numbers in places.items() if numbers and space >= item)
+            if not 1 <= choice <= len(fitting):
+                raise ValueError(f"choice {choice} for an item of size {item} is not from 0 to {len(fitting)}")
+            number = places[fitting[choice - 1]].pop()
+        contents[number].append(item)
+        places.setdefault(capacity - sum(contents[number]), []).append(number)
+    heaviest = max(map(sum, contents))
+    if heaviest > capacity:
+        raise ValueError(f"a bin holds {heaviest}, above the capacity of {capacity}")
+    if Counter(item for content in contents for item in content) != Counter(items):
+        raise ValueError("the bins do not hold exactly the items of the instance")
+    return len(contents)
 
 
 TASK: Final = BinPacking

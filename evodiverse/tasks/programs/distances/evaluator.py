@@ -26,8 +26,13 @@ def measure_ratio(points: Points) -> Fraction:
     for number, point in enumerate(whole):
         if first.setdefault(point, number) != number:
             raise ValueError(f"points {first[point]} and {number} are the same")
-    squares = [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
+    squares = _find_squares(whole)
     return Fraction(max(squares), min(squares))
+
+
+def _find_squares(whole: Sequence[tuple[int, int]]) -> list[int]:
+    """Return the square of the distance of each pair of points, in the order of `combinations`."""
+    return [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
 
 
 def find_squared_ratio(points: Sequence[Sequence[float]]) -> Fraction:
@@ -83,15 +88,12 @@ def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int
 
     Distances that are almost equal count as equal (see `SHARE`).
     """
-    whole, _ = to_integers(points)
-    squares = {
-        (one, other): sum((a - b) ** 2 for a, b in zip(whole[one], whole[other], strict=True))
-        for one, other in combinations(range(len(points)), 2)
-    }
-    least, most = min(squares.values()), max(squares.values())
+    squares = _find_squares(to_integers(points)[0])
+    least, most = min(squares), max(squares)
+    pairs = list(zip(combinations(range(len(points)), 2), squares, strict=True))
     return (
-        [pair for pair, square in squares.items() if square * SHARE <= least * (SHARE + 1)],
-        [pair for pair, square in squares.items() if square * SHARE >= most * (SHARE - 1)],
+        [pair for pair, square in pairs if square * SHARE <= least * (SHARE + 1)],
+        [pair for pair, square in pairs if square * SHARE >= most * (SHARE - 1)],
     )
 
 

@@ -29,10 +29,13 @@ def measure_share(points: Points) -> Fraction:
     for number, (x, y) in enumerate(whole):
         if x < 0 or y < 0 or x + y > scale:
             raise ValueError(f"point {number} lies outside the triangle")
-    smallest = min(
-        abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in combinations(whole, 3)
-    )
-    return Fraction(smallest, scale**2)
+    return Fraction(min(_find_areas(whole)), scale**2)
+
+
+def _find_areas(whole: Sequence[tuple[int, int]]) -> list[int]:
+    """Return twice the area of each triangle of three points, in the order of `combinations`."""
+    triangles = combinations(whole, 3)
+    return [abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in triangles]
 
 
 def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
@@ -86,13 +89,10 @@ def find_smallest(points: Points) -> list[tuple[int, ...]]:
 
     These are all triangles whose area is at most ``1 + EQUAL`` times the smallest area.
     """
-    whole, _ = to_integers(points)
-    areas = {}
-    for one in combinations(range(len(points)), 3):
-        (ax, ay), (bx, by), (cx, cy) = (whole[index] for index in one)
-        areas[one] = abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay))
-    most = min(areas.values()) * (1 + EQUAL)
-    return [one for one, area in areas.items() if area <= most]
+    areas = _find_areas(to_integers(points)[0])
+    most = min(areas) * (1 + EQUAL)
+    triangles = combinations(range(len(points)), 3)
+    return [one for one, area in zip(triangles, areas, strict=True) if area <= most]
 
 
 def to_place(x: float, y: float) -> Place:

@@ -138,15 +138,15 @@ def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
 
     Both must be of the same type, and functions must have the same arity.
     """
-    if isinstance(one, syntax.FUNCTIONS) and isinstance(other, syntax.FUNCTIONS) and _arity(one) != _arity(other):
-        return False
-    return type(one) is type(other)
+    return _signature(one) == _signature(other)
 
 
-def _arity(function: syntax.Function) -> tuple[int, bool, bool]:
-    arguments = function.args
-    n_named = len(arguments.posonlyargs) + len(arguments.args) + len(arguments.kwonlyargs)
-    return n_named, arguments.vararg is None, arguments.kwarg is None
+def _signature(definition: ast.stmt) -> tuple[object, ...]:
+    if not isinstance(definition, syntax.FUNCTIONS):
+        return (type(definition),)
+    given = definition.args
+    n_named = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+    return type(definition), n_named, given.vararg is None, given.kwarg is None
 
 
 def hunks(mine: syntax.Function, theirs: syntax.Function) -> list[Hunk]:

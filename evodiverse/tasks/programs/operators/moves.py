@@ -42,18 +42,18 @@ class Place(NamedTuple):
     A move is a few statements that a mutation inserts there.
 
     Attributes:
-        bound: The names that must be bound there.
-        unbound: The names that must not be bound there yet.
-        own: The names that must not be parameters of the function, because the function's caller would not see what
-            the move assigns to them.
-        whole: The names that no later statement may change by an assignment such as ``+=``, because such a change would
-            invalidate the move's result.
+        after: The names that must be bound there.
+        before: The names that must not be bound there yet.
+        not_parameters: The names that must not be parameters of the function, because the function's caller would not
+            see what the move assigns to them.
+        not_added_to: The names that no later statement may change by an assignment such as ``+=``, because such a
+            change would invalidate the move's result.
     """
 
-    bound: frozenset[str]
-    unbound: frozenset[str] = frozenset()
-    own: frozenset[str] = frozenset()
-    whole: frozenset[str] = frozenset()
+    after: frozenset[str]
+    before: frozenset[str] = frozenset()
+    not_parameters: frozenset[str] = frozenset()
+    not_added_to: frozenset[str] = frozenset()
 
 
 class Move(NamedTuple):
@@ -140,7 +140,7 @@ def _check_keys(what: str, content: Any, needed: str, optional: str) -> Mapping[
 
 def _read_place(name: str, keys: Any) -> Place:
     content = _check_keys(f"the place {name}", keys, "after", "before not_parameters not_added_to")
-    return Place(*(frozenset(content.get(key, ())) for key in ("after", "before", "not_parameters", "not_added_to")))
+    return Place(**{key: frozenset(names) for key, names in content.items()})
 
 
 def _read_move(name: str, keys: Any, places: Mapping[str, Place]) -> Move:
@@ -203,13 +203,13 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: 
 def places_for(function: syntax.Function, place: Place) -> list[int]:
     """Return the indices of the statements in a function's body before which ``place`` allows a move, ascending."""
     bound = parameters(function)
-    if place.own & bound:
+    if place.not_parameters & bound:
         return []
     places: list[int] = []
     for position, statement in enumerate(function.body):
-        if place.bound <= bound and not place.unbound & bound:
+        if place.after <= bound and not place.before & bound:
             places.append(position)
-        if place.whole & _added_to(statement):
+        if place.not_added_to & _added_to(statement):
             places.clear()
         if isinstance(statement, ast.Return):
             break

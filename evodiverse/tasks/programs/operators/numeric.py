@@ -118,7 +118,8 @@ def places_in(function: syntax.Function, path: syntax.Path, tree: ast.Module) ->
         path: The path of the function from the module.
         tree: The module.
     """
-    return list(_Finder(function, tree).places(function.body, (*path, "body")))
+    finder = _Finder(function, tree)
+    return list(finder.places(function.body, (*path, "body"), finder.parameters))
 
 
 class _Finder:
@@ -139,7 +140,7 @@ class _Finder:
                     self._deleted.add(node.id)
         self._texts = (texts - self._computed) | called
         given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-        self._parameters = {argument.arg for argument in given}
+        self.parameters = frozenset(argument.arg for argument in given)
         local = parameters(function).union(*(binds(statement) for statement in function.body))
         self._constants = _constants(tree) - local
         self._weighed: dict[frozenset[str], Weighted] = {}
@@ -160,11 +161,8 @@ class _Finder:
         elif isinstance(node, ast.Call) and syntax.called_name(node) in _SIZED:
             self._counts |= _names_of(*(part for one in node.args for part in ast.walk(one)))
 
-    def places(self, block: Sequence[ast.stmt], path: syntax.Path) -> Iterator[Place]:
-        """Yield the numeric expressions in ``block``, the function's body, whose path from the module is ``path``."""
-        yield from self._block(block, path, frozenset(self._parameters))
-
-    def _block(self, block: Sequence[ast.stmt], path: syntax.Path, bound: frozenset[str]) -> Iterator[Place]:
+    def places(self, block: Sequence[ast.stmt], path: syntax.Path, bound: frozenset[str]) -> Iterator[Place]:
+        """Yield the numeric expressions in a block."""
         for position, statement in enumerate(block):
             yield from self._statement(statement, path, position, bound)
             bound |= _surely_bound(statement)
@@ -183,9 +181,9 @@ class _Finder:
                 yield from self._expression(root, bound)
         for name in ("body", "orelse", "finalbody"):
             inner = bound | _assigned(statement) if name == "body" else bound
-            yield from self._block(getattr(statement, name, []), (*path, name), inner)
+            yield from self.places(getattr(statement, name, []), (*path, name), inner)
         for index, handler in enumerate(getattr(statement, "handlers", [])):
-            yield from self._block(handler.body, (*path, "handlers", index, "body"), bound)
+            yield from self.places(handler.body, (*path, "handlers", index, "body"), bound)
 
     def _expression(self, place: Place, bound: frozenset[str], *, is_operand: bool = False) -> Iterator[Place]:
         """Yield the expression at a place, if it is a number, and the numeric expressions in it.
@@ -245,7 +243,7 @@ class _Finder:
             return IN_ARITHMETIC
         if name in self._odd:
             return UNLIKELY
-        return PARAMETER if name in self._parameters else CONSTANT if name in self._constants else OTHER
+        return PARAMETER if name in self.parameters else CONSTANT if name in self._constants else OTHER
 
 
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:

@@ -192,7 +192,7 @@ def without_unread_generators(tree: ast.Module) -> ast.Module:
     return tree if is_same else syntax.rebuilt(tree, body=body)
 
 
-def _tidied(function: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt:
+def _tidied(function: syntax.Function) -> ast.stmt:
     if syntax.declares_scope(function) or any(_has_scopes(statement) for statement in function.body):
         return function
     kept = [
@@ -212,22 +212,15 @@ def _has_scopes(statement: ast.stmt) -> bool:
 @lru_cache(maxsize=4096)
 def generator_name(statement: ast.stmt) -> str:
     """Return the name to which a statement assigns a new random generator; empty for any other statement."""
-    if (
-        not isinstance(statement, ast.Assign)
-        or len(statement.targets) != 1
-        or not isinstance(statement.value, ast.Call)
-    ):
-        return ""
-    (target,) = statement.targets
-    return target.id if isinstance(target, ast.Name) and syntax.called_name(statement.value) in CONSTRUCTORS else ""
+    value = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
+    is_new = isinstance(value, ast.Call) and syntax.called_name(value) in CONSTRUCTORS
+    return getattr(statement.targets[0], "id", "") if is_new and isinstance(statement, ast.Assign) else ""
 
 
 def _is_unread(name: str, following: list[ast.stmt]) -> bool:
     for statement in following:
         if name in names_of(statement).reads:
             return False
-        if isinstance(statement, ast.Assign) and name in binds(statement):
-            return True
         if name in binds(statement):
-            return False
+            return isinstance(statement, ast.Assign)
     return True

@@ -62,19 +62,19 @@ class ProgramPrompts:
     def messages(self, request: Request) -> tuple[Message, ...]:
         """Return two messages: the task, then the other programs and the program to edit, each with its score."""
         explores = self._hot == "explore" and request.prompt is Prompt.HOT
-        goal = self._fill("explore" if explores else "improve")
         parent = request.parents[0]
+        remedy = _REMEDIES.get(parent.error.partition(":")[0], "Fix this first.") if parent.error else ""
         mode = self._mode
         if mode == "mixed":
             mode = "diff" if request.stream.rng().random() < 0.5 else "rewrite"
         text = self._fill(
             mode,
-            current=_current(request),
+            current=_section("# The program to edit" + _mark(parent, request), parent, remedy),
             program=parent.genotype.rstrip(),
             score=_show_score(parent),
             failure=_describe_failure(parent),
             others=_others(request),
-            goal=goal,
+            goal=self._fill("explore" if explores else "improve"),
         )
         return (Message("system", self._system), Message("user", text))
 
@@ -84,15 +84,15 @@ class ProgramPrompts:
         Any SEARCH/REPLACE blocks of the reply are applied to the first parent, even if the model was asked for a whole
         program. A reply without blocks must hold a whole program. A model's reasoning is ignored.
         """
-        return read_code(reply, lambda answer: self._read_answer(request, answer))
 
-    def _read_answer(self, request: Request, answer: str) -> str | Rejection:
-        blocks = find_blocks(answer)
-        if isinstance(blocks, Rejection):
-            return blocks
-        if blocks:
-            return apply_blocks(request.parents[0].genotype, blocks)
-        return extract_program(answer, self._entry_point)
+        def read_answer(answer: str) -> str | Rejection:
+            blocks = find_blocks(answer)
+            if isinstance(blocks, Rejection):
+                return blocks
+            parent = request.parents[0].genotype
+            return apply_blocks(parent, blocks) if blocks else extract_program(answer, self._entry_point)
+
+        return read_code(reply, read_answer)
 
     def _fill(self, name: str, **fields: str) -> str:
         common = {"entry_point": self._entry_point, "max_characters": self._max_characters}
@@ -103,12 +103,6 @@ def fill_description(task: str, **fields: object) -> str:
     """Return the text ``description.txt`` of a task that comes with EvoDiverse, with its fields filled in."""
     template = Template((SHIPPED.parent / task / "description.txt").read_text(encoding="utf-8"))
     return template.substitute(fields).strip()
-
-
-def _current(request: Request) -> str:
-    parent = request.parents[0]
-    remedy = _REMEDIES.get(parent.error.partition(":")[0], "Fix this first.") if parent.error else ""
-    return _section("# The program to edit" + _mark(parent, request), parent, remedy)
 
 
 def _others(request: Request) -> str:
