@@ -36,7 +36,9 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
         return Rejection(Reason.TOO_LARGE, f"{len(source)} characters, at most {max_characters}")
     if "\0" in source:
         return Rejection(Reason.UNPARSABLE, "a NUL character")
-    if not _is_encodable(source):
+    try:
+        source.encode()
+    except UnicodeEncodeError:
         return Rejection(Reason.UNPARSABLE, "characters that UTF-8 cannot encode")
     tree = _read_tree(source)
     if isinstance(tree, Rejection):
@@ -49,14 +51,6 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
 def unify_newlines(text: str) -> str:
     """Return the text with each CRLF and CR replaced by LF, also in string literals, as Python itself reads it."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _is_encodable(source: str) -> bool:
-    try:
-        source.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _read_tree(source: str) -> ast.Module | Rejection:

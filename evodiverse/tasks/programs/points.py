@@ -36,11 +36,6 @@ def round_down(value: Fraction) -> float:
     return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
 
 
-def round_up(value: Fraction) -> float:
-    """Return the smallest float that is at least a value, which must be in the range of floats."""
-    return -round_down(-value)
-
-
 _SIDE, _DOT = 880, 18  # pixels: the side of the square, and the diameter of a point
 
 Place = tuple[float, float]
@@ -179,7 +174,8 @@ class PointPlacing(Placing):
         return Verified(self.quantity, exact, self.how, self.best_known.get(self._n), self.is_larger_better)
 
     def _round(self, exact: Fraction) -> float:
-        return round_down(exact) if self.is_larger_better else round_up(exact)
+        """Return the worse of the two floats next to a value."""
+        return round_down(exact) if self.is_larger_better else -round_down(-exact)
 
     def _caption(self, discovery: Discovery) -> list[str]:
         verified = self.verify(discovery)

@@ -6,7 +6,7 @@ stay. Where they differ, the child takes the statements of one parent, or of bot
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import count
@@ -190,7 +190,8 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
         if name in brought or name == old.name or (name in mine and are_interchangeable(mine[name], theirs[name])):
             continue
         if name in mine:
-            renamed[name] = _fresh(name, {*mine, *theirs, *renamed.values()})
+            taken = {*mine, *theirs, *renamed.values()}
+            renamed[name] = next(new for new in map(f"{name}_{{}}".format, count(2)) if new not in taken)
         brought.add(name)
         stack += sorted(names_of(theirs[name]).reads & theirs.keys())
     imported = [rename(one, renamed) for one in other.body if binds(one) & brought]
@@ -204,10 +205,6 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
 def definitions_of(tree: ast.Module) -> dict[str, ast.stmt]:
     """Return the statements of a module that bind names, by name; if several bind the same name, the last of them."""
     return {name: statement for statement in tree.body for name in sorted(binds(statement))}
-
-
-def _fresh(name: str, taken: Collection[str]) -> str:
-    return next(new for new in (f"{name}_{index}" for index in count(2)) if new not in taken)
 
 
 def rename(node: syntax.Node, names: Mapping[str, str]) -> syntax.Node:

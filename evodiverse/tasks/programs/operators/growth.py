@@ -6,7 +6,7 @@ the child fails and scores 0.
 """
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final, TypeAlias
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.operators import syntax
-from evodiverse.tasks.programs.operators.numeric import Place, numeric_parts, places_in
+from evodiverse.tasks.programs.operators.numeric import Place, Weighted, numeric_parts, places_in
 
 NAME_RATE: Final = 0.75
 """The probability that a new operand is a name rather than a number, if any name is available."""
@@ -113,7 +113,7 @@ def _draw_place(
     """
     last = syntax.functions_of(tree)
     functions = [
-        ((index, function), _size(function))
+        ((index, function), float(sum(len(syntax.nodes_of(statement)) for statement in function.body)))
         for index, function in enumerate(tree.body)
         if isinstance(function, syntax.FUNCTIONS)
         and last[function.name] is function
@@ -125,11 +125,7 @@ def _draw_place(
     return syntax.draw([place for place in places if is_fit(place)], rng), _library(tree)
 
 
-def _size(function: syntax.Function) -> float:
-    return float(sum(len(syntax.nodes_of(statement)) for statement in function.body))
-
-
-def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> ast.expr:
+def _operand(names: Weighted, rng: np.random.Generator) -> ast.expr:
     """Return a name, drawn by weight, or a number between 0.01 and 100."""
     if names and rng.random() < NAME_RATE:
         return ast.Name(pick(names, rng), ast.Load())
@@ -139,11 +135,7 @@ def _operand(names: Sequence[tuple[str, float]], rng: np.random.Generator) -> as
 
 
 def _operation(
-    one: ast.expr,
-    other: ast.expr,
-    library: Library,
-    rng: np.random.Generator,
-    kinds: Sequence[tuple[str, float]] = _KINDS,
+    one: ast.expr, other: ast.expr, library: Library, rng: np.random.Generator, kinds: Weighted = _KINDS
 ) -> ast.expr:
     """Return an operation on two operands, or a function of only the first one, such as its square root."""
     kind = pick(_ON_TWO if isinstance(one, ast.Constant) else kinds, rng)
@@ -194,14 +186,8 @@ def _library(tree: ast.Module) -> Library:
 
 def _new_name(tree: ast.Module) -> str:
     """Return a name that occurs nowhere in a module."""
-    taken = {word for statement in tree.body for word in _words(statement)}
+    taken = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "arg", "name", "asname")}
     return next(name for name in map("value_{}".format, count(1)) if name not in taken)
-
-
-def _words(statement: ast.stmt) -> set[str]:
-    """Return the names and parameters in a statement."""
-    fields = ("id", "arg", "name", "asname")
-    return {getattr(node, field, None) or "" for node in ast.walk(statement) for field in fields}
 
 
 def _at(part: Any, path: syntax.Path) -> Any:

@@ -136,7 +136,9 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
         return _unbound_in(node.args, bound) | _unbound_in(node.body, bound | parameters(node))
     if isinstance(node, syntax.FUNCTIONS):
         bound.add(node.name)
-        return missing_names(node.body, bound | parameters(node)) | _unbound(_head_of(node), set(bound))
+        returns = [node.returns] if node.returns else []
+        head = [*node.decorator_list, node.args, *returns]  # what is evaluated when the function is defined
+        return missing_names(node.body, bound | parameters(node)) | _unbound(head, set(bound))
     if isinstance(node, ast.ClassDef):
         bound.add(node.name)
         return _unbound([*node.bases, *node.decorator_list, *node.body], set(bound))
@@ -145,12 +147,6 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
     if isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
         bound.add(node.name)
     return _unbound(_in_order(node), bound)
-
-
-def _head_of(function: syntax.Function) -> list[ast.AST]:
-    """Return the parts of a function that are evaluated when the function is defined."""
-    returns = [] if function.returns is None else [function.returns]
-    return [*function.decorator_list, function.args, *returns]
 
 
 def _in_order(node: ast.AST) -> Iterator[ast.AST]:

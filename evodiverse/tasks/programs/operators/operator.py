@@ -158,7 +158,8 @@ class ProgramOperator:
         if self._entry_point not in syntax.functions_of(tree) or undefined_names(tree) - parent.undefined:
             raise syntax.NoChildError
         for _ in range(MAX_TRIMMED):
-            tree = self._without_dead(tree, parent)
+            tree = without_unread_generators(tree)
+            tree = without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
             source = syntax.write_program(tree)
             works_long = estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work)
             if not works_long and len(source) <= max(self._max_characters, len(parent.source)):
@@ -167,10 +168,6 @@ class ProgramOperator:
                 return source
             tree = trim(tree, rng, self._fixed, by_work=works_long)
         raise syntax.NoChildError
-
-    def _without_dead(self, tree: ast.Module, parent: Parent) -> ast.Module:
-        tree = without_unread_generators(tree)
-        return without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:

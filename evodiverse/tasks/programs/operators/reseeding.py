@@ -183,7 +183,8 @@ def _maybe_not_integers(tree: ast.Module) -> set[str]:
             names |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
         elif isinstance(node, (ast.For, ast.comprehension)):
             is_counting = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", None) in _COUNTING
-            if not is_counting and not _holds_integers(node.iter):
+            is_listing = isinstance(node.iter, (ast.List, ast.Tuple)) and all(map(_may_be_integer, node.iter.elts))
+            if not (is_counting or is_listing):
                 names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         elif isinstance(node, ast.arguments):
             positional = [*node.posonlyargs, *node.args]
@@ -199,10 +200,6 @@ def _may_be_integer(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return getattr(node.func, "id", None) in _INTEGERS
     return isinstance(node, (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript))
-
-
-def _holds_integers(node: ast.expr) -> bool:
-    return isinstance(node, (ast.List, ast.Tuple)) and all(map(_may_be_integer, node.elts))
 
 
 def _walk(path: syntax.Path, node: ast.AST) -> Iterator[tuple[syntax.Path, ast.AST]]:
