@@ -10,6 +10,7 @@ differ by about 0.1 (weibull5k) or 0.2 (or3) percentage points of excess bins by
 
 import math
 import random
+from collections import deque
 from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -92,56 +93,49 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
         raise InputError(f"{_KEY}: {path} is not UTF-8 text; expected OR-Library's format") from error
     lines = _Lines(path, text)
     instances: list[Instance] = []
-    left = MAX_ITEMS
-    for _ in range(lines.check(*lines.read("the number of instances"), MAX_INSTANCES)):
-        name = lines.read("the name of an instance").text
-        line = lines.read("a capacity, a number of items and a number of bins")
-        words = line.text.split()
+    most_items = MAX_ITEMS
+    for _ in range(lines.take_number("the number of instances", MAX_INSTANCES)):
+        _, name = lines.take("the name of an instance")
+        expected = "a capacity, a number of items and a number of bins"
+        number, text = lines.take(expected)
+        words = text.split()
         if len(words) not in {2, 3}:
-            raise lines.refuse(line)
-        capacity = lines.check(line.number, words[0], "a capacity", MAX_CAPACITY)
+            raise lines.refuse(number, text, expected)
+        capacity = lines.check(number, words[0], "a capacity", MAX_CAPACITY)
         expected = f"a number of items (at most {MAX_ITEMS} in all instances)"
-        n_items = lines.check(line.number, words[1], expected, left)
-        left -= n_items
-        items = [lines.check(*lines.read("the size of an item"), capacity) for _ in range(n_items)]
+        n_items = lines.check(number, words[1], expected, most_items)
+        most_items -= n_items
+        items = [lines.take_number("the size of an item", capacity) for _ in range(n_items)]
         instances.append(Instance(name[:40], capacity, tuple(items)))
-    lines.check_end()
+    if lines.left:
+        raise lines.refuse(*lines.left[0], "nothing after the last instance")
     return tuple(instances)
 
 
-class _Line(NamedTuple):
-    """A line of a file, and what is expected there."""
-
-    number: int
-    text: str
-    expected: str
-
-
 class _Lines:
-    """The lines of a file that are not blank, read one after the other."""
+    """The lines of a file that are not blank, each with its number, taken one after the other."""
 
     def __init__(self, path: Path, text: str) -> None:
         self._path = path
         lines = enumerate(map(str.strip, text.split("\n")), start=1)
-        self._lines = ((number, line) for number, line in lines if line)
+        self.left = deque((number, line) for number, line in lines if line)
 
-    def read(self, expected: str) -> _Line:
+    def take(self, expected: str) -> tuple[int, str]:
         """Return the next line; if there is none, raise an error that names what is expected."""
-        for number, line in self._lines:
-            return _Line(number, line, expected)
-        raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
+        if not self.left:
+            raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
+        return self.left.popleft()
+
+    def take_number(self, expected: str, most: int) -> int:
+        """Return the next line as an integer; see `check`."""
+        return self.check(*self.take(expected), expected, most)
 
     def check(self, number: int, word: str, expected: str, most: int) -> int:
         """Return a word as an integer; if it is not one from 1 to ``most``, raise an error that names the line."""
         if word.isascii() and word.isdigit() and len(word) <= _MAX_DIGITS and 1 <= int(word) <= most:
             return int(word)
-        raise self.refuse(_Line(number, word, f"{expected}, an integer between 1 and {most}"))
+        raise self.refuse(number, word, f"{expected}, an integer between 1 and {most}")
 
-    def refuse(self, line: _Line) -> InputError:
+    def refuse(self, number: int, text: str, expected: str) -> InputError:
         """Return an error that a line has something else than is expected."""
-        return InputError(f"{_KEY}: line {line.number} of {self._path} has {line.text:.40}, expected {line.expected}")
-
-    def check_end(self) -> None:
-        """Check that no line is left."""
-        for number, line in self._lines:
-            raise self.refuse(_Line(number, line, "nothing after the last instance"))
+        return InputError(f"{_KEY}: line {number} of {self._path} has {text:.40}, expected {expected}")
