@@ -241,7 +241,8 @@ TARGET = """
 def test_a_search_makes_progress_from_a_program_of_one_line(tmp_path: Path) -> None:
     evaluator, start = write(tmp_path, "evaluator.py", TARGET), write(tmp_path, "start.py", LINE)
     named = [f"task.evaluator={evaluator}", f"task.initial.path={start}", f"outputs={tmp_path}"]
-    run = run_here("task=program", "method=graph_ga", "budget.oracle_calls=120", "evaluator.workers=1", *named)
+    one_process = ["evaluator.workers=1", "task.score_timeout=null"]
+    run = run_here("task=program", "method=graph_ga", "budget.oracle_calls=120", *one_process, *named)
     scores = [row["score"] for row in rows(run, "evaluations") if row["call"] is not None]
     assert len(scores) == 120
     assert max(scores) > 1.2 * scores[0] > 0

@@ -152,7 +152,7 @@ def test_a_child_without_the_entry_point_is_not_allowed() -> None:
 
 
 def test_the_operator_names_what_was_done() -> None:
-    names = Counter(name for child in PACKING.propose(packing_requests(600)) for name in child.operator.split("+"))
+    names = Counter(name for child in PACKING.propose(packing_requests(300)) for name in child.operator.split("+"))
     kinds = {f"mutation_{kind}" for kind in EDITS} | {f"move_{kind}" for kind in moves_of("circle_packing")}
     assert names.keys() == kinds | {f"crossover_{kind}" for kind in CROSSOVERS}
 

@@ -133,7 +133,8 @@ EVALUATOR = "ENTRY_POINT = 'main'\ndef score(result):\n    return result\n"
 def restarts(folder: Path, program: str) -> list[str]:
     files = [write(folder, name, text) for name, text in (("evaluator.py", EVALUATOR), ("start.py", program))]
     named = [f"task.evaluator={files[0]}", f"task.initial.path={files[1]}", f"outputs={folder}"]
-    return ["task=program", "method=restarts", "budget.oracle_calls=12", "evaluator.workers=1", *named]
+    small = ["budget.oracle_calls=12", "evaluator.workers=1", "task.score_timeout=null"]
+    return ["task=program", "method=restarts", *small, *named]
 
 
 def test_a_search_by_restarts_scores_one_program_with_other_random_numbers(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import evodiverse, log, rows, run_here, stop_after
 from tests.tasks.programs.builders import EXAMPLE
 
-SMALL = ["task=circle_packing", "evaluator.workers=2", "budget.oracle_calls=24", "method.swap.period=2"]
+SMALL = ["task=circle_packing", "evaluator.workers=2", "budget.oracle_calls=16", "method.swap.period=2"]
 BINS = [f"task.evaluator={EXAMPLE / 'evaluator.py'}", f"task.initial.path={EXAMPLE / 'worst_fit.py'}"]
 
 
@@ -35,7 +35,7 @@ def find_violation(centers: list[list[float]], radii: list[float]) -> float:
 
 def test_every_score_of_the_log_is_that_of_its_packing(whole: Path) -> None:
     evaluated = [row for row in rows(whole, "evaluations") if row["call"] is not None]
-    assert len(evaluated) == 24
+    assert len(evaluated) == 16
     for row in (row for row in evaluated if row["valid"]):
         packing = json.loads(row["packing"])
         assert find_violation(**packing) <= 1e-6
@@ -122,6 +122,7 @@ def test_a_models_blocks_and_programs_are_run_and_its_failures_say_why(server: M
         *BINS,
         "method=pt",
         "budget.oracle_calls=14",
+        "task.score_timeout=null",
         "llm=openai_compatible",
         "llm.model=toy",
         "llm.concurrency=1",

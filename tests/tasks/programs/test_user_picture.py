@@ -119,6 +119,7 @@ def search(folder: Path, evaluator: str) -> Path:
         f"task.evaluator={folder / 'evaluator.py'}",
         f"task.initial.path={folder / 'start.py'}",
         "budget.oracle_calls=8",
+        "task.score_timeout=null",
         "evaluator.workers=1",
         f"outputs={folder}",
     )
