@@ -118,10 +118,10 @@ def _functions_in(statement: ast.stmt) -> tuple[syntax.Function, ...]:
 @lru_cache(maxsize=4096)
 def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
     """Return the names in the iterables of a statement's loops, each once."""
-    iterables = [
-        node.iter for node in syntax.nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
-    ]
-    return tuple(sorted({node.id for one in iterables for node in ast.walk(one) if isinstance(node, ast.Name)}))
+    loops = (
+        node for node in syntax.nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
+    )
+    return tuple(sorted({node.id for one in loops for node in ast.walk(one.iter) if isinstance(node, ast.Name)}))
 
 
 @lru_cache(maxsize=4096)
@@ -168,9 +168,8 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
             yield generator.iter, rounds
             rounds *= trips(generator.iter, integers)
             yield from ((one, rounds) for one in (generator.target, *generator.ifs))
-        yield from (
-            (one, rounds) for one in ((node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,))
-        )
+        results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
+        yield from ((one, rounds) for one in results)
     else:
         yield from ((child, 1) for _, child in syntax.children(node))
 
