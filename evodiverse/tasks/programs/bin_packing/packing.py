@@ -6,23 +6,13 @@ import zlib
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from evodiverse.tasks.programs.bin_packing.instances import Instance
 
-
-class Step(NamedTuple):
-    """The placement of one item.
-
-    Attributes:
-        item: The size of the item.
-        spaces: The distinct free spaces of the open bins in which the item fits, ascending.
-        space: The free space of the bin that the item went into; the capacity if it opened a bin.
-    """
-
-    item: int
-    spaces: Sequence[int]
-    space: int
+Step: TypeAlias = tuple[int, Sequence[int], int]
+"""The placement of an item: its size; the distinct free spaces of the open bins in which it fits, ascending; and the
+free space of the bin that it went into, which is the capacity if it opened a bin."""
 
 
 def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
@@ -46,7 +36,7 @@ def replay(instance: Instance, choices: Sequence[Any]) -> Iterator[Step]:
         if type(choice) is not int or not 0 <= choice <= len(spaces):
             raise ValueError(f"an item of {item} went into a bin that does not exist")
         space = spaces[choice - 1] if choice else instance.capacity
-        yield Step(item, spaces, space)
+        yield item, spaces, space
         if choice:
             bins[space] -= 1
             if not bins[space]:
@@ -63,7 +53,7 @@ def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
     Raises:
         ValueError: The choices are not a packing; see `replay`.
     """
-    return sum(step.space == instance.capacity for step in replay(instance, choices))
+    return sum(space == instance.capacity for _, _, space in replay(instance, choices))
 
 
 def pack_best_fit(instance: Instance) -> list[int]:

@@ -57,10 +57,9 @@ def count_shares(instances: Sequence[Instance], choices: Choices) -> FloatArray:
     for instance, chosen in zip(instances, choices, strict=True):
         columns = (np.arange(instance.capacity + 1) * n_cells - 1) // instance.capacity
         rows = np.append(columns[:-1], n_cells)
-        for step in replay(instance, chosen):
-            column = columns[step.item]
-            offered[np.unique(rows[[*step.spaces, instance.capacity]]), column] += 1
-            taken[rows[step.space], column] += 1
+        for item, spaces, space in replay(instance, chosen):
+            offered[np.unique(rows[[*spaces, instance.capacity]]), columns[item]] += 1
+            taken[rows[space], columns[item]] += 1
     return np.divide(taken, offered, out=np.full_like(taken, np.nan), where=offered > 0)
 
 
@@ -72,10 +71,10 @@ def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int,
     counts: Counter[int] = Counter()
     for instance, chosen in zip(instances, choices, strict=True):
         bins: Counter[int] = Counter()
-        for step in replay(instance, chosen):
-            if step.space != instance.capacity:
-                bins[step.space] -= 1
-            bins[step.space - step.item] += 1
+        for item, _, space in replay(instance, chosen):
+            if space != instance.capacity:
+                bins[space] -= 1
+            bins[space - item] += 1
         for space, count in bins.items():
             counts[100 * (instance.capacity - space) // instance.capacity] += count
     return {percent: count / counts.total() for percent, count in counts.items() if count}

@@ -12,9 +12,9 @@ anywhere. All other mutations leave the following as they are:
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -54,19 +54,9 @@ _PAIRS: Final = (("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), (
 _NAMESAKES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
 
 
-class Site(NamedTuple):
-    """A number in a program that can be perturbed.
-
-    Attributes:
-        path: The path of the number.
-        value: The number as it is in the source.
-        weight: The relative probability of drawing the number; low if it seems to belong to the program's logic rather
-            than to be a parameter.
-    """
-
-    path: syntax.Path
-    value: Any
-    weight: float
+Numbers: TypeAlias = Sequence[tuple[tuple[syntax.Path, Any], float]]
+"""Numbers in a program that can be perturbed, each with its path and the relative probability of drawing it. This is
+low if the number seems to belong to the program's logic rather than to be a parameter."""
 
 
 def perturb_constant(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -80,44 +70,44 @@ def perturb_constant(tree: ast.Module, rng: np.random.Generator, fixed: frozense
     drawn a tenth as often as other numbers. Indices in square brackets, axes given by keyword, and loop bounds are
     never drawn.
     """
-    site = pick([(site, site.weight) for site in syntax.some(constants_of(tree, fixed))], rng)
-    new = perturb_integer(site.value, rng) if type(site.value) is int else perturb_float(site.value, rng)
-    if new == site.value:
+    path, value = pick(syntax.some(constants_of(tree, fixed)), rng)
+    new = perturb_integer(value, rng) if type(value) is int else perturb_float(value, rng)
+    if new == value:
         raise syntax.NoChildError
-    return syntax.replace(tree, site.path, syntax.number(new))
+    return syntax.replace(tree, path, syntax.number(new))
 
 
-def constants_of(tree: ast.Module, fixed: frozenset[str]) -> list[Site]:
+def constants_of(tree: ast.Module, fixed: frozenset[str]) -> Numbers:
     """Return the numbers that can be perturbed.
 
     Numbers in the definitions of the names in ``fixed`` are left out.
     """
-    sites: list[Site] = []
+    numbers: list[tuple[tuple[syntax.Path, Any], float]] = []
     for path, statement in syntax.statements_of(tree, fixed):
-        if len(path) > 2:
-            sites += [site._replace(path=path + site.path) for site in _numbers_of(statement)]
-        elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and not binds(statement) & fixed:
-            sites += [Site(path + site.path, site.value, 3 * site.weight) for site in _numbers_of(statement)]
-    return sites
+        is_constant = isinstance(statement, (ast.Assign, ast.AnnAssign)) and not binds(statement) & fixed
+        times = 1 if len(path) > 2 else 3 if is_constant else 0
+        if times:
+            numbers += [((path + step, value), times * weight) for (step, value), weight in _numbers_of(statement)]
+    return numbers
 
 
 @lru_cache(maxsize=4096)
-def _numbers_of(statement: ast.stmt) -> tuple[Site, ...]:
+def _numbers_of(statement: ast.stmt) -> Numbers:
     return tuple(_numbers_in((), statement))
 
 
-def _numbers_in(path: syntax.Path, node: ast.AST) -> Iterator[Site]:
+def _numbers_in(path: syntax.Path, node: ast.AST) -> Iterator[tuple[tuple[syntax.Path, Any], float]]:
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         logical = type(node.value) is int and node.value <= 2
-        yield Site(path, node.value, 0.1 if logical else 1.0)
+        yield (path, node.value), 0.1 if logical else 1.0
     if isinstance(node, ast.While):
         return
     bounds = loop_bounds(node) if isinstance(node, ast.Call) else []
     for step, child in syntax.children(node):
         if child not in bounds and not _is_structural(node, step[0], child):
             rare = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and step == ("right",)
-            for site in _numbers_in(path + step, child):
-                yield site._replace(weight=0.1 * site.weight) if rare else site
+            for place, weight in _numbers_in(path + step, child):
+                yield place, 0.1 * weight if rare else weight
 
 
 def _is_structural(node: ast.AST, field: str | int, child: ast.AST) -> bool:
