@@ -90,10 +90,10 @@ def initial_paths(settings: ProgramSettings) -> list[Path]:
     paths = map(str, given if isinstance(given, list | tuple) else [given])
     folder = find_folder(settings.evaluator)
     is_builtin = settings.evaluator in BUILTINS
-    names = {path: path.removeprefix(_BUILTIN) for path in paths}
+    names = [(path, path.removeprefix(_BUILTIN)) for path in paths]
     return [
         folder / f"{name}.py" if is_builtin and name != path and name.isidentifier() else expanded(path)
-        for path, name in names.items()
+        for path, name in names
     ]
 
 
