@@ -35,6 +35,7 @@ SCIENCES: Final = ("physics", "biology", "chemistry", "materials")
 LEAST: Final = 1e-16
 """The smallest error that is drawn. Smaller errors are rounding errors of an exact law, and are drawn at this value."""
 
+_UNNAMED: Final = {OURS, "circle_packing"}  # the parts of groups that names of pictures do not mention
 LEVEL: Final = 0.95
 WHAT: Final = "95% t intervals of the mean over seeds"
 """The meaning of bands and whiskers, for captions."""
@@ -203,8 +204,7 @@ class FigureKind:
         caption: The caption: what a picture shows, of which runs, and the meaning of the bands around curves. In it and
             in the next two, ``{group}`` and its attributes are inserted, and ``{name}``, ``{other}``, ``{facts}``.
         basis: The small print above a picture: the number of runs, and their seeds.
-        file: The name of a picture; ``{other}`` is the last part of the group if it is not a ``usual`` one.
-        usual: The parts that names of pictures do not mention.
+        file: The name of a picture; ``{other}`` is the last part of the group, if names mention it.
         facts: A function that returns what only captions of this figure say.
         texts: A function that returns the text files to write next to a picture: their contents by suffix.
         wanted: The runs that the paper's figure needs; None for our own.
@@ -221,7 +221,6 @@ class FigureKind:
     caption: str
     basis: str = "{group.runs}"
     file: str = "{name}_{group.suffix}{other}"
-    usual: Collection[str] = (OURS, "circle_packing")
     facts: Callable[[Group], str] = lambda _: ""
     texts: Callable[[Group], Mapping[str, str]] = lambda _: {}
     wanted: Wanted | None = None
@@ -237,7 +236,7 @@ class FigureKind:
     def find(self, results: Sequence[Result], context: Context) -> Iterator[Picture]:
         """Yield the pictures that can be drawn of some runs."""
         for group in self.groups(results, context):
-            other = "" if {*group.part[-1:]} <= {*self.usual} else f"_{group.part[-1]}"
+            other = "" if {*group.part[-1:]} <= _UNNAMED else f"_{group.part[-1]}"
             words = {"group": group, "name": self.name, "other": other, "facts": self.facts(group), "WHAT": WHAT}
             file, caption, basis = (text.format(**words) for text in (self.file, self.caption, self.basis))
             yield Picture(file, caption, partial(self.draw, group), basis, partial(self.texts, group))

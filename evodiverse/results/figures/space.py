@@ -25,7 +25,7 @@ else:
 
 BoolArray = NDArray[np.bool_]
 
-N_NEIGHBORS: Final = 15
+_N_NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
 
 
@@ -94,7 +94,7 @@ def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
     Raises:
         DataError: The cache cannot be written.
     """
-    state = f"{version('umap-learn')} {version('numba')} {N_NEIGHBORS} {_DISTANCE} ".encode()
+    state = f"{version('umap-learn')} {version('numba')} {_N_NEIGHBORS} {_DISTANCE} ".encode()
     file = folder / "planes" / f"{hashlib.sha256(state + np.packbits(vectors, axis=1).tobytes()).hexdigest()[:32]}.npy"
     try:
         known = np.load(file, allow_pickle=False)
@@ -115,6 +115,6 @@ def project_umap(vectors: BoolArray) -> FloatArray:
         warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms
         import umap  # imported here because it takes seconds and comes with an extra
 
-        n_neighbors = min(N_NEIGHBORS, len(vectors) - 1)
+        n_neighbors = min(_N_NEIGHBORS, len(vectors) - 1)
         fit = umap.UMAP(n_neighbors=n_neighbors, min_dist=_DISTANCE, metric="jaccard", random_state=0, n_jobs=1)
         return np.asarray(fit.fit_transform(vectors), dtype=np.float64)

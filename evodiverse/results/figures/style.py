@@ -11,6 +11,7 @@ from typing import Any, Final
 from zlib import crc32
 
 import matplotlib as mpl
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -35,6 +36,7 @@ _CHARACTER: Final = 0.046  # the width of a character of small print, in inches
 _ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
 
 _SHEET: Final = Path(__file__).with_name("figures.mplstyle")
+_TABLE: Final = Path(__file__).with_name("looks.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +59,8 @@ class Look:
 
 
 _LOOKS: Final = {
-    "pt": Look("EvoDiverse (pt)", "#009e73", "-", "o", ""),
-    "molleo": Look("MOLLEO", "#d55e00", (0, (4, 1.5)), "s", "///"),
-    "ea": Look("EA", "#d55e00", (0, (4, 1.5)), "s", "///"),
-    "ensemble": Look("Ensemble", "#0072b2", (0, (1, 1)), "^", "..."),
-    "tempering": Look("Tempering", "#e69f00", (0, (5, 1, 1, 1)), "D", "xxx"),
-    "island": Look("Island", "#cc79a7", (0, (3, 1, 1, 1, 1, 1)), "v", "\\\\\\"),
-    "random_swap": Look("Random swap", "#56b4e9", (0, (6, 2)), "P", "+++"),
-    "graph_ga": Look("Graph GA", "#000000", (0, (2, 1)), "X", "ooo"),
-    "mol_ga": Look("Mol GA", "#555555", (0, (4, 1)), "X", "oo"),
-    "pt_same_prompt": Look("EvoDiverse, one prompt", "#999933", (0, (7, 1, 1, 1)), "<", "--"),
-    "pt3": Look("EvoDiverse, three rungs", "#44aa99", (0, (5, 2, 2, 2)), ">", "||"),
-    "pt_niche": Look("EvoDiverse, niches", "#332288", (0, (3, 2)), "h", "**"),
-    "diverse": Look("EvoDiverse, diverse", "#117733", (0, (1, 2)), "p", "O"),
-    "gp_bo": Look("GP BO", "#661100", (0, (2, 3)), "H", "--"),
-    "niche_ga": Look("Niche GA", "#882255", (0, (8, 2)), "d", "\\"),
-    "best_of_n": Look("Best of n", "#777777", (0, (1, 3)), "*", "/"),
-    "random_start": Look("Random start", "#aa4499", (0, (4, 3)), "H", "x"),
-    "pysr": Look("PySR", "#6b6b6b", (0, (2, 2)), "8", "||||"),
-    "sparse": Look("Sparse terms", "#8c8c8c", (0, (1, 4)), "X", "\\\\"),
-    "operon": Look("Operon", "#b8b8b8", (0, (6, 1, 2, 1)), "p", "----"),
+    name: Look(label, color, (0, dashes) if dashes else "-", marker, hatch)
+    for name, (label, color, dashes, marker, hatch) in yaml.safe_load(_TABLE.read_text(encoding="utf-8")).items()
 }
 METHODS: Final = tuple(_LOOKS)
 """The methods with a look of their own, in the order of legends."""
