@@ -154,7 +154,8 @@ def print_differences(task: str, table: Table, names: Sequence[str], baseline: s
         cells = []
         for name in names:
             ours, theirs = ([float(side[seed][name]) for seed in common] for side in (seeds, table[baseline]))
-            interval, p = bootstrap_interval(ours, theirs), permutation_p(ours, theirs)
+            differences = [one - other for one, other in zip(ours, theirs, strict=True)]
+            interval, p = bootstrap_interval(differences), permutation_p(differences)
             if interval is None or p is None:
                 raise ValueError(f"expected at least two pairs, got {common}")
             ratio = f"; {describe_ratio(ours, theirs)}" if fmean(theirs) > 0 else ""

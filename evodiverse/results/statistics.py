@@ -23,49 +23,36 @@ class Interval(NamedTuple):
     high: float
 
 
-def paired_t(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+def paired_t(differences: Sequence[float]) -> float | None:
     """Return the one-sided p-value of the paired t-test, which is small if our values are higher.
 
     The paper uses this test (section "Statistical Significance").
 
     Args:
-        ours: ``(n,)`` values.
-        theirs: ``(n,)`` values, each paired with one of ours.
+        differences: ``(n,)`` differences within pairs, ours minus theirs.
 
     Returns:
         The p-value; None if the test is undefined, because there are fewer than two pairs or all differences are equal.
     """
-    differences = _differences(ours, theirs)
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None
-    return float(stats.ttest_rel(ours, theirs, alternative="greater").pvalue)
+    return float(stats.ttest_1samp(differences, 0, alternative="greater").pvalue)
 
 
-def bootstrap_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval | None:
+def bootstrap_interval(differences: Sequence[float]) -> Interval | None:
     """Return the mean difference with its 95% percentile interval over resampled pairs; None for fewer than two pairs.
 
     With few pairs there are few distinct resamples (10 for 3 pairs), so the interval is coarse, and also too narrow.
-    The same pairs always give the same interval.
-
-    Args:
-        ours: ``(n,)`` values.
-        theirs: ``(n,)`` values, each paired with one of ours.
+    The same differences always give the same interval.
     """
-    differences = _differences(ours, theirs)
     if len(differences) < 2:
         return None
-    low, high = np.quantile(differences[draw_resamples(len(differences))].mean(axis=1), [0.025, 0.975])
-    return Interval(fmean(differences.tolist()), float(low), float(high))
+    means = np.array(differences)[draw_resamples(len(differences))].mean(axis=1)
+    return Interval(fmean(differences), *map(float, np.quantile(means, [0.025, 0.975])))
 
 
-def t_interval(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
-    """Return the mean difference with its 95% t-interval; for one pair, a single point.
-
-    Args:
-        ours: ``(n,)`` values, n is at least 1.
-        theirs: ``(n,)`` values, each paired with one of ours.
-    """
-    differences = _differences(ours, theirs).tolist()
+def t_interval(differences: Sequence[float]) -> Interval:
+    """Return the mean difference with its 95% t-interval; for one pair, a single point."""
     mean = fmean(differences)
     half = half_width(differences) if len(differences) > 1 else 0.0
     return Interval(mean, mean - half, mean + half)
@@ -81,7 +68,7 @@ def draw_resamples(n_pairs: int) -> NDArray[np.int64]:
     return np.random.default_rng(0).integers(0, n_pairs, (N_RESAMPLES, n_pairs))
 
 
-def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+def permutation_p(differences: Sequence[float]) -> float | None:
     """Return the one-sided p-value of the paired permutation test, small if our values are higher; None without pairs.
 
     There are 2^n ways to swap the values within n pairs. The p-value is the share of these ways for which the sum of
@@ -90,24 +77,23 @@ def permutation_p(ours: Sequence[float], theirs: Sequence[float]) -> float | Non
     combined. For more pairs it is estimated from `N_RESAMPLES` random ways to swap, the same in every call.
 
     Args:
-        ours: ``(n,)`` values.
-        theirs: ``(n,)`` values, each paired with one of ours.
+        differences: ``(n,)`` differences within pairs, ours minus theirs.
     """
-    differences = _differences(ours, theirs)
-    n = len(differences)
+    values, n = np.array(differences, dtype=np.float64), len(differences)
     if n == 0:
         return None
-    least = differences.sum() - 1e-9 * np.abs(differences).sum()  # the observed sum, with a margin for rounding
+    least = values.sum() - 1e-9 * np.abs(values).sum()  # the observed sum, with a margin for rounding
     if n > MOST_EXACT:
         signs = np.random.default_rng(0).choice([-1.0, 1.0], (N_RESAMPLES, n))
-        return float(1 + np.count_nonzero(signs @ differences >= least)) / (1 + N_RESAMPLES)
-    first, second = _signed_sums(differences[: n // 2]), np.sort(_signed_sums(differences[n // 2 :]))
+        return float(1 + np.count_nonzero(signs @ values >= least)) / (1 + N_RESAMPLES)
+    first, second = _signed_sums(values[: n // 2]), np.sort(_signed_sums(values[n // 2 :]))
     return float((len(second) - np.searchsorted(second, least - first)).sum() / 2**n)
 
 
-def two_sided_p(ours: Sequence[float], theirs: Sequence[float]) -> float:
+def two_sided_p(differences: Sequence[float]) -> float:
     """Return the two-sided p-value of the paired permutation test, at least 2 / 2^n for n pairs; n is at least 1."""
-    return min(1.0, 2 * min(permutation_p(ours, theirs) or 1.0, permutation_p(theirs, ours) or 1.0))
+    sides = (permutation_p([sign * value for value in differences]) or 1.0 for sign in (1, -1))
+    return min(1.0, 2 * min(sides))
 
 
 def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,9 +102,3 @@ def _signed_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     for value in values:
         sums = np.concatenate([sums + value, sums - value])
     return sums
-
-
-def _differences(ours: Sequence[float], theirs: Sequence[float]) -> NDArray[np.float64]:
-    if len(ours) != len(theirs):
-        raise ValueError(f"expected the same number of values for both methods, got {len(ours)} and {len(theirs)}")
-    return np.array(ours, dtype=np.float64) - np.array(theirs, dtype=np.float64)

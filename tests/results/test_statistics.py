@@ -15,18 +15,17 @@ numbers = st.integers(-50, 50).map(lambda number: number / 16)
 
 def test_the_t_test_is_paired_and_one_sided() -> None:
     # differences 0.1, 0.2, 0.3: t = 0.2 / (0.1 / sqrt(3)), and 3.71% of Student's t with 2 degrees of freedom lie above
-    assert paired_t([0.5, 0.9, 0.4], [0.4, 0.7, 0.1]) == pytest.approx(0.0371, abs=5e-5)
-    assert paired_t([0.4, 0.7, 0.1], [0.5, 0.9, 0.4]) == pytest.approx(1 - 0.0371, abs=5e-5)
+    assert paired_t([0.1, 0.2, 0.3]) == pytest.approx(0.0371, abs=5e-5)
+    assert paired_t([-0.1, -0.2, -0.3]) == pytest.approx(1 - 0.0371, abs=5e-5)
 
 
-@pytest.mark.parametrize(("ours", "theirs"), [([], []), ([1.0], [0.5]), ([1.0, 2.0], [0.5, 1.5])])
-def test_the_t_test_has_no_answer_without_spread(ours: list[float], theirs: list[float]) -> None:
-    assert paired_t(ours, theirs) is None
+def test_the_t_test_has_no_answer_without_spread() -> None:
+    assert [paired_t(differences) for differences in ([], [0.5], [0.5, 0.5])] == [None] * 3
 
 
 def test_three_pairs_cannot_be_more_significant_than_one_in_eight() -> None:
-    assert permutation_p([9.0, 8.0, 7.0], [0.0, 0.0, 0.0]) == 1 / 8
-    assert permutation_p([0.0, 0.0, 0.0], [9.0, 8.0, 7.0]) == 1.0
+    assert permutation_p([9.0, 8.0, 7.0]) == 1 / 8
+    assert permutation_p([-9.0, -8.0, -7.0]) == 1.0
 
 
 @given(st.lists(numbers, min_size=1, max_size=9))
@@ -37,7 +36,7 @@ def test_the_permutation_test_counts_all_ways_to_swap_the_pairs(differences: lis
         for signs in product([1, -1], repeat=len(differences))
     ]
     expected = sum(total >= observed for total in sums) / len(sums)
-    assert permutation_p(differences, [0.0] * len(differences)) == expected
+    assert permutation_p(differences) == expected
 
 
 def test_the_permutation_test_is_that_of_scipy() -> None:
@@ -49,52 +48,47 @@ def test_the_permutation_test_is_that_of_scipy() -> None:
         alternative="greater",
         n_resamples=np.inf,
     )
-    assert permutation_p(ours.tolist(), theirs.tolist()) == pytest.approx(found.pvalue)
+    assert permutation_p((ours - theirs).tolist()) == pytest.approx(found.pvalue)
 
 
 def test_rounding_does_not_hide_an_equal_sum() -> None:
-    assert permutation_p([0.1, 0.2, 0.3], [0.0, 0.0, 0.0]) == permutation_p([1.0, 2.0, 3.0], [0.0, 0.0, 0.0])
-    assert permutation_p([0.3, -0.1, -0.2], [0.0, 0.0, 0.0]) == permutation_p([3.0, -1.0, -2.0], [0.0, 0.0, 0.0])
+    assert permutation_p([0.1, 0.2, 0.3]) == permutation_p([1.0, 2.0, 3.0])
+    assert permutation_p([0.3, -0.1, -0.2]) == permutation_p([3.0, -1.0, -2.0])
 
 
 def test_forty_pairs_are_permuted_exactly() -> None:
-    assert permutation_p([1.0] * 40, [0.0] * 40) == 2**-40
+    assert permutation_p([1.0] * 40) == 2**-40
 
 
 def test_more_pairs_are_permuted_at_random() -> None:
     differences = np.random.default_rng(2).normal(0.2, 1, 60)
     expected = stats.norm.sf(differences.sum() / np.sqrt((differences**2).sum()))
-    assert permutation_p(differences.tolist(), [0.0] * 60) == pytest.approx(expected, abs=0.01)
+    assert permutation_p(differences.tolist()) == pytest.approx(expected, abs=0.01)
 
 
 def test_the_interval_of_three_pairs_reaches_from_the_least_to_the_largest_difference() -> None:
-    interval = bootstrap_interval([0.5, 0.9, 0.4], [0.4, 0.7, 0.1])  # each has 1 of 27 chances to be drawn three times
+    interval = bootstrap_interval([0.1, 0.2, 0.3])  # each has 1 of 27 chances to be drawn three times
     assert interval is not None
     assert (interval.mean, interval.low, interval.high) == pytest.approx((0.2, 0.1, 0.3))
 
 
 def test_the_interval_of_many_pairs_is_that_of_their_mean() -> None:
     ours = np.random.default_rng(1).normal(1, 2, 400)
-    interval = bootstrap_interval(ours.tolist(), [0.0] * 400)
+    interval = bootstrap_interval(ours.tolist())
     assert interval is not None
     half = 1.96 * ours.std() / 20
     assert (interval.low, interval.high) == pytest.approx((ours.mean() - half, ours.mean() + half), abs=0.02)
 
 
 def test_one_pair_has_no_interval() -> None:
-    assert bootstrap_interval([1.0], [0.0]) is None
-
-
-def test_pairs_are_complete() -> None:
-    with pytest.raises(ValueError, match="the same number of values"):
-        permutation_p([1.0], [])
+    assert bootstrap_interval([1.0]) is None
 
 
 def test_the_tests_have_power_and_keep_their_level() -> None:
     rng = np.random.default_rng(0)
     same, better = rng.normal(0, 1, (400, 8)), rng.normal(1.5, 1, (400, 8))
     for test in (paired_t, permutation_p):
-        level = np.mean([test(row.tolist(), [0.0] * 8) <= 0.05 for row in same])
-        power = np.mean([test(row.tolist(), [0.0] * 8) <= 0.05 for row in better])
+        level = np.mean([test(row.tolist()) <= 0.05 for row in same])
+        power = np.mean([test(row.tolist()) <= 0.05 for row in better])
         assert 0.02 < level < 0.08
         assert power > 0.9

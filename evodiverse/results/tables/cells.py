@@ -126,16 +126,12 @@ def make_reach_cell(column: Column, results: Iterable[Result]) -> Cell:
         return EMPTY
     calls = [inf if (value := result.number(column.metric)) is None else value for result in measured]
     reached = [value for value in calls if not isinf(value)]
-    made = [_calls_made(result) for result, value in zip(measured, calls, strict=True) if isinf(value)]
+    records = [result.run.record for result, value in zip(measured, calls, strict=True) if isinf(value)]
+    made = [each.get("totals", {}).get("oracle_calls") or each["settings"]["budget.oracle_calls"] for each in records]
     middle = inf if isinf(median_high(calls)) else median(calls)
     text = f"over {min(made):,}" if isinf(middle) else f"{middle:,.0f}"
     share = f" ({len(reached)} of {len(measured)})" if made else ""
     return Cell(text + share, None if isinf(middle) else middle, None, len(measured))
-
-
-def _calls_made(result: Result) -> int:
-    totals = result.run.record.get("totals", {})
-    return int(totals.get("oracle_calls") or result.run.settings["budget.oracle_calls"])
 
 
 def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Cell:
@@ -154,15 +150,15 @@ def make_difference_cell(column: Column, pairs: Sequence[tuple[Result, Result]])
         known = [(log(one), log(other)) for one, other in known if one > 0 and other > 0]
     if not known:
         return EMPTY
-    ours, theirs = zip(*known, strict=True)
+    differences = [one - other for one, other in known]
 
     def write(value: float) -> str:
         return f"{exp(value):.2g}" if is_ratio else f"{value:+.{column.digits}f}"
 
-    mean, low, high = t_interval(ours, theirs)
+    mean, low, high = t_interval(differences)
     text = f"×{write(mean)}" if is_ratio else write(mean)
     if len(known) > 1:
-        text += f" [{write(low)}, {write(high)}], p = {two_sided_p(ours, theirs):.2g}"
+        text += f" [{write(low)}, {write(high)}], p = {two_sided_p(differences):.2g}"
     return Cell(text, exp(mean) if is_ratio else mean, None, len(known))
 
 
@@ -173,15 +169,14 @@ def make_test_cell(column: Column, pairs: Sequence[tuple[Result, Result]]) -> Ce
         column: The column, which names the metric and the test (`Column.test`).
         pairs: The results of the two methods that are compared, as `pair_up` returns them.
     """
-    known = _read_pairs(column, pairs)
-    ours, theirs = [one for one, _ in known], [other for _, other in known]
+    differences = [one - other for one, other in _read_pairs(column, pairs)]
     if column.test == "bootstrap":
-        if (interval := bootstrap_interval(ours, theirs)) is None:
+        if (interval := bootstrap_interval(differences)) is None:
             return EMPTY
-        mean, low, high = (f"{value:+.{column.digits}f}" for value in (interval.mean, interval.low, interval.high))
-        return Cell(f"{mean} [{low}, {high}]", interval.mean, None, len(known))
-    p = paired_t(ours, theirs) if column.test == "t" else permutation_p(ours, theirs)
-    return EMPTY if p is None else Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(known))
+        mean, low, high = (f"{value:+.{column.digits}f}" for value in interval)
+        return Cell(f"{mean} [{low}, {high}]", interval.mean, None, len(differences))
+    p = paired_t(differences) if column.test == "t" else permutation_p(differences)
+    return EMPTY if p is None else Cell(f"{p:.3f}" if p >= 0.001 else f"{p:.1e}", p, None, len(differences))
 
 
 def _read_pairs(column: Column, pairs: Iterable[tuple[Result, Result]]) -> list[tuple[float, float]]:

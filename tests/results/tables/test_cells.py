@@ -24,16 +24,10 @@ def test_a_cell_is_the_mean_and_the_sample_standard_deviation() -> None:
     assert cell(SCORE, 0.1, 0.2, 0.6) == Cell("0.30 ± 0.26", pytest.approx(0.3), pytest.approx(0.264575), 3)
 
 
-def test_a_single_run_has_no_spread() -> None:
+def test_a_single_run_has_no_spread_and_nothing_is_a_dash() -> None:
     assert cell(SCORE, 0.254) == Cell("0.25", 0.254, None, 1)
-
-
-def test_nothing_is_a_dash() -> None:
     assert cell(SCORE) == cell(SCORE, None) == EMPTY
     assert EMPTY.text == "—"
-
-
-def test_runs_without_a_value_do_not_count() -> None:
     assert cell(SCORE, 0.5, None, 0.7).n_runs == 2
 
 
@@ -43,17 +37,11 @@ def test_runs_of_one_seed_are_averaged_before_the_spread_is_taken() -> None:
     assert make_cell(SCORE, results) == Cell("0.35 ± 0.21", pytest.approx(0.35), pytest.approx(0.212132), 3)
 
 
-def test_pools_are_summarized_one_by_one() -> None:
+def test_pools_are_summarized_one_by_one_as_far_as_ladders_go() -> None:
     assert cell(SCORE, [0.5, 0.7], [0.6, 0.9]).text == "0.55 ± 0.07 / 0.80 ± 0.14"
     assert cell(SCORE, [0.5, None]).text == "0.50 / —"
     assert cell(SCORE, [0.5, 0.7]).mean is None
-
-
-def test_runs_of_different_ladders_are_summarized_pool_by_pool_as_far_as_they_go() -> None:
     assert cell(SCORE, [0.5, 0.7], [0.6]).text == "0.55 ± 0.07 / 0.70"
-
-
-def test_the_mean_of_pools_stands_in_brackets() -> None:
     overall = replace(SCORE, style="overall", digits=1)
     assert cell(overall, [0.5, 0.7, 0.6]).text == "0.5 / 0.7 (0.6)"
     assert cell(overall, [0.5]).text == "0.5"
