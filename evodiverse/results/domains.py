@@ -4,16 +4,15 @@ import importlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType, ModuleType
-from typing import Final
+from types import ModuleType, SimpleNamespace
+from typing import Any, Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
-from evodiverse.ports import BEST_SCORE, Drawable, Highlight, Measured, Metrics, Selective, Subject, Tools
-from evodiverse.runlog.log import Log, Row
+from evodiverse.ports import BEST_SCORE, Drawable, Highlight, Measured, Metrics, Selective, Subject
+from evodiverse.runlog.log import Row
 from evodiverse.runlog.record import BEST
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 
 OURS: Final = "evodiverse.tasks."
 VIEW: Final = "view"
@@ -22,33 +21,31 @@ MOST_RANKED: Final = 10_000
 """The largest number of candidates from which a domain names those to show first, since comparing them takes time."""
 
 
-class NoMetrics:
-    """The metrics of a domain that defines none of its own: its runs have only the metrics common to all domains."""
-
-    kind = "other"
-    columns: Mapping[str, type] = MappingProxyType({})
-    targets: Sequence[float] = ()
-    libraries: Sequence[str] = ()
-    reads_texts = False
-    subject = Subject()
-    headlines = (BEST_SCORE,)
-
-    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002
-        """Return no metrics."""
-        return {}
+NO_METRICS: Final[Any] = SimpleNamespace(
+    kind="other",
+    columns={},
+    targets=(),
+    libraries=(),
+    reads_texts=False,
+    subject=Subject(),
+    headlines=(BEST_SCORE,),
+    measure=lambda log, tools: {},  # noqa: ARG005
+)
+"""The metrics of a domain that defines none of its own: its runs have only the metrics common to all domains."""
 
 
 def find_metrics(run: Run, own: Collection[str] = ()) -> Metrics:
     """Return the object that measures a run, built from the run's settings by its domain.
 
-    For a domain without metrics, or one that `find_module` does not import, the result is `NoMetrics`.
+    For a domain without metrics, or one that `find_module` does not import, the result is `NO_METRICS`.
 
     Args:
         run: The run to be measured.
         own: The packages of the user's own domains; see `find_module`.
     """
     domain = find_domain(run.domain, frozenset(own))
-    return NoMetrics() if domain is None else domain.build_metrics(run.settings)
+    metrics: Metrics = NO_METRICS if domain is None else domain.build_metrics(run.settings)
+    return metrics
 
 
 def find_domain(name: str, own: frozenset[str] = frozenset()) -> Measured | None:
@@ -113,8 +110,3 @@ def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozen
 def table_files(domains: Iterable[Measured]) -> list[Path]:
     """Return the path of the ``tables.yaml`` of each domain that defines tables of its own."""
     return [file for domain in domains if (file := folder_of(domain) / TABLES).is_file()]
-
-
-def source_files(domain: Measured) -> list[Path]:
-    """Return all Python files of a domain; a change in any of them may change the domain's metrics."""
-    return sorted(folder_of(domain).rglob("*.py"))

@@ -4,10 +4,10 @@ import hashlib
 import json
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -17,8 +17,9 @@ from evodiverse.diversity.encoders import load_codebert, load_minilm
 from evodiverse.diversity.tfidf import tfidf
 from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.files import write_cached
+from evodiverse.kit.own_code import folder_of
 from evodiverse.ports import Tools
-from evodiverse.results.domains import find_domain, find_metrics, source_files
+from evodiverse.results.domains import find_domain, find_metrics
 from evodiverse.results.metrics import measure
 from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
@@ -97,47 +98,39 @@ def measure_runs(
         DataError: The cache cannot be written, or another data file is missing or damaged.
     """
     files = [measurer.kept(run) for run in runs]
-    by_index: dict[int, Measurement | InputError] = {}
-    for at, file in enumerate(files):
-        if (known := _read_cached(file)) is not None:
-            by_index[at] = known
-    report(len(by_index))
-    todo = [at for at in range(len(runs)) if at not in by_index]
-    for at, result in _measure_each(runs, todo, measurer, min(n_processes, len(todo))):
-        by_index[at] = result
+    results: list[Measurement | InputError | None] = [_read_cached(file) for file in files]
+    todo = [at for at, result in enumerate(results) if result is None]
+    report(len(runs) - len(todo))
+    for n_done, (at, result) in enumerate(_measure_each(runs, todo, measurer, n_processes), len(runs) - len(todo) + 1):
+        results[at] = result
         if not isinstance(result, InputError):
             write_cached(files[at], json.dumps(result).encode())
-        report(len(by_index))
-    results = [(run, by_index[at]) for at, run in enumerate(runs)]
+        report(n_done)
+    pairs = [(run, result) for run, result in zip(runs, results, strict=True) if result is not None]
     return MeasuredRuns(
-        [(run, result) for run, result in results if not isinstance(result, InputError)],
-        [(run, result) for run, result in results if isinstance(result, InputError)],
+        [(run, result) for run, result in pairs if not isinstance(result, InputError)],
+        [(run, result) for run, result in pairs if isinstance(result, InputError)],
     )
 
 
 def _measure_each(
     runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
-) -> Iterable[tuple[int, Measurement | InputError]]:
-    """Yield the index in ``runs`` and the result of each run in ``todo``, in the order in which the results arrive.
-
-    The result is the metrics of the run or, if the run cannot be measured, the error.
+) -> Iterator[tuple[int, Measurement | InputError]]:
+    """Yield the index in ``runs`` of each run in ``todo``, and its metrics or, if it cannot be measured, the error.
 
     Raises:
         DataError: A data file other than the log is missing, damaged or cannot be written, so that no run can be
             measured.
     """
-    if n_processes <= 1:
+    if min(n_processes, len(todo)) <= 1:
         yield from ((at, _try(measurer, runs[at])) for at in todo)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-        futures = {pool.submit(_try, measurer, runs[at]): at for at in todo}
-        try:
-            while futures:
-                for future in wait(futures, return_when=FIRST_COMPLETED).done:
-                    yield futures.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # after Ctrl-C, running jobs finish and no others start
+    pool = ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        yield from zip(todo, pool.map(partial(_try, measurer), [runs[at] for at in todo]), strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C, running jobs finish and no others start
 
 
 def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
@@ -189,7 +182,7 @@ def _version(domain: str, own: frozenset[str], *libraries: str) -> str:
     package = Path(__file__).parents[1]
     files = [file for source in _SOURCES for file in sorted((package / source).rglob("*.py"))]
     module = find_domain(domain, own)
-    files += [] if module is None else source_files(module)
+    files += [] if module is None else sorted(folder_of(module).rglob("*.py"))  # a change may change the metrics
     digest = hashlib.sha256(b"".join(file.read_bytes() for file in files))
     return " ".join([digest.hexdigest(), *map(_library_version, (*_LIBRARIES, *libraries))])
 

@@ -51,15 +51,11 @@ def test_a_run_that_changed_is_measured_again_and_it_alone(
     assert again == [runs[1]]
 
 
-def test_other_settings_of_the_record_are_another_run(runs: list[Run], measurer: Measurer) -> None:
-    other = Run(runs[0].path, make_record(budget__oracle_calls=99))
-    assert measurer.kept(other) != measurer.kept(runs[0])
-
-
-def test_other_metrics_measure_all_runs_again(
+def test_other_settings_of_the_record_or_other_metrics_are_measured_again(
     runs: list[Run], measurer: Measurer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = measurer.kept(runs[0])
+    assert measurer.kept(Run(runs[0].path, make_record(budget__oracle_calls=99))) != before
     monkeypatch.setattr(measuring, "_version", lambda *_: "another")
     assert measurer.kept(runs[0]) != before
 
