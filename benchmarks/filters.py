@@ -1,4 +1,4 @@
-"""Measure what filters cost: python benchmarks/filters.py OUTPUTS [--pictures docs/images].
+"""Measure what filters cost: python benchmarks/filters.py OUTPUTS.
 
 Reads the runs that `python benchmarks/findings.py filters OUTPUTS` makes (12, some three minutes each on two idle
 cores), writes what each measured to benchmarks/results/filters.csv, and prints
@@ -7,9 +7,6 @@ cores), writes what each measured to benchmarks/results/filters.csv, and prints
 - what rejected molecules,
 - the diversity-aware ten best molecules of a run without filters and of one with them, and why filters reject them,
 - the time per molecule of each filter, measured on ZINC-250K.
-
-With --pictures, it also draws these molecules, with the substructures that alerts match in color: filters_before.png
-and filters_after.png.
 """
 
 import argparse
@@ -23,8 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from findings_tables import RESULTS, print_differences, print_means, read, write_lines
 from rdkit import Chem
-from rdkit.Chem.Draw import rdMolDraw2D
-from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.runlog.log import read_log
@@ -45,7 +40,6 @@ N_SHOWN = 10
 N_TIMED = 1_000
 N_REASONS = 12
 MAX_HEAVY_ATOMS = 80
-CELL = (300, 260)  # pixels
 
 
 class Shown(NamedTuple):
@@ -90,41 +84,6 @@ def print_best(title: str, best: Sequence[Shown]) -> None:
     print(f"\n| {title} | score | SMILES | {SET} |\n|---|---|---|---|")
     for rank, one in enumerate(best, start=1):
         print(f"| {rank} | {one.score:.2f} | `{one.smiles}` | {'; '.join(one.faults) or '—'} |")
-
-
-def find_alert_atoms(molecule: Chem.Mol, catalogs: Sequence[FilterCatalog]) -> list[int]:
-    """Return the indices of the atoms of all substructures that the catalogs find, ascending."""
-    matches = [
-        match
-        for catalog in catalogs
-        for entry in catalog.GetMatches(molecule)
-        for match in entry.GetFilterMatches(molecule)
-    ]
-    return sorted({atom for match in matches for _, atom in match.atomPairs})
-
-
-def summarize(faults: Sequence[str]) -> str:
-    """Return, as a short text, how many ranges of properties a molecule violates and which other filters reject it."""
-    kinds = [fault.split()[0] for fault in faults]
-    n_ranges = sum(kind in PROPERTIES for kind in kinds)
-    ranges = [f"{n_ranges} range{'s' if n_ranges > 1 else ''}"] if n_ranges else []
-    return ", ".join([*ranges, *(kind for kind in kinds if kind not in PROPERTIES)])
-
-
-def draw(path: Path, best: Sequence[Shown]) -> None:
-    """Draw molecules five in a row, with rank, score and the kinds of filters that reject them."""
-    catalogs = [
-        FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, name))) for name in CATALOGS
-    ]
-    molecules = [molecule_of(one.smiles) for one in best]
-    drawing = rdMolDraw2D.MolDraw2DCairo(5 * CELL[0], -(-len(best) // 5) * CELL[1], *CELL)
-    options = drawing.drawOptions()
-    options.legendFontSize = 20  # type: ignore[assignment] # RDKit's stubs take it for the options themselves
-    legends = [f"{rank}:  {one.score:.2f}  {summarize(one.faults)}" for rank, one in enumerate(best, start=1)]
-    alerts = [find_alert_atoms(molecule, catalogs) for molecule in molecules]
-    drawing.DrawMolecules(molecules, legends=legends, highlightAtoms=alerts)
-    drawing.FinishDrawing()
-    path.write_bytes(drawing.GetDrawingText())
 
 
 def count_reasons(run: Run) -> None:
@@ -176,7 +135,6 @@ def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("outputs", type=Path)
-    parser.add_argument("--pictures", type=Path, help="folder for filters_before.png and filters_after.png")
     options = parser.parse_args()
     filters = build()
     tables = read(options.outputs)
@@ -191,10 +149,7 @@ def main() -> None:
         if run.settings.get("task.filters") == SET:
             count_reasons(run)
     for name, asked in (("before", None), ("after", SET)):
-        best = find_best(find_run(runs, asked), filters)
-        print_best(name, best)
-        if options.pictures:
-            draw(options.pictures / f"filters_{name}.png", best)
+        print_best(name, find_best(find_run(runs, asked), filters))
     print("\n| | µs a molecule |\n|---|---|")
     for name, microseconds in measure_times(filters):
         print(f"| {name} | {microseconds:,.0f} |")
