@@ -152,7 +152,7 @@ BUGS: Final = {
         "tests/sandbox",
     ),
     "cell_not_escaped": Bug(
-        "results/tables/write.py",
+        "results/pages/rendering.py",
         "html.escape(text, quote=False))",
         "text)",
         "tests/results/tables/test_write.py",

@@ -98,7 +98,7 @@ def find_rows_without_runs(layout: Layout, results: Sequence[Result]) -> list[tu
     return [
         (str(row.of), method)
         for row, method in methods_of(layout)
-        if {result.model for result in results if result.has_method(row, method)} != models
+        if {result.model for result in results if result.belongs(row, method)} != models
     ]
 
 
@@ -107,7 +107,7 @@ def fills(layout: Layout, result: Result) -> bool:
     return (
         layout.admits(result.model)
         and result.fit in (None, layout.fit or result.fit)
-        and any(result.has_method(row, method) for row, method in methods_of(layout))
+        and any(result.belongs(row, method) for row, method in methods_of(layout))
     )
 
 
@@ -117,7 +117,7 @@ def test_the_runs_of_an_experiment_are_valid_distinct_and_exactly_those_of_its_t
     assert len({planned.path for planned in plans}) == len(plans) > 1
     results = [as_result(planned) for planned in plans]
     for layout in TABLES.values():
-        if layout.experiment and layout.experiment.name == experiment:
+        if layout.experiment == experiment:
             assert find_rows_without_runs(layout, results) == []
             assert [result.run.path for result in results if not fills(layout, result)] == []
 
@@ -131,7 +131,7 @@ def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
 
 
 def test_every_table_has_an_experiment() -> None:
-    assert {layout.experiment.name for layout in TABLES.values() if layout.experiment} <= set(WHOLE)
+    assert {layout.experiment for layout in TABLES.values() if layout.experiment} <= {*WHOLE}
     assert [name for name, layout in TABLES.items() if layout.experiment is None] == []
 
 

@@ -1,6 +1,6 @@
-"""The grouping of runs, as tables, figures and pages need it."""
+"""Groups, orders and samples of values, as tables, figures and pages need them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -15,13 +15,22 @@ def group_by(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, lis
     return groups
 
 
+def to_number(text: str) -> float | None:
+    """Return the number that a text is, or None."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def sort_values(values: Iterable[str]) -> list[str]:
     """Return the distinct values of a setting, as `write_setting` writes them: numbers by size, then others by text."""
+    numbers = {text: to_number(text) for text in values}
+    return sorted(numbers, key=lambda text: (numbers[text] is None, numbers[text] or 0.0, text))
 
-    def order(text: str) -> tuple[int, float, str]:
-        try:
-            return 0, float(text), text
-        except ValueError:
-            return 1, 0.0, text
 
-    return sorted({*values}, key=order)
+def thin(values: Sequence[Item], n_most: int) -> list[Item]:
+    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
+    if len(values) <= n_most:
+        return list(values)
+    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]

@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evodiverse.commands import show, tables
-from evodiverse.results.tables.layout import Experiment
+from evodiverse.results.tables.layout import Row
 from evodiverse.results.tables.notes import choose_commands
 from evodiverse.results.tables.results import read_result
 from evodiverse.runlog.parts import PARTS
 from evodiverse.runlog.runs import Run
 from tests.results.builders import make_record
+from tests.results.tables.results import layout
 from tests.runs import run_toy
 
 SMALL = ("budget.oracle_calls=60", "method.offspring=4", "method.capacity=8", "task.length=8")
@@ -41,11 +42,6 @@ def run_script(module: ModuleType, *arguments: object) -> int:
         return int(module.main())
     finally:
         sys.argv = argv
-
-
-@pytest.fixture(scope="module")
-def scripts() -> tuple[ModuleType, ModuleType]:
-    return show, tables
 
 
 @pytest.fixture(scope="module")
@@ -84,12 +80,11 @@ def harmed(outputs: Path) -> Path:
     return next(outputs.rglob("seed1"))
 
 
-def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def check_scripts(outputs: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """Run both scripts and return what they printed: nothing that controls a terminal, and the other run's results."""
-    shown, tabled = scripts
     capsys.readouterr()
-    assert run_script(shown, outputs) in (0, 2)
-    assert run_script(tabled, outputs, "--task", "bits") in (0, 2)
+    assert run_script(show, outputs) in (0, 2)
+    assert run_script(tables, outputs, "--task", "bits") in (0, 2)
     printed = "".join(capsys.readouterr())
     assert re.search(r"^ +\S+ +60 ", printed, re.MULTILINE), "the other run is shown"
     assert not set(printed) - {"\n"} & set(map(chr, [*range(32), *range(127, 160)]))
@@ -101,10 +96,7 @@ def check_scripts(scripts: tuple[ModuleType, ModuleType], outputs: Path, capsys:
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
-    data: st.DataObject,
-    outputs: Path,
-    scripts: tuple[ModuleType, ModuleType],
-    capsys: pytest.CaptureFixture[str],
+    data: st.DataObject, outputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = harmed(outputs) / "run.json"
     content = file.read_text()
@@ -115,7 +107,7 @@ def test_any_value_anywhere_in_a_record_costs_a_line_at_most(
     new = data.draw(st.sampled_from(ODD), label="value")
     try:
         file.write_text(json.dumps(replaced(record, place, new)))
-        check_scripts(scripts, outputs, capsys)
+        check_scripts(outputs, capsys)
     finally:
         file.write_text(content)
 
@@ -142,10 +134,7 @@ COLUMNS = [
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_column_in_the_place_of_another_costs_a_line_at_most(
-    data: st.DataObject,
-    outputs: Path,
-    scripts: tuple[ModuleType, ModuleType],
-    capsys: pytest.CaptureFixture[str],
+    data: st.DataObject, outputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts = sorted(harmed(outputs).glob("*/part-*.parquet"))
     part = data.draw(st.sampled_from(parts), label="part")
@@ -156,7 +145,7 @@ def test_any_column_in_the_place_of_another_costs_a_line_at_most(
     filled = column.take(pa.array([0] * table.num_rows, pa.int64()))
     try:
         pq.write_table(table.set_column(at, name, filled), part)
-        check_scripts(scripts, outputs, capsys)
+        check_scripts(outputs, capsys)
     finally:
         part.write_bytes(content)
 
@@ -166,7 +155,7 @@ HOSTILE = "\x1b[31m\x07\x9b2J\u202eevil\r\n; $(touch x) =1 <script>"
 
 @pytest.mark.usefixtures("cached")
 def test_no_text_of_a_run_controls_a_terminal_or_a_page(
-    outputs: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType], capsys: pytest.CaptureFixture[str]
+    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(outputs, tmp_path / "runs")
     run = harmed(tmp_path / "runs")
@@ -189,8 +178,8 @@ def test_no_text_of_a_run_controls_a_terminal_or_a_page(
         pq.write_table(rows, part)
     for part in run.glob("swaps/*.parquet"):
         pq.write_table(pq.read_table(part).slice(0, 0), part)  # then the rule is shown
-    printed = check_scripts(scripts, tmp_path / "runs", capsys)
-    assert run_script(scripts[0], run) in (0, 2)
+    printed = check_scripts(tmp_path / "runs", capsys)
+    assert run_script(show, run) in (0, 2)
     printed += "".join(capsys.readouterr())
     assert not set(printed) - {"\n"} & set(map(chr, [*range(32), *range(127, 160)]))
     assert printed.count("�[31m��2J�evil") > 10
@@ -205,17 +194,16 @@ def test_a_command_below_a_table_quotes_text_from_a_run() -> None:
     word = "llm.model=a'; touch x; '$(touch y)"
     record = make_record(overrides={"llm.model": word.removeprefix("llm.model=")}, llm__name="deepseek")
     foreign = read_result(Run(Path(), record), {})
-    (command,) = choose_commands(
-        Experiment("these", frozenset()), [(None, foreign.model)], {foreign.model: foreign.model_words}, ["pt"]
-    )
+    table = layout([Row(("a",), "jnk3", "pt")])
+    (command,) = choose_commands(table, [(None, foreign.model)], {foreign.model: foreign.model_words})
     assert word in shlex.split(command)
 
 
 @pytest.mark.usefixtures("cached")
 def test_a_folder_whose_name_controls_a_terminal_is_shown_in_plain_text(
-    outputs: Path, tmp_path: Path, scripts: tuple[ModuleType, ModuleType], capsys: pytest.CaptureFixture[str]
+    outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(outputs, tmp_path / "runs")
     harmed(tmp_path / "runs").rename(tmp_path / "runs" / "\x1b[2J\nall is well")
     (tmp_path / "runs" / "\x1b[2J\nall is well" / "run.json").write_text("{")
-    assert "�[2J�all is well/run.json is not the record" in check_scripts(scripts, tmp_path / "runs", capsys)
+    assert "�[2J�all is well/run.json is not the record" in check_scripts(tmp_path / "runs", capsys)

@@ -6,11 +6,12 @@ A page loads no other files, and runs no script except its own. The templates es
 
 import base64
 import hashlib
+import html
 import re
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from evodiverse.runlog.runs import write_setting
@@ -19,6 +20,8 @@ from evodiverse.version import VERSION
 
 GENERATOR: Final = f"evodiverse-report {VERSION}"
 _FOLDER: Final = Path(__file__).parent / "templates"
+# The characters that Markdown would take for a link, a picture, or the end of a cell.
+_MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
 _UNPRINTABLE: Final = re.compile(r"[^ -~\n\t]")
 
 
@@ -37,6 +40,11 @@ def legible(text: str) -> str:
     return _UNPRINTABLE.sub(lambda found: printable(found[0]), text)
 
 
+def escape_markdown(text: str) -> str:
+    """Return text in which Markdown finds no tags, links or pictures, and no end of a cell."""
+    return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
+
+
 def cut(text: str, most: int) -> str:
     """Return a text, cut after ``most`` characters with a note on how many were left out."""
     return text if len(text) <= most else f"{text[:most]} … ({count_of(len(text) - most, 'more character')})"
@@ -51,10 +59,7 @@ def number(value: float) -> str:
 
 def sortable(text: str) -> str | int:
     """Return a text as a number if it is a whole number, so that a table sorts it by value."""
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 def _load(name: str) -> tuple[Markup, str]:
@@ -64,7 +69,11 @@ def _load(name: str) -> tuple[Markup, str]:
 
 
 _ENVIRONMENT: Final = Environment(
-    loader=FileSystemLoader(_FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    loader=FileSystemLoader(_FOLDER),
+    autoescape=select_autoescape(["html"]),
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
 )
 _ENVIRONMENT.filters |= {"count": count_of, "cut": cut, "read": number, "sortable": sortable, "setting": write_setting}
 _ENVIRONMENT.globals |= {"style": _load("page.css"), "script": _load("page.js"), "generator": GENERATOR}

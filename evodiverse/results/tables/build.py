@@ -18,9 +18,7 @@ from evodiverse.text import count_of
 
 # A variant of a metric is shown next to the metric itself only if the two differ by more than this in some row.
 _UNLIKE: Final = 0.01
-_ANY_KIND: Final = "search"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
-_SHARED: Final = "so that all methods are compared on the same problems and models"
 
 
 def build_tables(
@@ -66,11 +64,11 @@ def _paper_tables(
     """
     if llm is None or layout.admits(llm):
         about = layout if llm is None else _narrow(layout, llm)
-        yield _paper_table(_split_by_fit(about, results, about.fit), results, others)
+        yield _paper_table(_split_by_fit(about, results, about.fit), layout, results, others)
     if layout.is_about_models:
         found = {result.model for result in results if any(map(result.belongs, layout.rows))}
         for model in sorted(found - set(layout.llm)):
-            table = _paper_table(_split_by_fit(_for_model(layout, model), results), results, others)
+            table = _paper_table(_split_by_fit(_for_model(layout, model), results), layout, results, others)
             if table.n_filled:
                 yield table
 
@@ -126,10 +124,13 @@ def _for_model(layout: Layout, model: str) -> Layout:
     )
 
 
-def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Table:
+def _paper_table(
+    layout: Layout, whole: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]
+) -> Table:
+    """Return a filled table; ``whole`` is the layout in the paper, of which ``layout`` may be a part or a copy."""
     mine = [result for result in results if layout.admits(result.model)]
-    by_row, uncommon = _keep_common(layout, [[result for result in mine if result.belongs(row)] for row in layout.rows])
-    rivals = [[each for each in mine if row.against and each.has_method(row, row.against)] for row in layout.rows]
+    by_row, left_out = _keep_common(layout, [[result for result in mine if result.belongs(row)] for row in layout.rows])
+    rivals = [[each for each in mine if row.against and each.belongs(row, row.against)] for row in layout.rows]
     columns = _shown_columns(layout, mine)
     lines: list[Line] = []
     absent: list[notes.Absent] = []
@@ -138,9 +139,7 @@ def _paper_table(layout: Layout, results: Sequence[Result], others: Sequence[tup
         beside = tuple(None if column.extra else next(reported, None) for column in columns)
         lines.append(Line(row.of, tuple(_fill(column, row, own, theirs) for column in columns), beside))
         absent += _find_absent(layout, row, own, theirs)
-    left_out = [f"Left out: {uncommon}, {_SHARED}."] if uncommon else []
-    methods = [*dict.fromkeys(row.method for row in layout.rows)]
-    commands = notes.choose_commands(layout.experiment, absent, choose_words(mine), methods)
+    commands = notes.choose_commands(whole, absent, choose_words(mine))
     table = _finish(layout, layout.head, columns, lines, [*by_row, *rivals])
     below = (*table.notes, *left_out, *notes.note_left_out(layout, results, others))
     return replace(table, notes=below, commands=tuple(commands), label=layout.label, is_of_paper=True)
@@ -185,7 +184,7 @@ def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Resu
     return make_test_cell(column, pair_up(own, rivals)) if row.against else EMPTY
 
 
-def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[Sequence[Sequence[Result]], str]:
+def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[Sequence[Sequence[Result]], list[str]]:
     """Return the results for those problems and models for which all methods have results, by row.
 
     Only rows about a science, which is a group of problems, are affected. Methods without results are ignored.
@@ -195,8 +194,7 @@ def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[Se
     - Any other table keeps, for each model separately, the problems for which all methods have results.
 
     Returns:
-        The results that are kept, by row, and a phrase that says which results were dropped. The phrase is empty if
-        none were dropped.
+        The results that are kept, by row, and a note that says which results were dropped, if any were.
     """
     averages = all(column.llm is None for column in layout.columns)
     task, model, problem = attrgetter("task"), attrgetter("model"), attrgetter("problem")
@@ -218,7 +216,8 @@ def _keep_common(layout: Layout, by_row: Sequence[Sequence[Result]]) -> tuple[Se
     remaining = {result.run.path for own in kept for result in own}
     dropped = {result.run.path: result for own in by_row for result in own if result.run.path not in remaining}
     about = sorted({f"{result.problem} with {result.model}" for result in dropped.values()})
-    return kept, f"{count_of(len(dropped), 'run')} of {', '.join(about)}" if dropped else ""
+    why = "so that all methods are compared on the same problems and models"
+    return kept, [f"Left out: {count_of(len(dropped), 'run')} of {', '.join(about)}, {why}."] if dropped else []
 
 
 def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Iterator[notes.Absent]:
@@ -239,7 +238,7 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
     if layout.benchmark is not None:
         return benchmark_table(layout, layout.benchmark, results)
-    mine = [result for result in results if layout.kind in (_ANY_KIND, result.kind)]
+    mine = [result for result in results if layout.kind in ("search", result.kind)]
     groups = group_by(mine, lambda result: _group(result, with_fit=layout.has_problems))
     columns = _shown_columns(layout, mine)
     lines = []

@@ -93,23 +93,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Experiment:
-    """The file in ``conf/experiment/`` whose sweep contains all runs of a table.
-
-    Attributes:
-        name: The name of the file.
-        models: The models of the experiment's runs.
-        fit: The way in which these runs fit candidates; None if the table has no separate rows for ways of fitting.
-        task: The only task to run; None for all.
-    """
-
-    name: str
-    models: frozenset[str]
-    fit: str | None = None
-    task: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Benchmark:
     """A benchmark of many tasks with published values.
 
@@ -156,7 +139,8 @@ class Layout:
         is_filled_later: Whether the metrics need data that are added after a run, so that runs alone do not fill the
             table.
         label: The label of the table in LaTeX.
-        experiment: The experiment with the runs of the table; None if there is none.
+        experiment: The file in ``conf/experiment/`` whose sweep contains all runs of the table; None if there is none.
+        task: The only task of the rows, if others were left out; None for all tasks of the table.
         benchmark: The benchmark; None for any other table.
     """
 
@@ -172,7 +156,8 @@ class Layout:
     has_problems: bool = False
     is_filled_later: bool = False
     label: str = ""
-    experiment: Experiment | None = None
+    experiment: str | None = None
+    task: str | None = None
     benchmark: Benchmark | None = None
 
     @property
@@ -183,10 +168,7 @@ class Layout:
     def for_task(self, task: str | None) -> "Layout":
         """Return the part of the layout about one task; None stands for all tasks."""
         rows = tuple(row for row in self.rows if task in (None, row.task))
-        experiment = self.experiment
-        if experiment is not None and self.llm and len(rows) < len(self.rows):
-            experiment = replace(experiment, task=task)
-        return replace(self, rows=rows, experiment=experiment)
+        return replace(self, rows=rows, task=task if self.llm and len(rows) < len(self.rows) else None)
 
     def admits(self, model: str) -> bool:
         """Return whether the table uses runs of a model."""
@@ -214,11 +196,9 @@ def _read(file: Path) -> tuple[Layout, ...]:
     layouts = []
     for name, entry in yaml.safe_load(file.read_text(encoding="utf-8")).items():
         table = _freeze(entry)
-        experiment, benchmark = (table.pop(key, None) for key in ("experiment", "benchmark"))
+        benchmark = table.pop("benchmark", None)
         table["columns"] = tuple(Column(**column) for column in table.get("columns", ()))
         table["rows"] = tuple(Row(**_freeze(row)) for row in table.get("rows", ()))
-        if experiment is not None:
-            table["experiment"] = Experiment(experiment, frozenset(table.get("llm") or [OFF]), table.get("fit"))
         layouts.append(Layout(name, benchmark=None if benchmark is None else Benchmark(**benchmark), **table))
     return tuple(layouts)
 

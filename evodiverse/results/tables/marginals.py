@@ -11,15 +11,13 @@ from evodiverse.ports import Headline
 from evodiverse.results.grouping import group_by, sort_values
 from evodiverse.results.tables.cells import EMPTY, Cell, Line, Table, make_cell, make_difference_cell, pair_up
 from evodiverse.results.tables.layout import Column
-from evodiverse.results.tables.notes import BUDGET, note_budgets, note_ends, note_sources
+from evodiverse.results.tables.notes import BUDGET, differing_budgets, note_ends, note_sources, warn_of_settings
 from evodiverse.results.tables.results import CALLS_TO, Result, show_overrides
 from evodiverse.runlog.runs import write_setting
 from evodiverse.text import count_of
 
 _ALIASES: Final = {"task": "task.name", "method": "method.name", "llm": "llm.name"}
 _ALL: Final = "all"
-_MEANS: Final = "Mean ± sample standard deviation over seeds"
-_MEDIANS: Final = "Median"
 _NOTE: Final = (
     "{}, of all runs with these values regardless of their other settings; for a balanced sweep, this is the marginal. "
     "The number of runs is in parentheses. Of the runs of a cell that differ only in their budget, the longest counts."
@@ -95,24 +93,23 @@ def _to_column(headline: Headline) -> Column:
 
 def _tables(task: str, results: Sequence[Result], keys: Sequence[str], against: str | None) -> Iterator[Table]:
     metrics = [_to_column(headline) for headline in results[0].headlines]
-    note = _NOTE.format(_MEDIANS if metrics[0].median else _MEANS)
-    budgets = () if BUDGET in keys else note_budgets(_longest(results))
+    note = _NOTE.format("Median" if metrics[0].median else "Mean ± sample standard deviation over seeds")
+    budgets = () if BUDGET in keys else warn_of_settings(differing_budgets(_longest(results)))
     notes = (note, *note_ends(results), *budgets, *note_sources(results))
-    sheets: list[tuple[str, list[tuple[Column, str | None]]]] = [("", [(column, None) for column in metrics])]
-    if len(keys) == 2:
-        titles = [*((f"{keys[1]}={value}", value) for value in _find_values(results, keys[1])), (_ALL, None)]
-        sheets = [(each.title, [(replace(each, title=title), value) for title, value in titles]) for each in metrics]
-    for metric, shown in sheets:
+    values = [*_find_values(results, keys[1]), None] if len(keys) == 2 else []
+    titles = [_ALL if value is None else f"{keys[1]}={value}" for value in values]
+    for metric in metrics if values else [None]:
+        columns = [*metrics] if metric is None else [replace(metric, title=title) for title in titles]
         lines = []
         for value in [*_find_values(results, keys[0]), None]:
             some = _choose(results, keys[0], value)
-            cells = [make_cell(column, _longest(_choose(some, keys[-1], other))) for column, other in shown]
+            parts = [_choose(some, keys[1], other) for other in values] or [some] * len(columns)
+            cells = [make_cell(column, _longest(part)) for column, part in zip(columns, parts, strict=True)]
             if against is not None:
                 cells += _compare(results, keys[0], value, against, metrics)
             lines.append(Line((_ALL if value is None else value,), tuple(cells)))
-        name = "_".join(["by", *keys, task, metric.split(" ")[0] or "all"]).replace("/", "_")
-        title = f"{task}: {f'{metric} by' if metric else 'by'} {' and '.join(keys)}"
-        columns = [column for column, _ in shown]
+        name = "_".join(["by", *keys, task, _ALL if metric is None else metric.title.split(" ")[0]]).replace("/", "_")
+        title = f"{task}: {'by' if metric is None else f'{metric.title} by'} {' and '.join(keys)}"
         if against is not None:
             differences = [cell for line in lines for cell in line.cells[len(metrics) :]]
             notes = (note, *_note_differences(differences, against), *notes[1:])

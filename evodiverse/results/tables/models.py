@@ -5,7 +5,6 @@ Runs of the same model fill the same rows of a table, no matter which hosts serv
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,32 +16,16 @@ OFF: Final = "off"
 _POOLS: Final = ("cold", "hot")
 # The settings that choose the model and its host. They do not change how the model samples.
 _IDENTITY: Final = ("llm.model", "llm.provider", "llm.client", *(f"llm.pools.{pool}.model" for pool in _POOLS))
-_SAMPLING: Final = ("temperature", "top_p", "max_tokens")
-# The setting that disables reasoning before the answer, as in the paper.
-_NO_THOUGHTS: Final = ("llm.extra.thinking.type", "disabled")
 
 
-@dataclass(frozen=True, slots=True)
-class PapersModel:
-    """A model of the paper.
+PAPERS_MODELS: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("models.yaml").read_text("utf-8"))
+"""The models of the paper.
 
-    Attributes:
-        pattern: A pattern for the names that hosts give the model, in lower case and without the host.
-        words: The overrides that choose the model on the command line.
-        takes_sampling: Whether the model accepts a temperature and top-p. Otherwise it must be asked without them, and
-            with more tokens for its reasoning, so a run with such settings still counts as one with the paper's
-            settings.
-    """
-
-    pattern: re.Pattern[str]
-    words: tuple[str, ...]
-    takes_sampling: bool
-
-
-PAPERS_MODELS: Final[Mapping[str, PapersModel]] = {
-    name: PapersModel(re.compile(model["pattern"], re.VERBOSE), tuple(model["words"]), model["takes_sampling"])
-    for name, model in yaml.safe_load((Path(__file__).parent / "models.yaml").read_text(encoding="utf-8")).items()
-}
+Each has a ``pattern`` for the names that hosts give the model, in lower case and without the host, and ``words``, the
+overrides that choose it on the command line. It may not accept a temperature and top-p (``takes_sampling``). Then it
+must be asked without them, and with more tokens for its reasoning, so a run with such settings still counts as one with
+the paper's settings.
+"""
 
 
 def identify_model(run: Run) -> str:
@@ -80,10 +63,12 @@ def find_changes(run: Run, overrides: Mapping[str, Any], model: str) -> dict[str
         return changes
     papers = PAPERS_MODELS[model]
     changes |= {key: value for key, value in run.settings.items() if _is_change(key, value, run.settings, papers)}
-    return {key: value for key, value in changes.items() if papers.takes_sampling or not _is_needed(key, value)}
+    nulls = [key for key, value in changes.items() if value is None and key.endswith((".temperature", ".top_p"))]
+    needed = [] if papers["takes_sampling"] else [*nulls, *(key for key in changes if key.endswith(".max_tokens"))]
+    return {key: value for key, value in changes.items() if key not in needed}
 
 
-def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: PapersModel) -> bool:
+def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: Mapping[str, Any]) -> bool:
     """Return whether a setting of a run with one of the paper's models changes how the model is queried.
 
     There are three such cases:
@@ -94,26 +79,18 @@ def _is_change(key: str, value: Any, settings: Mapping[str, Any], papers: Papers
     - It is an extra parameter other than the one that disables reasoning.
     """
     if key.startswith("llm.extra."):
-        return (key, value) != _NO_THOUGHTS
+        return (key, value) != ("llm.extra.thinking.type", "disabled")
     if key == "llm.fallback":
         return bool(value != "none")
     parts = key.split(".")
-    if parts[:2] != ["llm", "pools"] or parts[-1] not in _SAMPLING:
+    if parts[:2] != ["llm", "pools"] or parts[-1] not in ("temperature", "top_p", "max_tokens"):
         return False
-    wanted = settings.get(f"task.defaults.decoding.{parts[2]}.{parts[-1]}") if papers.takes_sampling else None
+    wanted = settings.get(f"task.defaults.decoding.{parts[2]}.{parts[-1]}") if papers["takes_sampling"] else None
     return bool(value != wanted)
 
 
 def _identify(name: str) -> str:
     own = name.rstrip("/").rpartition("/")[2] or name
-    known = next((model for model, papers in PAPERS_MODELS.items() if papers.pattern.fullmatch(own.lower())), own)
+    matches = (re.fullmatch(papers["pattern"], own.lower(), re.VERBOSE) for papers in PAPERS_MODELS.values())
+    known = next((model for model, match in zip(PAPERS_MODELS, matches, strict=True) if match), own)
     return f"a model named {OFF}" if known == OFF else known
-
-
-def _is_needed(key: str, value: Any) -> bool:
-    """Return whether a setting is necessary to query a model that accepts no temperature or top-p.
-
-    Such a setting is a temperature or top-p of None, or any ``max_tokens``.
-    """
-    _, _, name = key.rpartition(".")
-    return (name in ("temperature", "top_p") and value is None) or name == "max_tokens"

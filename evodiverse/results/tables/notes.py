@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell
-from evodiverse.results.tables.layout import FIT, Column, Experiment, Layout
+from evodiverse.results.tables.layout import FIT, Column, Layout
 from evodiverse.results.tables.models import OFF
 from evodiverse.results.tables.results import Result
 from evodiverse.runlog.runs import CAPS
@@ -94,14 +94,9 @@ def note_mixtures(behind: Sequence[Sequence[Result]]) -> Iterator[str]:
     rows = (some for own in behind for some in group_by(own, lambda result: result.model).values())
     # Some keys of a task depend on the method, such as the rate of mutations, so they are compared within a method.
     methods = group_by(used, lambda result: (result.run.task, result.run.method)).values()
-    unseen = _differing_budgets(used) | _differing(methods, "task.")
-    yield from _warn_of_settings(_differing(rows) | unseen.difference(*(result.overrides for result in used)))
+    unseen = differing_budgets(used) | _differing(methods, "task.")
+    yield from warn_of_settings(_differing(rows) | unseen.difference(*(result.overrides for result in used)))
     yield from note_sources(used)
-
-
-def note_budgets(used: Sequence[Result]) -> Iterator[str]:
-    """Yield a warning if runs on the same task have different budgets of oracle calls."""
-    yield from _warn_of_settings(_differing_budgets(used))
 
 
 def note_sources(used: Sequence[Result]) -> Iterator[str]:
@@ -125,12 +120,13 @@ def note_sources(used: Sequence[Result]) -> Iterator[str]:
         yield f"Careful: these runs used EvoDiverse {versions[0]} with different code (code in their run.json)."
 
 
-def _warn_of_settings(keys: Collection[str]) -> Iterator[str]:
+def warn_of_settings(keys: Collection[str]) -> Iterator[str]:
+    """Yield a warning about settings in which runs differ."""
     if keys:
         yield f"Careful: these runs differ in {', '.join(sorted(keys))}."
 
 
-def _differing_budgets(results: Sequence[Result]) -> set[str]:
+def differing_budgets(results: Sequence[Result]) -> set[str]:
     """Return the key of the budget of oracle calls if runs on the same task differ in it, else an empty set."""
     return _differing(group_by(results, lambda result: result.run.task).values(), BUDGET)
 
@@ -146,7 +142,7 @@ def _differing(groups: Iterable[Sequence[Result]], start: str = "") -> set[str]:
         for result in some
         for key in some[0].run.settings.keys() | result.run.settings.keys()
         if key.startswith(start)
-        and not (key in _IGNORED or key.startswith(result.subject.keys))
+        and not (key in _IGNORED or key.startswith(result.problem_keys))
         and some[0].run.settings.get(key) != result.run.settings.get(key)
     }
 
@@ -160,13 +156,14 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
         others: All other runs, with the reasons why they do not count.
     """
     rows = [(row, method) for row in layout.rows for method in (row.method, row.against) if method]
-    plain = [(replace(row, overrides={}), method) for row, method in rows]
     about = {(row.task, method) for row, method in rows}
     reasons = Counter(
         why for each, why in others if layout.admits(each.model) and (each.task, each.run.method) in about
     )
-    unlike = [each for each in results if layout.admits(each.model) and not any(each.has_method(*row) for row in rows)]
-    changed = sum(any(replace(each, overrides={}).has_method(*row) for row in plain) for each in unlike)
+    unlike = [each for each in results if layout.admits(each.model) and not any(each.belongs(*row) for row in rows)]
+    changed = sum(
+        any(replace(each, overrides=row.overrides).belongs(row, method) for row, method in rows) for each in unlike
+    )
     if changed:
         reasons["with other settings (see the tables of all runs)"] = changed
     if reasons:
@@ -174,30 +171,28 @@ def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tu
         yield f"Left out: {', '.join(counts)}."
 
 
-def choose_commands(
-    experiment: Experiment | None, absent: Iterable[Absent], words: Mapping[str, Sequence[str]], methods: Sequence[str]
-) -> Iterator[str]:
+def choose_commands(layout: Layout, absent: Iterable[Absent], words: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield the commands that start missing runs, which are sweeps of an experiment. They skip runs that are complete.
 
     For each value of ``task.fit``, the setting that chooses how candidates are fitted, there is one sweep per model
     with missing runs. But if runs of all models of the experiment are missing, a single sweep makes them all.
 
     Args:
-        experiment: The experiment whose sweep contains all runs of the table; None if there is none.
+        layout: The whole table, which names the experiment whose sweep contains all runs of the table.
         absent: The missing runs.
         words: The overrides that choose each model on the command line, as `choose_words` returns them. A model without
             an entry is chosen by ``llm=`` and its name.
-        methods: All methods of the experiment.
     """
-    if experiment is None:
+    if layout.experiment is None:
         return
-    task = [] if experiment.task is None else [f"task={experiment.task}"]
+    task = [] if layout.task is None else [f"task={layout.task}"]
+    methods = dict.fromkeys(row.method for row in layout.rows)
     classical = [method for method in methods if method not in NEED_A_MODEL]
     for fit, some in group_by(absent, lambda each: each[0]).items():
         models = {model for _, model in some}
-        other_fit = [] if fit in (None, experiment.fit) else [f"{FIT}={fit}"]
-        for model in [None] if models == experiment.models else sorted(models):
+        other_fit = [] if fit in (None, layout.fit) else [f"{FIT}={fit}"]
+        for model in [None] if models == {*(layout.llm or [OFF])} else sorted(models):
             choice = [] if model is None else words.get(model, [f"llm={model}"])
             chosen = [f"method={','.join(classical)}"] if model == OFF and len(classical) < len(methods) else []
-            named = [f"+experiment={experiment.name}", *task, *choice, *chosen, *other_fit]
+            named = [f"+experiment={layout.experiment}", *task, *choice, *chosen, *other_fit]
             yield shlex.join(["evodiverse", "-m", *named])

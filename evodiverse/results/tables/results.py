@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.hints import nearest_key
-from evodiverse.ports import BEST_SCORE, Headline, Subject
+from evodiverse.ports import BEST_SCORE, Headline
 from evodiverse.results.domains import find_metrics
+from evodiverse.results.grouping import to_number
 from evodiverse.results.tables.layout import Row
 from evodiverse.results.tables.models import PAPERS_MODELS, find_changes, identify_model
 from evodiverse.runlog.runs import Run, write_setting
@@ -29,7 +30,11 @@ class Result:
         kind: The name of the set of tables that the metrics fill, such as "programs".
         task: The name of the task, with changes to its oracle in parentheses.
         model: The language model regardless of its host, with changes to its settings in parentheses.
-        subject: The problem of the run.
+        problem: The problem of the run; None for a task with a single problem.
+        science: The group of the problem, such as the science that an equation comes from, by which tables aggregate;
+            None for a task with a single problem, and for data without a group.
+        fit: How the constants of candidates were fitted (``task.fit``); None if tables do not separate runs by it.
+        problem_keys: Prefixes of the keys of the settings that define the problem.
         overrides: The settings that differ from the defaults of the chosen task, method and llm. Settings of the
             oracle, the model and the problem are excluded. Spending caps are excluded unless one of them ended the run.
             A cap on proposals that equals the budget of oracle calls is also excluded, in tasks for which the paper
@@ -42,7 +47,10 @@ class Result:
     kind: str
     task: str
     model: str
-    subject: Subject
+    problem: str | None
+    science: str | None
+    fit: str | None
+    problem_keys: tuple[str, ...]
     overrides: Mapping[str, Any]
     headlines: Sequence[Headline] = (BEST_SCORE,)
 
@@ -63,38 +71,18 @@ class Result:
                 words.append(f"{plus}{key}={write_setting(value)}")
         return (*words, "llm.api_base=ADDRESS") if option == "openai_compatible" else tuple(words)
 
-    @property
-    def problem(self) -> str | None:
-        """The problem of the run; None for a task with a single problem."""
-        return self.subject.problem
-
-    @property
-    def science(self) -> str | None:
-        """The group of the problem, such as the science that an equation comes from.
-
-        Tables aggregate the results of each group. The group is None for a task with a single problem, and for data
-        without a group.
-        """
-        return self.subject.group
-
-    @property
-    def fit(self) -> str | None:
-        """How the constants of candidates were fitted (``task.fit``); None if tables do not separate runs by it."""
-        return self.subject.fit
-
     def number(self, metric: str) -> float | None:
         """Return a metric; None if the run has no such metric, or has a list of values."""
         value = self.metrics.get(metric)
         return float(value) if isinstance(value, float | int) else None
 
-    def belongs(self, row: Row) -> bool:
-        """Return whether the run belongs to a row. The language model of the run does not matter."""
-        return self.has_method(row, row.method)
+    def belongs(self, row: Row, method: str | None = None) -> bool:
+        """Return whether the run belongs to a row, or would if the method of the row were ``method``.
 
-    def has_method(self, row: Row, method: str) -> bool:
-        """Return whether the run would belong to a row if the method of the row were ``method``."""
+        The language model of the run does not matter.
+        """
         return (
-            (self.task, self.run.method) == (row.task, method)
+            (self.task, self.run.method) == (row.task, method or row.method)
             and (self.science == row.science if row.science else self.problem is None or self.science is not None)
             and row.fit in (None, self.fit)
             and self.overrides == row.overrides
@@ -122,7 +110,10 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         metrics.kind,
         _with_changes(run.task, oracle),
         _with_changes(model, find_changes(run, overrides, model)),
-        subject,
+        subject.problem,
+        subject.group,
+        subject.fit,
+        subject.keys,
         {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
         getattr(metrics, "headlines", (BEST_SCORE,)),
     )
@@ -159,18 +150,11 @@ def _with_calls(result: Result, names: Sequence[str]) -> Measurement:
     found = dict(result.metrics)
     calls, scores = (result.metrics.get(f"curve.{name}") for name in ("best_calls", "best"))
     for name in {*names} - {*found}:
-        score = _to_number(name.removeprefix(CALLS_TO)) if name.startswith(CALLS_TO) else None
+        score = to_number(name.removeprefix(CALLS_TO)) if name.startswith(CALLS_TO) else None
         if score is not None and isinstance(calls, list) and isinstance(scores, list):
             pairs = zip(calls, scores, strict=True)
             found[name] = next((call for call, best in pairs if best is not None and best >= score), None)
     return found
-
-
-def _to_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def show_overrides(overrides: Mapping[str, Any]) -> str:
@@ -184,7 +168,7 @@ def choose_words(results: Iterable[Result]) -> dict[str, tuple[str, ...]]:
     They become part of the commands that start missing runs. A model of the paper has fixed overrides, such as
     ``llm=gpt5``; any other model has those of one of its runs (`Result.model_words`).
     """
-    fixed = {name: model.words for name, model in PAPERS_MODELS.items()}
+    fixed = {name: tuple(model["words"]) for name, model in PAPERS_MODELS.items()}
     return {result.model: result.model_words for result in results} | fixed
 
 

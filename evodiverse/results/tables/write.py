@@ -1,10 +1,9 @@
 """Write filled tables to a folder as Markdown, CSV and LaTeX, with an HTML page of all of them."""
 
 import csv
-import html
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count, zip_longest
 from pathlib import Path
@@ -14,8 +13,7 @@ from tabulate import tabulate
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.listed_files import write_listed
-from evodiverse.results.grouping import group_by
-from evodiverse.results.pages.rendering import render
+from evodiverse.results.pages.rendering import escape_markdown, render
 from evodiverse.results.tables.cells import DASH, RUNS, Cell, Table
 from evodiverse.text import printable
 
@@ -29,16 +27,14 @@ _SYMBOLS: Final = r"$\pm$ $\uparrow$ $\downarrow$ $\infty$ $\beta$ $\nu$ $\xi$ $
 _LATEX: Final = str.maketrans(dict(zip("±↑↓∞βνξ₁₂−—†[*", _SYMBOLS.split(), strict=True)))
 # The places where a spreadsheet would start a formula when it reads a cell, or when it splits a cell at semicolons.
 _FORMULA: Final = re.compile(r"(^|;)(?=[=+\-@\t\r＝＋－＠])")
-# The characters that Markdown would take for a link, a picture, or the end of a cell.
-_MARKDOWN: Final = re.compile(r"[\\\[\]|]|(?<=:)//|(?<=www)\.", re.IGNORECASE)
 
 
 def to_markdown(table: Table) -> str:
     """Return a table as Markdown, with its notes and the commands that fill it."""
     header, rows = _lay_out(table)
-    header, *rows = [[*map(_escape_markdown, row)] for row in [header, *rows]]
-    lines = [f"# {_escape_markdown(table.title)}", "", _lay_lines(rows, header, "pipe"), ""]
-    lines += [*(f"- {_escape_markdown(note)}" for note in table.notes), ""] if table.notes else []
+    header, *rows = [[*map(escape_markdown, row)] for row in [header, *rows]]
+    lines = [f"# {escape_markdown(table.title)}", "", _lay_lines(rows, header, "pipe"), ""]
+    lines += [*(f"- {escape_markdown(note)}" for note in table.notes), ""] if table.notes else []
     lines += [_MISSING, "", *(f"    {command}" for command in table.commands), ""] if table.commands else []
     return "\n".join(lines)
 
@@ -105,11 +101,6 @@ def _show(cell: Cell, table: Table, of: Sequence[str]) -> str:
     return cell.text if is_in_head or cell.n_runs == 0 else f"{cell.text} ({cell.n_runs})"
 
 
-def _escape_markdown(text: str) -> str:
-    """Return text in which Markdown finds no tags, links or pictures, and no end of a cell."""
-    return _MARKDOWN.sub(lambda special: f"\\{special[0]}", html.escape(text, quote=False))
-
-
 def _escape_latex(text: str) -> str:
     """Return text escaped for LaTeX in the same way as the library tabulate escapes the cells of a table."""
     return _lay_lines([[text]], (), "latex_booktabs").splitlines()[2].strip(" \\")
@@ -135,7 +126,11 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     Raises:
         InputError: The folder is a link or cannot be written, or its list of files is damaged.
     """
-    tables = [_clean(table, name) for table, name in zip(tables, _name(tables), strict=True)]
+    by_name: dict[str, Table] = {}
+    for table in tables:
+        name = find_unused(table.name[:_LONGEST], by_name)
+        by_name[name] = _clean(table, name)
+    tables = [*by_name.values()]
     files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
     page = to_page(tables, [*map(printable, facts)])
     try:
@@ -163,14 +158,9 @@ def _clean(table: Table, name: str) -> Table:
     )
 
 
-def _name(tables: Sequence[Table]) -> list[str]:
-    """Return a unique name for the files of each table: its own name, shortened or numbered if necessary."""
-    names: list[str] = []
-    for table in tables:
-        name = table.name[:_LONGEST]
-        others = (f"{name}-{number}" for number in count(2))
-        names.append(name if name not in names else next(other for other in others if other not in names))
-    return names
+def find_unused(name: str, names: Collection[str]) -> str:
+    """Return a name that is not among ``names``: the name itself, or followed by a number."""
+    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in names)
 
 
 def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
@@ -180,14 +170,11 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
         tables: The tables, in the order of the page.
         facts: Sentences about the runs that were read.
     """
-    empty = [table for table in tables if not table.n_filled]
-    filled = group_by((table for table in tables if table.n_filled), lambda table: table.is_of_paper)
     return render(
         "tables.html",
         title="Tables",
         facts=facts,
-        groups=[("The paper's tables", filled.get(True, [])), ("All runs", filled.get(False, []))],
-        empty=empty,
+        tables=tables,
         endings=[*WRITERS],
         lay_out=_lay_out,
         missing=_MISSING,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evodiverse.results.tables.layout import Column, Experiment, Layout, Row
+from evodiverse.results.tables.layout import Column, Layout, Row
 from evodiverse.results.tables.results import Result, read_result
 from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
@@ -43,6 +43,5 @@ def equation(
 def layout(rows: Sequence[Row], columns: Sequence[Column] = (Column("score", "score"),), **more: Any) -> Layout:
     """Return the layout of a table of the paper, whose runs are those of the experiment ``these``."""
     head = ("target", "method")[-len(rows[0].of) :]
-    llm = more.pop("llm", ("off",))
-    experiment = more.pop("experiment", Experiment("these", frozenset(llm or ["off"]), more.get("fit")))
-    return Layout("table", "A table", head, tuple(columns), llm, tuple(rows), experiment=experiment, **more)
+    more = {"llm": ("off",), "experiment": "these", **more}
+    return Layout("table", "A table", head, tuple(columns), rows=tuple(rows), **more)

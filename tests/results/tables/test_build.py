@@ -6,7 +6,7 @@ import pytest
 
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.cells import Table
-from evodiverse.results.tables.layout import Column, Experiment, Layout, Row
+from evodiverse.results.tables.layout import Column, Layout, Row
 from evodiverse.results.tables.results import Result
 from tests.results.tables.results import equation, layout, result
 
@@ -74,15 +74,12 @@ def test_a_cap_counts_only_where_it_ended_a_run(stopped_by: str, text: str) -> N
     assert texts(fill(layout(JNK3), run))[1] == [text]
 
 
-@pytest.mark.parametrize(("cap", "text"), [(12, "0.40"), (11, "—")])
-def test_of_programs_proposals_may_be_counted_in_place_of_charged_calls(cap: int, text: str) -> None:
+def test_of_programs_proposals_may_be_counted_in_place_of_charged_calls_and_of_others_not() -> None:
     about = {"task__domain": "evodiverse.tasks.programs", "task__evaluator": "circle_packing"}
-    capped = {"overrides": {"budget.llm_calls": cap}, "more": {"stopped_by": "llm_calls"}}
-    run = result({"score": 0.4}, "circle_packing", **about, **capped)
-    assert texts(fill(layout([Row(("a", "b"), "circle_packing", "pt")]), run)) == [[text]]
-
-
-def test_of_molecules_and_equations_only_charged_calls_are_counted() -> None:
+    packing = layout([Row(("a", "b"), "circle_packing", "pt")])
+    for cap, text in ((12, "0.40"), (11, "—")):
+        capped = {"overrides": {"budget.llm_calls": cap}, "more": {"stopped_by": "llm_calls"}}
+        assert texts(fill(packing, result({"score": 0.4}, "circle_packing", **about, **capped))) == [[text]], cap
     capped = {"overrides": {"budget.llm_calls": 12}, "more": {"stopped_by": "llm_calls"}}
     assert texts(fill(layout(JNK3), result({"score": 0.4}, **capped)))[1] == ["—"]
     assert texts(fill(layout(CHEMISTRY[:1]), equation({"score": 0.4}, **capped))) == [["—"]]
@@ -241,8 +238,7 @@ def test_commands_ask_for_an_address_that_is_not_recorded(llm: str) -> None:
 
 def test_commands_choose_the_papers_models_as_is_usual() -> None:
     run = result({"score": 1.0}, llm="openai_compatible", overrides={"llm.model": "deepseek-v3.2"})
-    both = Experiment("these", frozenset({"DeepSeek-V3.2", "GPT-5"}))
-    table = fill(layout(JNK3, llm=("DeepSeek-V3.2",), experiment=both), run)
+    table = fill(layout(JNK3, llm=("DeepSeek-V3.2", "GPT-5")), run, llm="DeepSeek-V3.2")
     assert table.commands == ("evodiverse -m +experiment=these llm=deepseek_v32",)
 
 
@@ -267,17 +263,10 @@ def test_a_dash_in_a_row_with_runs_is_explained() -> None:
 # What is mixed
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"budget__oracle_calls": 500}, "budget.oracle_calls"),
-        ({"task__oracle": "mine"}, "task.oracle"),
-        ({"method__swap__size": 9}, "method.swap.size"),
-    ],
-)
-def test_runs_of_one_row_that_differ_in_settings_are_noted(changed: dict[str, object], said: str) -> None:
-    table = fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, seed=1, **changed))
-    assert f"Careful: these runs differ in {said}." in table.notes
+def test_runs_of_one_row_that_differ_in_settings_are_noted() -> None:
+    for key, value in {"budget.oracle_calls": 500, "task.oracle": "mine", "method.swap.size": 9}.items():
+        other = result({"score": 0.6}, seed=1, **{key.replace(".", "__"): value})
+        assert f"Careful: these runs differ in {key}." in fill(layout(JNK3), result({"score": 0.4}), other).notes
 
 
 def test_rows_of_one_table_that_differ_in_their_budget_are_noted() -> None:
@@ -300,24 +289,23 @@ def test_rows_may_differ_in_what_they_are_about() -> None:
     assert fill(layout(JNK3), result({"score": 0.4}), result({"score": 0.6}, method="molleo", seed=1)).notes == ()
 
 
-def test_runs_on_different_data_are_noted() -> None:
-    runs = [result({}, seed=seed, more={"sources": {"oracle": str(seed), "prompts": str(seed)}}) for seed in (0, 1)]
-    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs read different data (oracle).",)
-
-
-def test_runs_of_different_versions_are_noted() -> None:
-    runs = [
-        result({}, seed=seed, more={"versions": [{"evodiverse": version} for version in versions]})
-        for seed, versions in enumerate((["1"], ["2", "1"]))
-    ]
-    assert fill(layout(JNK3), *runs).notes == ("Careful: these runs used different versions of EvoDiverse (1, 2).",)
-
-
-def test_runs_of_different_code_of_the_same_version_are_noted() -> None:
-    versions = ({"evodiverse": "1", "code": "a"}, {"evodiverse": "1", "code": "b"})
-    runs = [result({}, seed=seed, more={"versions": [session]}) for seed, session in enumerate(versions)]
-    (note,) = fill(layout(JNK3), *runs).notes
-    assert note == "Careful: these runs used EvoDiverse 1 with different code (code in their run.json)."
+@pytest.mark.parametrize(
+    ("records", "note"),
+    [
+        ([{"sources": {"oracle": of, "prompts": of}} for of in "01"], "read different data (oracle)"),
+        (
+            [{"versions": [{"evodiverse": of} for of in some]} for some in ("1", "21")],
+            "used different versions of EvoDiverse (1, 2)",
+        ),
+        (
+            [{"versions": [{"evodiverse": "1", "code": of}]} for of in "ab"],
+            "used EvoDiverse 1 with different code (code in their run.json)",
+        ),
+    ],
+)
+def test_runs_of_different_data_versions_or_code_are_noted(records: list[dict[str, object]], note: str) -> None:
+    runs = [result({}, seed=seed, more=more) for seed, more in enumerate(records)]
+    assert fill(layout(JNK3), *runs).notes == (f"Careful: these runs {note}.",)
 
 
 # Equations

@@ -4,9 +4,10 @@ import pytest
 
 from evodiverse.results.domains import find_domain
 from evodiverse.results.tables.build import build_tables
-from evodiverse.results.tables.layout import Experiment, Row, paper_layouts
+from evodiverse.results.tables.layout import Row, paper_layouts
 from evodiverse.results.tables.notes import NEED_A_MODEL, Absent, choose_commands
 from evodiverse.runlog.runs import write_setting
+from tests.results.tables.results import layout
 from tests.runs import plan
 
 # pt_same_prompt needs a model, and so a key.
@@ -28,7 +29,7 @@ def test_every_row_of_the_paper_can_be_run_and_is_then_found_by_its_overrides(ro
     assert {key: value for key, value in overrides.items() if key != "task.problem"} == row.overrides
 
 
-MAIN = Experiment("eq_main", frozenset({"a", "b"}), "bfgs")
+MAIN = layout([Row(("a",), "equation", "pt")], llm=("a", "b"), fit="bfgs", experiment="eq_main")
 
 
 def lacking(*models: str, fit: str | None = "bfgs") -> list[Absent]:
@@ -50,19 +51,19 @@ def lacking(*models: str, fit: str | None = "bfgs") -> list[Absent]:
     ],
 )
 def test_one_command_makes_all_missing_runs_of_an_experiment(missing: list[Absent], commands: list[str]) -> None:
-    assert list(choose_commands(MAIN, missing, {"b": ["llm=gpt5"]}, ["pt"])) == commands
+    assert list(choose_commands(MAIN, missing, {"b": ["llm=gpt5"]})) == commands
 
 
 def test_methods_that_need_a_model_are_left_out_without_one() -> None:
-    prompts = Experiment("prompt_ablation_mol", frozenset({"a"}))
+    rows = [Row(("a",), "jnk3", method) for method in ("molleo", "pt", "pt_same_prompt")]
+    prompts = layout(rows, llm=("a",), experiment="prompt_ablation_mol")
     for model, more in (("off", " llm=off method=molleo,pt"), ("a", "")):
-        methods = ["molleo", "pt", "pt_same_prompt"]
-        commands = [*choose_commands(prompts, [(None, model)], {}, methods)]
+        commands = [*choose_commands(prompts, [(None, model)], {})]
         assert commands == [f"evodiverse -m +experiment=prompt_ablation_mol{more}"]
 
 
 def test_words_of_a_model_are_quoted_for_a_shell() -> None:
-    (command,) = choose_commands(MAIN, lacking("mine"), {"mine": ["llm=litellm", "llm.model=openai/x y"]}, ["pt"])
+    (command,) = choose_commands(MAIN, lacking("mine"), {"mine": ["llm=litellm", "llm.model=openai/x y"]})
     assert command == "evodiverse -m +experiment=eq_main llm=litellm 'llm.model=openai/x y'"
 
 
@@ -77,7 +78,4 @@ def test_below_each_table_of_the_paper_that_runs_fill_stands_one_command() -> No
     commands = {table.name: table.commands for table in build_tables([], [])}
     assert commands.pop("docking_top10") == ()
     experiments = {layout.name: layout.experiment for layout in paper_layouts()}
-    assert commands == {
-        name: (f"evodiverse -m +experiment={experiments[name].name}",)  # type: ignore[union-attr]
-        for name in commands
-    }
+    assert commands == {name: (f"evodiverse -m +experiment={experiments[name]}",) for name in commands}

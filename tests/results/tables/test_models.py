@@ -16,51 +16,31 @@ def model_of(llm: str = "litellm", **settings: object) -> str:
 
 
 # As litellm's map of models, vLLM and Ollama call them.
-@pytest.mark.parametrize(
-    ("name", "model"),
-    [
-        ("openrouter/deepseek/deepseek-v3.2", "DeepSeek-V3.2"),
-        ("openrouter/deepseek/deepseek-v3.2:free", "DeepSeek-V3.2"),
-        ("deepinfra/deepseek-ai/DeepSeek-V3.2", "DeepSeek-V3.2"),
-        ("fireworks_ai/accounts/fireworks/models/deepseek-v3p2", "DeepSeek-V3.2"),
-        ("azure_ai/FW-DeepSeek-V3.2", "DeepSeek-V3.2"),
-        ("bedrock/us-east-1/deepseek.v3.2", "DeepSeek-V3.2"),
-        ("us.deepseek.v3.2", "DeepSeek-V3.2"),
-        ("vertex_ai/deepseek-ai/deepseek-v3.2-maas", "DeepSeek-V3.2"),
-        ("volcengine/deepseek-v3-2-251201", "DeepSeek-V3.2"),
-        ("azure/gpt-5", "GPT-5"),
-        ("oci/openai.gpt-5", "GPT-5"),
-        ("azure/eu/gpt-5-2025-08-07", "GPT-5"),
-        ("deepseek/deepseek-flash", "deepseek-flash"),
-        ("deepseek/deepseek-chat", "deepseek-chat"),
-        ("novita/deepseek/deepseek-v3.2-exp", "deepseek-v3.2-exp"),
-        ("azure_ai/deepseek-v3.2-speciale", "deepseek-v3.2-speciale"),
-        ("nebius/deepseek-ai/DeepSeek-V3-0324", "DeepSeek-V3-0324"),
-        ("openai/gpt-5-mini", "gpt-5-mini"),
-        ("databricks/databricks-gpt-5-1", "databricks-gpt-5-1"),
-        ("openai//models/DeepSeek-V3.2/", "DeepSeek-V3.2"),
-        ("deepseek-ai__DeepSeek-V3.2", "DeepSeek-V3.2"),
-        ("deepseek-v3_2", "DeepSeek-V3.2"),
-        ("not-deepseek-v3.21", "not-deepseek-v3.21"),
-        ("openai/not-deepseek-v3.2", "not-deepseek-v3.2"),
-        ("openai/qwen-distilled-from-deepseek-v3.2", "qwen-distilled-from-deepseek-v3.2"),
-        ("openai/my-gpt-5", "my-gpt-5"),
-        ("openrouter/deepseek/deepseek-v3.2:thinking", "deepseek-v3.2:thinking"),
-        ("ollama/deepseek-v3.2:1.5b", "deepseek-v3.2:1.5b"),
-        ("openai/off", "a model named off"),
-        ("llama3:8b", "llama3:8b"),
-    ],
-)
-def test_a_model_is_known_by_the_names_that_hosts_give_it(name: str, model: str) -> None:
-    assert model_of(llm__model=name) == model
+DEEPSEEK = """
+openrouter/deepseek/deepseek-v3.2 openrouter/deepseek/deepseek-v3.2:free deepinfra/deepseek-ai/DeepSeek-V3.2
+fireworks_ai/accounts/fireworks/models/deepseek-v3p2 azure_ai/FW-DeepSeek-V3.2 bedrock/us-east-1/deepseek.v3.2
+us.deepseek.v3.2 vertex_ai/deepseek-ai/deepseek-v3.2-maas volcengine/deepseek-v3-2-251201
+openai//models/DeepSeek-V3.2/ deepseek-ai__DeepSeek-V3.2 deepseek-v3_2
+"""
+GPT_5 = "azure/gpt-5 oci/openai.gpt-5 azure/eu/gpt-5-2025-08-07"
+OTHERS = """
+deepseek/deepseek-flash deepseek/deepseek-chat novita/deepseek/deepseek-v3.2-exp
+azure_ai/deepseek-v3.2-speciale nebius/deepseek-ai/DeepSeek-V3-0324 openai/gpt-5-mini
+databricks/databricks-gpt-5-1 not-deepseek-v3.21 openai/not-deepseek-v3.2
+openai/qwen-distilled-from-deepseek-v3.2 openai/my-gpt-5 openrouter/deepseek/deepseek-v3.2:thinking
+ollama/deepseek-v3.2:1.5b llama3:8b
+"""
 
 
-def test_a_run_without_a_model_has_none_whatever_its_option_is_called() -> None:
-    assert model_of("off") == "off"
-    assert model_of("mine", llm__client="none") == "off"
+def test_a_model_is_known_by_the_names_that_hosts_give_it() -> None:
+    known = {**dict.fromkeys(DEEPSEEK.split(), "DeepSeek-V3.2"), **dict.fromkeys(GPT_5.split(), "GPT-5")}
+    others = {name: name.rpartition("/")[2] for name in OTHERS.split()}
+    for name, model in {**known, **others, "openai/off": "a model named off"}.items():
+        assert model_of(llm__model=name) == model, name
 
 
-def test_a_run_with_a_model_has_one_whatever_its_option_is_called() -> None:
+def test_a_run_has_a_model_or_none_whatever_its_option_is_called() -> None:
+    assert model_of("off") == model_of("mine", llm__client="none") == "off"
     assert model_of("off", llm__client="litellm", llm__model="a/b") == "b"
 
 

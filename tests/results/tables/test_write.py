@@ -221,23 +221,12 @@ def with_head(head: str) -> Table:
     return replace(FOUND, lines=(replace(FOUND.lines[0], of=(head, "3")),), notes=(f"Ours: {head}.",), commands=(head,))
 
 
-@pytest.mark.parametrize(
-    ("head", "written"),
-    [
-        ("=1+1", "'=1+1"),
-        ("+1", "'+1"),
-        ("-1", "'-1"),
-        ("@SUM(A1)", "'@SUM(A1)"),
-        ("＝1", "'＝1"),
-        ("\t=1", "'\t=1"),
-        ("a;=1", "a;'=1"),
-        ("jnk3", "jnk3"),
-        ("a=1,b=-2", "a=1,b=-2"),
-    ],
-)
-def test_a_spreadsheet_finds_no_formula_in_text_from_a_run(head: str, written: str) -> None:
-    (_, row) = csv.reader(io.StringIO(to_csv(with_head(head)), newline=""))
-    assert row[:2] == [written, "3"]
+def test_a_spreadsheet_finds_no_formula_in_text_from_a_run() -> None:
+    formulas = {head: f"'{head}" for head in ("=1+1", "+1", "-1", "@SUM(A1)", "＝1", "\t=1")}
+    others = {"a;=1": "a;'=1", "jnk3": "jnk3", "a=1,b=-2": "a=1,b=-2"}
+    for head, written in (formulas | others).items():
+        (_, row) = csv.reader(io.StringIO(to_csv(with_head(head)), newline=""))
+        assert row[:2] == [written, "3"], head
 
 
 def test_a_number_of_ours_below_zero_stays_one() -> None:
