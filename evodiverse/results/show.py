@@ -17,19 +17,19 @@ from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
 from evodiverse.results.domains import MOST_RANKED, find_columns, find_highlight
+from evodiverse.results.grouping import thin
 from evodiverse.results.summary import (
-    Kind,
+    Requests,
     best_candidates,
     best_so_far,
-    errors_by_kind,
+    errors_by_reason,
     find_failed,
     requests_by_pool,
-    swaps_by_rungs,
+    swaps_by_pools,
     tell_apart,
-    thin,
     xi_curve,
 )
-from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
+from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.runlog.standing import read_standing
@@ -37,6 +37,7 @@ from evodiverse.text import count_of, printable
 from evodiverse.vocabulary import Outcome
 
 Parsed = TypeVar("Parsed")
+Line = Sequence[Text | str | float | None]
 N_BARS = 32
 _MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
@@ -53,11 +54,10 @@ def print_run(path: Path, console: Console) -> None:
         InputError: A file is damaged; the message names it.
     """
     log = read_whole_log(path, with_domain=True)
-    run, record = log.run, log.run.record
-    facts = [*_describe_record(run, record), *_describe_totals(run, log), *_describe_chosen(path)]
+    facts, sections = _describe(log), _sections(log)
     console.print(_text(str(path), style="bold"), soft_wrap=True)
-    console.print(_grid(facts))
-    for title, drawn in _sections(run, log):
+    console.print(_grid(facts, log.run.record["status"]))
+    for title, drawn in sections:
         console.print()
         console.print(Text(title, style="bold"))
         for part in drawn:
@@ -74,10 +74,9 @@ def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
     Raises:
         InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
-    record = read_record(path / "run.json")
-    run = Run(path, record)
+    run = Run(path, read_record(path / "run.json"))
     log = read_log_so_far(run, {"genotype": str, "error": str, **(find_columns(run) if with_domain else {})})
-    n_expected = max(log.last_call, record.get("totals", {}).get("oracle_calls") or 0)
+    n_expected = max(log.last_call, run.record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
             f"{path / 'evaluations'} holds {log.n_calls:,} of {count_of(n_expected, 'call')}, so a part is missing; "
@@ -97,162 +96,133 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
     calls = {log.run.path: log.n_calls for log in logs}
     standings = {log.run.path: read_standing(log.run.path) for log in logs}
     any_running = any(standing.state == "running" for standing in standings.values())
-    table = _table(">best", ">calls", *compared[0].differing, "status", *([">left"] if any_running else []), "run")
+    lines: list[Line] = []
     for one in compared:
-        best = "–" if one.best is None else f"{one.best:.6g}"
         standing = standings[one.run.path]
-        settings = [_text(value) for value in one.differing.values()]
         left = "" if standing.seconds_left is None else str(timedelta(seconds=round(standing.seconds_left)))
         status = _text(standing.state, style=_STYLES.get(standing.state, "yellow"))
-        shown: list[Text | str] = [*settings, status, *([left] if any_running else []), _text(str(one.run.path))]
-        table.add_row(best, f"{calls[one.run.path]:,}", *shown)
-    console.print(table)
+        best = "–" if one.best is None else f"{one.best:.6g}"
+        settings = [*map(_text, one.differing.values())]
+        lines.append((best, calls[one.run.path], *settings, status, *[left][:any_running], _text(str(one.run.path))))
+    names = (">best", ">calls", *compared[0].differing, "status", *[">left"][:any_running], "run")
+    console.print(_table(names, lines))
     for path, standing in standings.items():
         if standing.error is not None:
             console.print(_text(f"{path} {standing.state}: {standing.error}"), soft_wrap=True)
 
 
-def read_command(path: Path) -> tuple[str, str | None] | None:
+def read_command(path: Path) -> tuple[str | None, str | None]:
     """Return the command that repeats a run, and the folder that the run was started from, which paths are relative to.
 
-    The result is None if the run directory does not have the overrides that the user wrote. The folder is None if it is
-    unknown.
+    The command is None if the run directory does not have the overrides that the user wrote. The folder is None if it
+    is unknown.
 
     Raises:
         InputError: A file about how the run was started is damaged; the message names it.
     """
     folder = path / ".hydra"
-    try:
-        overrides = _read(folder / "overrides.yaml", _load)
-    except FileNotFoundError:
-        return None
+    overrides = _read(folder / "overrides.yaml", _load)
+    if overrides is None:
+        return None, None
     if not (isinstance(overrides, list) and all(isinstance(override, str) for override in overrides)):
         raise InputError(f"{folder / 'overrides.yaml'} cannot be read (expected a list of strings); move it away")
     if overrides and overrides[0].startswith("--engine="):
         return shlex.join(["evodiverse-baseline", *overrides]), None
     file = folder / "hydra.yaml"
+    hydra = _read(file, _load)
+    if hydra is None:
+        return shlex.join(["evodiverse", *overrides]), None
     try:
-        hydra = _read(file, _load)["hydra"]
-        sources, given = hydra["runtime"]["config_sources"], hydra["overrides"]["hydra"]
+        sources, given = hydra["hydra"]["runtime"]["config_sources"], hydra["hydra"]["overrides"]["hydra"]
         own = [source["path"] for source in sources if source["provider"] == "command-line"]
         searched = [word for word in given if word.startswith("hydra.searchpath=")]
         words = ["evodiverse", *(word for one in own for word in ("--config-dir", one)), *searched, *overrides]
-        return shlex.join(words), str(hydra["runtime"]["cwd"])
-    except FileNotFoundError:
-        return shlex.join(["evodiverse", *overrides]), None
+        return shlex.join(words), str(hydra["hydra"]["runtime"]["cwd"])
     except (KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{file} cannot be read (expected what Hydra writes); move it away") from error
 
 
 def _load(content: bytes) -> Any:
-    return yaml.load(content, yaml.BaseLoader)  # noqa: S506 (text, lists and mappings; no merge keys, so aliases stay small)
+    loaded = yaml.load(content, yaml.BaseLoader)  # noqa: S506 (text, lists, mappings; no merge keys, so aliases stay small)
+    return "" if loaded is None else loaded
 
 
-def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
-    """Return the parsed content of a small file of a run.
+def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed | None:
+    """Return the parsed content of a small file of a run; None if there is no such file.
 
     Raises:
-        FileNotFoundError: The file does not exist.
         InputError: The file is damaged; the message names it.
     """
     try:
         return parse(read_file(file, _MOST_BYTES))
     except FileNotFoundError:
-        raise
+        return None
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise InputError(f"{file} cannot be read ({describe(error)}); move it away") from error
 
 
-def _describe_record(run: Run, record: Mapping[str, Any]) -> list[tuple[str, Text]]:
-    status, stopped_by = record["status"], record.get("stopped_by")
-    standing = read_standing(run.path)
-    shown = "running or killed" if status == "running" and standing.is_alive is None else standing.state
-    stopped = f", stopped by {stopped_by}" if stopped_by else ""
+def _describe(log: Log) -> dict[str, str | None]:
+    """Return facts about a run by name; None for those that do not apply to it."""
+    run, record = log.run, log.run.record
+    status, standing = record["status"], read_standing(run.path)
+    state = "running or killed" if status == "running" and standing.is_alive is None else standing.state
     changed = [f"{key}={write_setting(value)}" for key, value in (run.overrides or {}).items()] or ["nothing"]
-    if run.overrides is None:
-        changed = ["unknown: written by an older version"]
     versions = [", ".join(f"{name} {version}" for name, version in each.items()) for each in record.get("versions", [])]
-    command, folder = read_command(run.path) or ("unknown: no .hydra folder", None)
-    seconds = ", ".join(f"{name} {_quantity(value)} s" for name, value in run.seconds.items())
+    command, folder = read_command(run.path)
+    seconds = ", ".join(f"{name} {value:,.1f} s" for name, value in run.seconds.items())
     if status == "running":
         seconds = f"{seconds} (before it was resumed)" if seconds else "recorded when it ends"
     commit, dash, dirty = str(record.get("git_commit") or "unknown").partition("-")
-    return [
-        ("status", _text(f"{shown}{stopped}", style=_STYLES.get(status, "yellow"))),
-        *([("error", _text(record["error"]))] if record.get("error") else []),
-        ("run", _text(f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}")),
-        ("changed", _text(*changed)),
-        ("command", _text(command)),
-        *([("started in", _text(folder))] if folder else []),
-        ("started", _text(record.get("started") or "unknown")),
-        ("seconds", _text(seconds or "none recorded")),
-        ("versions", _text(*(versions or ["unknown"]))),
-        ("git commit", _text(f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}")),
-        ("data", _text(_sources(record.get("sources", {})))),
-    ]
+    facts = {
+        "status": state + (f", stopped by {record['stopped_by']}" if record.get("stopped_by") else ""),
+        "error": record.get("error"),
+        "run": f"task {run.task}, method {run.method}, llm {run.llm}, seed {run.seed}",
+        "changed": "unknown: written by an older version" if run.overrides is None else "\n".join(changed),
+        "command": command or "unknown: no .hydra folder",
+        "started in": folder,
+        "started": record.get("started") or "unknown",
+        "seconds": seconds or "none recorded",
+        "versions": "\n".join(versions) or "unknown",
+        "git commit": f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}",
+        "data": _sources(record.get("sources", {})),
+        "pools": None,
+        "iterations": "none logged yet",
+    }
+    if iterations := log.attempts["iteration"]:
+        ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
+        n_failed = len(find_failed(log.attempts))
+        facts["pools"] = ", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder))
+        facts["iterations"] = f"{max(iterations):,}"
+        facts["oracle calls"] = f"{log.n_calls:,} of {budget:,}, {n_failed:,} failed"
+    return {**facts, "chosen": (_read(run.path / BEST / CHOSEN, bytes.decode) or "").strip()}
 
 
-def _describe_totals(run: Run, log: Log) -> list[tuple[str, Text]]:
-    iterations = log.attempts["iteration"]
-    if not iterations:
-        return [("iterations", _text("none logged yet"))]
-    n_failed = len(find_failed(log.attempts))
-    ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
-    return [
-        ("pools", _text(", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder)))),
-        ("iterations", _text(f"{max(iterations):,}")),
-        ("oracle calls", _text(f"{log.n_calls:,} of {_quantity(budget)}, {n_failed:,} failed")),
-    ]
-
-
-def _describe_chosen(path: Path) -> list[tuple[str, Text]]:
-    """Return a list with one pair: the label "chosen" and the text of ``best/chosen.txt``.
-
-    The text is about the candidate that the task chooses. The list is empty if the file does not exist.
-    """
-    try:
-        headline = _read(path / BEST / CHOSEN, bytes.decode)
-    except FileNotFoundError:
-        return []
-    return [("chosen", _text(headline.strip()))]
-
-
-def _sections(run: Run, log: Log) -> list[tuple[str, list[RenderableType]]]:
+def _sections(log: Log) -> list[tuple[str, list[RenderableType]]]:
     attempts = log.attempts
     if not attempts["iteration"]:
         return []
-    measured = [name for name, kind in find_columns(run).items() if kind is float]
+    measured = [name for name, kind in find_columns(log.run).items() if kind is float]
+    counts = Counter(attempts["outcome"])
+    shares = [(str(outcome), counts[outcome], f"{counts[outcome] / counts.total():.1%}") for outcome in Outcome]
+    errors, requests = errors_by_reason(attempts), requests_by_pool(log.llm_calls)
     sections: list[tuple[str, list[RenderableType]]] = [
-        *_draw_highlight(run, attempts, measured),
-        ("attempts, including the initial ones", [_draw_attempts(attempts)]),
-        ("language model", _draw_requests(rows(log.llm_calls))),
+        *_draw_highlight(log.run, attempts, measured),
+        ("attempts, including the initial ones", [_table(("outcome", ">attempts", ">share"), shares)]),
+        ("language model", _draw_requests(requests) if requests else []),
         ("best", _draw_best(attempts, measured)),
-        ("exchange", _draw_exchange(run, log)),
-        ("errors", [_draw_errors(errors_by_kind(attempts))]),
+        ("exchange", _draw_exchange(log)),
+        ("errors", [_table(*errors) if errors.lines else "none"]),
     ]
     return [(title, drawn) for title, drawn in sections if drawn]
 
 
-def _draw_attempts(attempts: Columns) -> Table:
-    counts = Counter(attempts["outcome"])
-    table = _table("outcome", ">attempts", ">share")
-    for outcome in Outcome:
-        table.add_row(str(outcome), f"{counts[outcome]:,}", f"{counts[outcome] / counts.total():.1%}")
-    return table
-
-
-def _draw_requests(llm_calls: Sequence[Row]) -> list[RenderableType]:
-    if not llm_calls:
-        return []
+def _draw_requests(requests: Sequence[Requests]) -> list[RenderableType]:
     outcomes = ("parsed", "no_answer", "invalid", "error")
-    table = _table("pool", ">requests", *(f">{name}" for name in outcomes), ">cached")
-    lines: list[RenderableType] = []
-    for asked in requests_by_pool(llm_calls):
-        used = asked.used
-        shares = [f"{asked.outcomes.get(name, 0) / used.calls:.1%}" for name in outcomes]
-        table.add_row(str(asked.pool), f"{used.calls:,}", *shares, f"{asked.cached:,}")
-        lines.append(_one_line(f"pool {asked.pool}: {used.spent}, {asked.model}"))
-    return [table, *lines]
+    shares = [[f"{asked.outcomes.get(name, 0) / asked.used.calls:.1%}" for name in outcomes] for asked in requests]
+    pairs = zip(requests, shares, strict=True)
+    lines: list[Line] = [(str(asked.pool), asked.used.calls, *share, asked.cached) for asked, share in pairs]
+    table = _table(("pool", ">requests", *(f">{name}" for name in outcomes), ">cached"), lines)
+    return [table, *(_one_line(f"pool {asked.pool}: {asked.used.spent}, {asked.model}") for asked in requests)]
 
 
 def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
@@ -266,10 +236,7 @@ def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> lis
     if highlight.calls:
         drawn.append(_list_candidates([by_call[call] for call in highlight.calls], measured))
     if highlight.lines:
-        front = _table(*highlight.names)
-        for line in highlight.lines:
-            front.add_row(*(_one_line(_write_cell(cell)) for cell in line))
-        drawn += [_text(f"{highlight.caption}:"), front]
+        drawn += [_text(f"{highlight.caption}:"), _table(highlight.names, highlight.lines)]
     return [(highlight.title.lower(), drawn)]
 
 
@@ -277,19 +244,23 @@ def _draw_best(attempts: Columns, measured: Sequence[str]) -> list[RenderableTyp
     best = best_candidates(attempts)
     if not best:
         return ["no candidate has a score yet"]
-    curve = best_so_far(attempts)
-    table = _list_candidates(best, measured)
-    return [f"so far {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}", table]
+    return [f"so far {_trace(best_so_far(attempts))}", _list_candidates(best, measured)]
+
+
+def _trace(curve: Sequence[float]) -> str:
+    return f"{curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}"
 
 
 def _list_candidates(candidates: Sequence[Row], measured: Sequence[str]) -> Table:
     """Return a table of candidates, with the columns ``measured`` of the domain."""
-    table = _table("score", *(f">{printable(name)}" for name in measured), ">iteration", ">pool", "genotype")
-    for row, genotype in zip(candidates, tell_apart([row["genotype"] for row in candidates]), strict=True):
-        own = ["–" if row[name] is None else f"{row[name]:.6g}" for name in measured]
-        pool = "all" if row["pool"] is None else str(row["pool"])
-        table.add_row(f"{row['score']:.6g}", *own, str(row["iteration"]), pool, _one_line(_abridge(genotype)))
-    return table
+    names = ("score", *(f">{name}" for name in measured), ">iteration", ">pool", "genotype")
+    genotypes = tell_apart([row["genotype"] for row in candidates])
+    numbers = [
+        ["–" if row[name] is None else f"{row[name]:.6g}" for name in ("score", *measured)] for row in candidates
+    ]
+    places = [(str(row["iteration"]), "all" if row["pool"] is None else str(row["pool"])) for row in candidates]
+    lines = zip(numbers, places, map(_abridge, genotypes), strict=True)
+    return _table(names, [(*values, *place, genotype) for values, place, genotype in lines])
 
 
 def _abridge(genotype: str) -> str:
@@ -301,51 +272,38 @@ def _abridge(genotype: str) -> str:
     return lines[1] if len(lines) == 2 and lines[1].strip().startswith("return ") else genotype
 
 
-def _draw_exchange(run: Run, log: Log) -> list[RenderableType]:
-    drawn: list[RenderableType] = []
-    if swaps := rows(log.swaps):
-        table = _table("rungs", ">events", ">tried", ">accepted", ">rate", ">blocked")
-        for rungs in swaps_by_rungs(swaps):
-            rate = f"{rungs.accepted / rungs.tried:.3f}" if rungs.tried else "-"
-            counts = map(str, (rungs.events, rungs.tried, rungs.accepted, rate, rungs.blocked))
-            table.add_row(f"{rungs.cold_pool} ⇄ {rungs.hot_pool}", *counts)
-        drawn.append(table)
+def _draw_exchange(log: Log) -> list[RenderableType]:
+    swaps, directions = swaps_by_pools(log.swaps), ("from_pool", "to_pool")
+    lines = [(*counts, "–" if rate is None else f"{rate:.3f}", blocked) for *counts, rate, blocked in swaps.lines]
+    drawn: list[RenderableType] = [_table(swaps.names, lines)] if lines else []
     if curve := xi_curve(log):
-        drawn.append(f"ξ {curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}")
-    if n_copies := len(log.migrations["iteration"]):
-        copies = Counter(zip(log.migrations["from_pool"], log.migrations["to_pool"], strict=True))
+        drawn.append(f"ξ {_trace(curve)}")
+    if copies := Counter(zip(*(log.migrations[name] for name in directions), strict=True)):
         events = len(set(log.migrations["iteration"]))
         each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
-        drawn.append(f"{count_of(n_copies, 'migration')} in {count_of(events, 'event')} ({each})")
-    rule = run.settings.get("method.swap.rule")
+        drawn.append(f"{count_of(copies.total(), 'migration')} in {count_of(events, 'event')} ({each})")
+    rule = log.run.settings.get("method.swap.rule")
     return drawn or [_text(f"none{'' if rule == 'none' else ' yet'} (method.swap.rule={rule})")]
 
 
-def _draw_errors(kinds: Sequence[Kind]) -> RenderableType:
-    if not kinds:
-        return "none"
-    table = _table("reason", ">rejected", ">failed", "for example")
-    for kind in kinds:
-        detail = (kind.example["error"] or "").partition(":")[2].strip()
-        example = " in ".join(text for text in (detail, kind.example["genotype"]) if text)
-        table.add_row(_text(kind.reason), f"{kind.rejected:,}", f"{kind.failed:,}", _one_line(example))
-    return table
-
-
-def _grid(facts: Sequence[tuple[str, Text]]) -> Table:
+def _grid(facts: Mapping[str, str | None], status: str) -> Table:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in facts:
-        grid.add_row(name, value)
+    for name, value in facts.items():
+        if value:
+            style = _STYLES.get(status, "yellow") if name == "status" else ""
+            grid.add_row(name, _text(*value.split("\n"), style=style))
     return grid
 
 
-def _table(*names: str) -> Table:
-    """Return a table without rows or borders; a leading ``>`` in a name marks a column of numbers."""
+def _table(names: Sequence[str], lines: Sequence[Line]) -> Table:
+    """Return a table without borders; a leading ``>`` in a name marks a column of numbers."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for name in names:
-        table.add_column(name.lstrip(">"), justify="right" if name.startswith(">") else "left")
+        table.add_column(printable(name.lstrip(">")), justify="right" if name.startswith(">") else "left")
+    for line in lines:
+        table.add_row(*(cell if isinstance(cell, Text) else _one_line(_write_cell(cell)) for cell in line))
     return table
 
 
@@ -372,8 +330,4 @@ def _sources(sources: Mapping[str, str]) -> str:
 def _write_cell(cell: str | float | None) -> str:
     if cell is None or isinstance(cell, str):
         return cell or ""
-    return f"{cell:.0f}" if float(cell).is_integer() else f"{cell:.4g}"
-
-
-def _quantity(value: float) -> str:
-    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:.0f}" if cell.is_integer() else f"{cell:.4g}"

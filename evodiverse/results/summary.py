@@ -1,41 +1,33 @@
 """Summaries of a run, counted from its log."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
-from typing import TypeVar
+from itertools import accumulate
+from math import inf
+from typing import NamedTuple
 
-from evodiverse.runlog.log import Columns, Log, Row, row_at
+from evodiverse.results.grouping import group_by
+from evodiverse.runlog.log import Columns, Log, Row, row_at, rows
+from evodiverse.runlog.values import mean
 from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10
-Value = TypeVar("Value")
 
 
-@dataclass(frozen=True, slots=True)
-class Rungs:
-    """A summary of the swaps between two pools that are neighbors when the pools are ordered from cold to hot.
+class Listing(NamedTuple):
+    """A table.
 
     Attributes:
-        cold_pool: The index of the colder pool.
-        hot_pool: The index of the hotter pool.
-        events: The number of exchanges between the two pools.
-        tried: The number of pairs of candidates that were not blocked.
-        accepted: The number of pairs that were swapped.
-        blocked: The number of pairs that could not be swapped, because a pool would have held a candidate twice.
+        names: The headings; a leading ``>`` marks a column of numbers.
+        lines: The rows.
     """
 
-    cold_pool: int
-    hot_pool: int
-    events: int
-    tried: int
-    accepted: int
-    blocked: int
+    names: Sequence[str]
+    lines: Sequence[Sequence[str | float | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(NamedTuple):
     """The requests to one model for one pool.
 
     Attributes:
@@ -51,23 +43,6 @@ class Requests:
     used: Usage
     outcomes: Mapping[str, int]
     cached: int
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """The errors of a run that have the same reason.
-
-    Attributes:
-        reason: The reason, without details: the message of the error up to its first colon.
-        rejected: The number of attempts that were rejected for this reason.
-        failed: The number of evaluations that failed for this reason.
-        example: The log row of the first error with this reason.
-    """
-
-    reason: str
-    rejected: int
-    failed: int
-    example: Row
 
 
 def find_failed(attempts: Columns) -> list[int]:
@@ -92,49 +67,36 @@ def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]
 
 def best_so_far(attempts: Columns) -> list[float]:
     """Return the highest score up to the end of each iteration, starting with the first iteration that has a score."""
-    best: dict[int, float | None] = {}
+    best: dict[int, float] = {}
     for iteration, score in zip(attempts["iteration"], attempts["score"], strict=True):
-        highest = best.setdefault(iteration, score)
-        if score is not None and (highest is None or score > highest):
-            best[iteration] = score
-    curve: list[float] = []
-    for _, score in sorted(best.items()):
-        known = [*curve[-1:], *([] if score is None else [score])]
-        curve += [max(known)] if known else []
-    return curve
+        best[iteration] = max(best.get(iteration, -inf), -inf if score is None else score)
+    return [highest for highest in accumulate(best.values(), max) if highest > -inf]
 
 
-def swaps_by_rungs(swaps: Sequence[Row]) -> list[Rungs]:
-    """Return a summary of the swaps between each pair of neighboring pools, from the coldest pair to the hottest."""
-    pairs: dict[tuple[int, int], list[Row]] = defaultdict(list)
-    for row in swaps:
-        pairs[row["cold_pool"], row["hot_pool"]].append(row)
-    return [
-        Rungs(
-            *pair,
-            events=len({row["iteration"] for row in rows}),
-            tried=sum(not row["blocked"] for row in rows),
-            accepted=sum(row["accepted"] for row in rows),
-            blocked=sum(row["blocked"] for row in rows),
-        )
-        for pair, rows in sorted(pairs.items())
-    ]
+def swaps_by_pools(swaps: Columns) -> Listing:
+    """List the swaps of each pair of pools that are neighbors, from the coldest pair to the hottest.
+
+    The columns are the pools and the numbers of exchanges, of pairs of candidates that were tried and accepted with the
+    share of the latter, and of those that were blocked, because a pool would have held a candidate twice.
+    """
+    lines = []
+    for pools, some in sorted(group_by(rows(swaps), lambda row: (row["cold_pool"], row["hot_pool"])).items()):
+        tried = [row["accepted"] for row in some if not row["blocked"]]
+        events = len({row["iteration"] for row in some})
+        lines.append(("{} ⇄ {}".format(*pools), events, len(tried), sum(tried), mean(tried), len(some) - len(tried)))
+    return Listing(("pools", ">events", ">tried", ">accepted", ">rate", ">blocked"), lines)
 
 
-def requests_by_pool(llm_calls: Sequence[Row]) -> list[Requests]:
+def requests_by_pool(llm_calls: Columns) -> list[Requests]:
     """Return a summary of the requests to language models for each pool and model."""
-    groups: defaultdict[tuple[int, str], list[Row]] = defaultdict(list)
-    for row in llm_calls:
-        groups[row["pool"], row["model"]].append(row)
     return [
         Requests(
-            pool,
-            model,
-            sum((Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in rows), Usage()),
-            Counter(row["outcome"] for row in rows),
-            sum(row["cached"] for row in rows),
+            *of,
+            sum((Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in some), Usage()),
+            Counter(row["outcome"] for row in some),
+            sum(row["cached"] for row in some),
         )
-        for (pool, model), rows in sorted(groups.items())
+        for of, some in sorted(group_by(rows(llm_calls), lambda row: (row["pool"], row["model"])).items())
     ]
 
 
@@ -148,18 +110,20 @@ def xi_curve(log: Log) -> list[float]:
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 
 
-def errors_by_kind(attempts: Columns) -> list[Kind]:
-    """Return the errors of rejected attempts and failed evaluations, grouped by reason, the most frequent first."""
-    errors, failed = attempts["error"], set(find_failed(attempts))
-    by_reason: dict[str, list[int]] = defaultdict(list)
-    for at, outcome in enumerate(attempts["outcome"]):
-        if outcome == Outcome.REJECTED or at in failed:
-            by_reason[(errors[at] or "no reason given").partition(":")[0]].append(at)
-    kinds = []
-    for reason, places in by_reason.items():
-        n_failed = len(failed.intersection(places))
-        kinds.append(Kind(reason, len(places) - n_failed, n_failed, row_at(attempts, places[0])))
-    return sorted(kinds, key=lambda kind: (-kind.rejected - kind.failed, kind.reason))
+def errors_by_reason(attempts: Columns) -> Listing:
+    """List the errors by reason, which is the message up to its first colon, the most frequent first.
+
+    The columns are the reason, the numbers of rejected attempts and of failed evaluations, and the rest of the first
+    such message with its genotype.
+    """
+    errors, failed = attempts["error"], {*find_failed(attempts)}
+    places = [at for at, outcome in enumerate(attempts["outcome"]) if outcome == Outcome.REJECTED or at in failed]
+    lines = []
+    for reason, some in group_by(places, lambda at: (errors[at] or "no reason given").partition(":")[0]).items():
+        n_failed, detail = len(failed.intersection(some)), (errors[some[0]] or "").partition(":")[2].strip()
+        lines.append((reason, len(some) - n_failed, n_failed, detail, attempts["genotype"][some[0]]))
+    lines.sort(key=lambda line: (-line[1] - line[2], line[0]))
+    return Listing(("reason", ">rejected", ">failed", "example error", "genotype"), lines)
 
 
 def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
@@ -168,10 +132,3 @@ def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
     lines = [set(text.splitlines()) for text in set(texts) if "\n" in text]
     shared = set.intersection(*lines) if len(lines) > 1 else set()
     return ["\n".join(line for line in text.splitlines() if line not in shared) for text in texts]
-
-
-def thin(values: Sequence[Value], n_most: int) -> list[Value]:
-    """Return at most ``n_most`` of the values, evenly spaced, including the first and the last."""
-    if len(values) <= n_most:
-        return list(values)
-    return [values[round(place * (len(values) - 1) / (n_most - 1))] for place in range(n_most)]

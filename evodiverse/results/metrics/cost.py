@@ -7,9 +7,6 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import Outcome
 
-_NO_REPLY = "error"
-_NO_ANSWER = "no_answer"
-
 
 def measure_cost(log: Log) -> Measurement:
     """Return the metrics of a run's cost by name: calls, tokens, USD, times and error rates.
@@ -58,23 +55,22 @@ def measure_rates(log: Log) -> Measurement:
     the outcome of its proposal is ``duplicate``. A request without a reply does not count. In a run without a model,
     the attempts after iteration 0 take the place of replies.
     """
-    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
-    made = [(outcome, llm_call) for iteration, outcome, llm_call in attempts if iteration > 0]
     requests = dict(zip(log.llm_calls["llm_call"], log.llm_calls["outcome"], strict=True))
+    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
+    made = [
+        (outcome, llm_call if requests else number)
+        for number, (iteration, outcome, llm_call) in enumerate(attempts)
+        if iteration > 0
+    ]
+    replies = {number for number, outcome in requests.items() if outcome != "error"}
     if not requests:
-        n_replies = len(made)
-        invalid, duplicate = (sum(outcome == of for outcome, _ in made) for of in (Outcome.REJECTED, Outcome.DUPLICATE))
-    else:
-        replies = {number for number, outcome in requests.items() if outcome != _NO_REPLY}
-        rejected, duplicates = (
-            {llm_call for outcome, llm_call in made if outcome == of} & replies
-            for of in (Outcome.REJECTED, Outcome.DUPLICATE)
-        )
-        unanswered = {number for number in replies if requests[number] == _NO_ANSWER}
-        n_replies, invalid, duplicate = len(replies), len(rejected | unanswered), len(duplicates)
-    if n_replies == 0:
-        return {"invalid_percent": None, "duplicate_percent": None}
-    return {"invalid_percent": 100 * invalid / n_replies, "duplicate_percent": 100 * duplicate / n_replies}
+        replies = {number for _, number in made}
+    rejected, duplicates = (
+        {number for outcome, number in made if outcome == of} & replies for of in (Outcome.REJECTED, Outcome.DUPLICATE)
+    )
+    unanswered = {number for number in replies if requests.get(number) == "no_answer"}
+    found = {"invalid_percent": rejected | unanswered, "duplicate_percent": duplicates}
+    return {name: 100 * len(some) / len(replies) if replies else None for name, some in found.items()}
 
 
 def _failed_percent(log: Log) -> float | None:

@@ -7,9 +7,9 @@ search reached given scores.
 
 from collections.abc import Sequence
 
-from evodiverse.results.summary import swaps_by_rungs
-from evodiverse.runlog.log import Log, rows
-from evodiverse.runlog.values import Measurement, Value
+from evodiverse.results.grouping import group_by
+from evodiverse.runlog.log import Log
+from evodiverse.runlog.values import Measurement, Value, mean
 
 N_TOP = 10
 
@@ -41,8 +41,10 @@ def swap_acceptance(log: Log) -> Value:
     """
     if not log.swaps["iteration"]:
         return None
-    rates = {rungs.cold_pool: rungs.accepted / rungs.tried for rungs in swaps_by_rungs(rows(log.swaps)) if rungs.tried}
-    return [rates.get(pool) for pool in range(len(log.run.settings["method.ladder"]) - 1)]
+    pairs = zip(*(log.swaps[name] for name in ("cold_pool", "accepted", "blocked")), strict=True)
+    tried = group_by([pair for pair in pairs if not pair[2]], lambda pair: pair[0])
+    pools = range(len(log.run.settings["method.ladder"]) - 1)
+    return [mean([accepted for _, accepted, _ in tried.get(pool, [])]) for pool in pools]
 
 
 def count_round_trips(log: Log) -> int | None:

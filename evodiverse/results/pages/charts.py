@@ -1,14 +1,14 @@
 """Line charts as SVG, which are readable in color, in gray, in dark mode and on a phone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from math import floor, isfinite, log10
-from typing import Final
+from typing import Any, Final
 
-from evodiverse.results.summary import thin
+from evodiverse.results.grouping import thin
 
 Point = tuple[float, float]
+Chart = Mapping[str, Any]
 
 MOST_POINTS: Final = 400
 """The largest number of points of a line; more would not be visible on a screen."""
@@ -16,8 +16,6 @@ MOST_POINTS: Final = 400
 WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 52, 410, 10, 212
 """The edges of the plot within the drawing, which is `WIDTH` by `HEIGHT`."""
-
-_N_TICKS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +33,8 @@ class Line:
     band: Sequence[tuple[float, float, float]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart as the template ``macros.html`` draws it.
-
-    Attributes:
-        title: The caption.
-        x_label: The label of the x axis.
-        y_label: The label of the y axis.
-        x_ticks: The position and the text of each tick of the x axis.
-        y_ticks: The same for the y axis.
-        lines: The name, the placed points and the outline of the band of each line.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
-    lines: Sequence[tuple[str, Sequence[Point], Sequence[Point]]]
-
-
 def plan_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *, stepped: bool = False) -> Chart:
-    """Return a line chart; it has no lines if no line has points.
+    """Return what the template ``macros.html`` needs to draw a line chart; it has no lines if no line has points.
 
     Args:
         title: The caption.
@@ -79,17 +56,18 @@ def plan_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *,
 
     placed = []
     for line in drawn:
-        points = _walk_steps(line.points) if stepped else line.points
         around = [*((x, high) for x, _, high in line.band), *((x, low) for x, low, _ in reversed(line.band))]
-        placed.append((line.name, [place(*point) for point in points], [place(*point) for point in around]))
-    x_ticks = [(place(tick, y_low)[0], _write(tick)) for tick in find_ticks(x_low, x_high)]
-    y_ticks = [(place(x_low, tick)[1], _write(tick)) for tick in find_ticks(y_low, y_high)]
-    return Chart(title, x_label, y_label, x_ticks, y_ticks, placed)
+        placed.append((line.name, [place(*point) for point in line.points], [place(*point) for point in around]))
+    ticks = {
+        "x_ticks": [(place(tick, y_low)[0], _write(tick)) for tick in find_ticks(x_low, x_high)],
+        "y_ticks": [(place(x_low, tick)[1], _write(tick)) for tick in find_ticks(y_low, y_high)],
+    }
+    return {"title": title, "x_label": x_label, "y_label": y_label, **ticks, "lines": placed, "stepped": stepped}
 
 
 def find_ticks(low: float, high: float) -> list[float]:
     """Return about five round numbers between ``low`` and ``high``, where ``low < high``."""
-    rough = (high - low) / _N_TICKS
+    rough = (high - low) / 5
     magnitude = 10.0 ** floor(log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
     first, last = -floor(-low / step + 1e-9), floor(high / step + 1e-9)
@@ -104,13 +82,6 @@ def _bounds(values: Sequence[float]) -> tuple[float, float]:
     if spread <= 1e-9 * max(abs(low), abs(high)):
         spread = max(abs(low), abs(high))
     return (low, high) if high - low >= spread else (low - spread / 2, high + spread / 2)
-
-
-def _walk_steps(points: Sequence[Point]) -> list[Point]:
-    walked = list(points[:1])
-    for (_, before), (x, y) in pairwise(points):
-        walked += [(x, before), (x, y)]
-    return walked
 
 
 def _write(value: float) -> str:

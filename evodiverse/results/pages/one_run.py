@@ -1,61 +1,143 @@
-"""The report of one run."""
+"""The report of one run, and the data that it shows, read from the log of the run once."""
 
 import itertools
-from collections import defaultdict
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
-from typing import Final
+from functools import cached_property
+from statistics import fmean, median
+from typing import Any, Final, cast
 
 from markupsafe import Markup
 
+from evodiverse.ports import Drawable, Highlight
+from evodiverse.results.domains import find_columns, find_highlight, find_view
+from evodiverse.results.grouping import group_by
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.history import History, find_lineage, find_parents
 from evodiverse.results.pages.rendering import render
 from evodiverse.results.show import read_command
-from evodiverse.results.summary import errors_by_kind, requests_by_pool, swaps_by_rungs, tell_apart
-from evodiverse.runlog.log import Row, rows
+from evodiverse.results.summary import (
+    best_candidates,
+    errors_by_reason,
+    find_failed,
+    requests_by_pool,
+    swaps_by_pools,
+    tell_apart,
+)
+from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
+from evodiverse.runlog.runs import Run
+from evodiverse.runlog.values import find_rises
 
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
 N_STEPS: Final = 40
 """How many steps of a lineage to show at most. Of a longer lineage, the youngest and a few of the oldest are shown."""
 
+_MOST_MEASURED: Final = 20
 _N_OLDEST: Final = 5
 _N_PARENTS: Final = 4
 _N_WINDOWS: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A candidate as a report shows it.
+@dataclass(frozen=True)
+class History:
+    """A run and its log, whatever its status.
 
     Attributes:
-        row: Its row in ``evaluations``.
-        rank: Its rank by score, counted from 1; 0 if it is not needed.
-        drawing: A drawing of the candidate, or of what changed since its best parent; None if there is none.
-        parents: The calls of its parents, best first.
-        rise: How much higher its score is than that of its best parent; None if one of the two is unknown.
+        log: The log so far.
+        view: The module with which the run's domain shows candidates, if it was imported and can draw; otherwise None.
+        measured: The names of the domain's own columns of ``evaluations`` to list for each candidate.
+        pools: The columns of ``populations``, by name.
+        requests: The prompt, reply and error of each request to a model, by the number of the request.
+        best: The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores.
+        highlight: The candidates that the domain shows first, if it names any.
     """
 
-    row: Row
-    rank: int
-    drawing: Markup | None
-    parents: Sequence[int] = ()
-    rise: float | None = None
+    log: Log
+    view: Drawable | None
+    measured: Sequence[str]
+    pools: Columns
+    requests: Mapping[int, Sequence[str | None]]
+    best: Sequence[Row]
+    highlight: Highlight | None
+
+    @cached_property
+    def by_call(self) -> dict[int, Row]:
+        """The rows of ``evaluations`` that were counted as oracle calls, by the number of the call."""
+        return {row["call"]: row for row in rows(self.log.attempts) if row["call"] is not None}
+
+    @cached_property
+    def rises(self) -> list[Point]:
+        """The points (call, score) where the best score rose."""
+        return cast("list[Point]", [*zip(*find_rises(sorted(self.log.scores.items())), strict=True)])
+
+    def portray(self, row: Row) -> Markup | None:
+        """Return the domain's drawing of a candidate, or None."""
+        return None if self.view is None else self.view.portray(row["genotype"] or "", row)
+
+    def tell_change(self, parents: Sequence[Row], row: Row) -> Markup | None:
+        """Return what the domain tells about the change from the first parent to a candidate, or None."""
+        genotype, *others = [one["genotype"] or "" for one in (row, *parents)]
+        return None if self.view is None else self.view.tell_change(others, genotype)
+
+
+def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
+    """Read the log of a run, which may still be running.
+
+    Args:
+        run: The run that the report is about.
+        own: The packages of the user's own domains; see `find_module`.
+
+    Raises:
+        InputError: The log is damaged; the message names the problem.
+    """
+    view, columns = find_view(run, own), find_columns(run, own)
+    pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
+    numbers, *texts = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"]).values()
+    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
+    best = best_candidates(log.attempts, None)
+    return History(
+        log,
+        view if isinstance(view, Drawable) else None,
+        [name for name, kind in columns.items() if kind is float][:_MOST_MEASURED],
+        pools,
+        dict(zip(numbers, zip(*texts, strict=True), strict=True)),
+        best,
+        find_highlight(run, best, own),
+    )
+
+
+def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:
+    """Return the rows of a candidate, its best parent, the best parent of that one, and so on to an initial candidate.
+
+    Of two parents with equal scores, the older one is followed. A parent that a damaged log places after its child is
+    ignored.
+    """
+    line = [by_call[call]]
+    while parents := find_parents(by_call, line[-1]):
+        line.append(parents[0])
+    return line
+
+
+def find_parents(by_call: Mapping[int, Row], row: Row) -> list[Row]:
+    """Return the rows of those parents of a candidate that are in the log, without duplicates, best first."""
+    calls = {call for call in row["parents"] or () if call < row["call"] and call in by_call}
+    return sorted(
+        (by_call[call] for call in calls),
+        key=lambda parent: (parent["score"] is None, -(parent["score"] or 0.0), parent["call"]),
+    )
 
 
 def report_run(history: History) -> str:
     """Return the page about a run; if the run is not complete, the page shows the log so far."""
-    run, log = history.run, history.log
-    command, folder = read_command(run.path) or (None, None)
-    requests = requests_by_pool(rows(log.llm_calls))
-    listed = history.best[:N_LISTED]
-    highlight = history.highlight
+    log, run, listed = history.log, history.log.run, history.best[:N_LISTED]
     ranks = {row["call"]: rank for rank, row in enumerate(history.best, start=1)}
-    first = [] if highlight is None else list(dict.fromkeys(highlight.calls))
+    first = list(dict.fromkeys(history.highlight.calls)) if history.highlight else []
     calls = [row["call"] for row in history.best[:N_DRAWN] if row["call"] not in first]
-    cards = {call: Card(row := history.by_call[call], ranks[call], history.portray(row)) for call in [*first, *calls]}
+    cards = {
+        call: {"row": (row := history.by_call[call]), "rank": ranks[call], "drawing": history.portray(row)}
+        for call in [*first, *calls]
+    }
     line = find_lineage(history.by_call, history.best[0]["call"]) if history.best else []
     n_left_out = max(0, len(line) - N_STEPS)
     shown = [*line[: N_STEPS - _N_OLDEST], *line[-_N_OLDEST:]] if n_left_out else line
@@ -63,16 +145,12 @@ def report_run(history: History) -> str:
         "run.html",
         title=f"{run.task} · {run.method} · {run.llm} · seed {run.seed}",
         history=history,
-        run=run,
-        log=log,
-        started=[("command", command), ("started in", folder)],
+        started=[*zip(("command", "started in"), read_command(run.path), strict=True)],
         rest={key: value for key, value in run.settings.items() if key not in (run.overrides or {})},
         progress=_plan_progress(history),
         pools=_plan_pools(history),
         exchange=_plan_exchange(history),
-        swaps=swaps_by_rungs(rows(log.swaps)),
-        n_copies=len(log.migrations["iteration"]),
-        highlight=highlight,
+        swaps=swaps_by_pools(log.swaps),
         best=[*zip(itertools.count(1), listed, tell_apart([row["genotype"] for row in listed]))],
         numbers=[f">{name}" for name in history.measured],
         drawn=cards,
@@ -82,9 +160,9 @@ def report_run(history: History) -> str:
         n_oldest=_N_OLDEST,
         n_left_out=n_left_out,
         steps=[_draw_step(history, row) for row in shown],
-        requests=requests,
-        costs=[one.used.cost_usd for one in requests if one.used.cost_usd is not None],
-        errors=errors_by_kind(log.attempts),
+        requests=requests_by_pool(log.llm_calls),
+        errors=errors_by_reason(log.attempts),
+        n_failed=len(find_failed(log.attempts)),
     )
 
 
@@ -92,11 +170,10 @@ def _plan_progress(history: History) -> list[Chart]:
     if not history.best:
         return []
     curve = [*history.rises, (float(history.log.last_call), history.rises[-1][1])]
-    outcomes: dict[int, list[str]] = defaultdict(list)
-    for row in history.attempts:
-        outcomes[row["iteration"]].append(row["outcome"])
+    attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)
+    by_iteration = sorted(group_by(attempts, lambda attempt: attempt[0]).items())
     shares = [
-        Line(name, [(at, found.count(name) / len(found)) for at, found in sorted(outcomes.items())])
+        Line(name, [(at, fmean(outcome == name for _, outcome in some)) for at, some in by_iteration])
         for name in ("evaluated", "duplicate", "rejected")
     ]
     return [
@@ -106,28 +183,23 @@ def _plan_progress(history: History) -> list[Chart]:
 
 
 def _plan_pools(history: History) -> list[Chart]:
-    pools, scores = history.pools, history.log.scores
-    best, middle, names = defaultdict(list), defaultdict(list), {}
-    for iteration, pool, beta, members in zip(*(pools[name] for name in pools), strict=True):
-        found = [scores[call] for call in members if call in scores]
-        names[pool] = f"pool {pool}" + ("" if beta is None else f" (β = {beta:.4g})")
-        if found:
-            best[pool].append((float(iteration), max(found)))
-            middle[pool].append((float(iteration), median(found)))
-    return [
-        plan_chart(title, "iteration", "score", [Line(names[pool], found[pool]) for pool in sorted(found)])
-        for title, found in [("Best of each pool", best), ("Median of each pool", middle)]
-        if found
-    ]
+    scores, best, middle = history.log.scores, [], []
+    states = zip(*(history.pools[name] for name in ("iteration", "pool", "beta", "members")), strict=True)
+    for pool, some in sorted(group_by(states, lambda state: state[1]).items()):
+        name = f"pool {pool}" + ("" if some[0][2] is None else f" (β = {some[0][2]:.4g})")
+        held = [(float(at), [scores[call] for call in calls if call in scores]) for at, _, _, calls in some]
+        best.append(Line(name, [(at, max(values)) for at, values in held if values]))
+        middle.append(Line(name, [(at, median(values)) for at, values in held if values]))
+    charts = {"Best of each pool": best, "Median of each pool": middle}
+    return [plan_chart(title, "iteration", "score", lines) for title, lines in charts.items() if lines]
 
 
 def _plan_exchange(history: History) -> list[Chart]:
     log = history.log
-    tried: dict[tuple[int, int], list[Row]] = defaultdict(list)
-    for row in rows(log.swaps):
-        tried[row["cold_pool"], row["hot_pool"]] += [] if row["blocked"] else [row]
-    lines = [Line(f"{cold} ⇄ {hot}", _rates(own)) for (cold, hot), own in sorted(tried.items())]
-    xi = Line("", list(zip(map(float, log.adaptation["iteration"]), log.adaptation["xi"], strict=True)))
+    tried = [row for row in rows(log.swaps) if not row["blocked"]]
+    pairs = sorted(group_by(tried, lambda row: (row["cold_pool"], row["hot_pool"])).items())
+    lines = [Line("{} ⇄ {}".format(*pools), _rates(some)) for pools, some in pairs]
+    xi = Line("", [*zip(map(float, log.adaptation["iteration"]), log.adaptation["xi"], strict=True)])
     return [
         *([plan_chart("Swaps accepted", "iteration", "share of tried swaps", lines)] if lines else []),
         *([plan_chart("ξ", "iteration", "ξ", [xi])] if lines and xi.points else []),
@@ -146,21 +218,24 @@ def _rates(tried: Sequence[Row]) -> list[Point]:
     """
     iterations = sorted({row["iteration"] for row in tried})
     size = max(1, -(-len(iterations) // _N_WINDOWS))
-    window = {iteration: at // size for at, iteration in enumerate(iterations)}
-    rows_of: dict[int, list[Row]] = defaultdict(list)
-    for row in tried:
-        rows_of[window[row["iteration"]]].append(row)
+    windows = group_by(tried, lambda row: bisect_left(iterations, row["iteration"]) // size)
     return [
-        (float(max(row["iteration"] for row in some)), sum(row["accepted"] for row in some) / len(some))
-        for _, some in sorted(rows_of.items())
+        (float(max(row["iteration"] for row in some)), fmean(row["accepted"] for row in some))
+        for _, some in sorted(windows.items())
     ]
 
 
-def _draw_step(history: History, row: Row) -> Card:
+def _draw_step(history: History, row: Row) -> dict[str, Any]:
+    """Return what the template shows of a step of a lineage.
+
+    The drawing is that of the candidate, or of what changed since its best parent. The parents are given by their
+    calls, best first. The rise is how much higher the score is than that of the best parent; None if one is unknown.
+    """
     parents = find_parents(history.by_call, row)
     drawing = history.tell_change(parents, row) if parents else None
     if drawing is None or "<pre" in drawing:  # next to a list of terms or lines, draw the whole candidate
         drawing = (history.portray(row) or Markup()) + (drawing or Markup())
     is_known = parents and None not in (row["score"], parents[0]["score"])
     rise = row["score"] - parents[0]["score"] if is_known else None
-    return Card(row, 0, drawing, [parent["call"] for parent in parents[:_N_PARENTS]], rise)
+    calls = [parent["call"] for parent in parents[:_N_PARENTS]]
+    return {"row": row, "drawing": drawing, "parents": calls, "rise": rise}

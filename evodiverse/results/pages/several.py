@@ -1,20 +1,18 @@
 """The comparison of several runs, and the list of all runs below a folder."""
 
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 from urllib.parse import quote
 
-from evodiverse.results.comparison import compare
+from evodiverse.results.comparison import Compared, compare
 from evodiverse.results.grouping import group_by
-from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.history import History
+from evodiverse.results.pages.charts import Line, Point, plan_chart
+from evodiverse.results.pages.one_run import History
 from evodiverse.results.pages.rendering import render
-from evodiverse.results.statistics import half_width
+from evodiverse.results.statistics import t_interval
 from evodiverse.runlog.record import REPORT
 from evodiverse.runlog.runs import Run, find_distinct
 
@@ -49,30 +47,9 @@ class Curve:
         return found[-1] if found and calls <= self.n_calls else None
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The runs of a comparison that searched the same problem.
-
-    Attributes:
-        name: The name of their section, for links.
-        title: The title of their section.
-        chart: The curves of the best scores.
-        finals: The cells of each kind of run in the table of best scores.
-        is_single: Whether each curve is that of one run.
-        n_left_out: The number of runs that are left out because they repeat or replay another one.
-    """
-
-    name: str
-    title: str
-    chart: Chart
-    finals: Sequence[tuple[str | float | None, ...]]
-    is_single: bool
-    n_left_out: int
-
-
 def trace(history: History) -> Curve:
     """Return the curve of a run's best score so far."""
-    return Curve(history.run, history.rises, history.log.last_call)
+    return Curve(history.log.run, history.rises, history.log.last_call)
 
 
 def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
@@ -85,16 +62,14 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     groups = group_by(
         curves, lambda curve: tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)
     )
-    subjects = [
-        _compare_subject(f"subject-{at}", " · ".join(dict.fromkeys(names)), some)
-        for at, (names, some) in enumerate(sorted(groups.items()), start=1)
-    ]
+    named = enumerate(sorted(groups.items()), start=1)
+    titles = {f"subject-{at}": " · ".join(dict.fromkeys(names)) for at, (names, _) in named}
     return render(
         "comparison.html",
         title="Comparison",
         **_list_runs([(curve.run, curve.best) for curve in curves], folder),
-        subjects=subjects,
-        titles={subject.name: subject.title for subject in subjects},
+        subjects=dict(zip(titles, [_compare(some) for _, some in sorted(groups.items())], strict=True)),
+        titles=titles,
     )
 
 
@@ -125,23 +100,25 @@ def _link(run: Run, folder: Path) -> str:
     return quote(Path(os.path.relpath(run.path, folder), REPORT).as_posix())
 
 
-def _compare_subject(name: str, title: str, given: Sequence[Curve]) -> Subject:
+def _compare(given: Sequence[Curve]) -> dict[str, Any]:
+    """Return what the template needs to compare the runs that searched the same problem."""
     distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
     curves = {curve.run.path: curve for curve in given if curve.run.path in distinct}
-    groups: dict[str, list[Curve]] = defaultdict(list)  # runs of a group differ only in their seeds
-    for one in compare([curve.run for curve in curves.values()], [None for _ in curves]):
+
+    def describe(one: Compared) -> str:
         settings = [f"{key}={value}" for key, value in one.differing.items() if key != "seed"]
-        groups[", ".join(settings) or f"{one.run.method}, {one.run.llm}"].append(curves[one.run.path])
-    named = sorted(groups.items())
-    lines = [average(f"{group} (n = {len(some)})", some) for group, some in named]
-    return Subject(
-        name,
-        title,
-        plan_chart("Best score so far", "oracle calls", "score", lines),
-        [_tell_final(group, some) for group, some in named],
-        is_single=all(len(some) < 2 for some in groups.values()),
-        n_left_out=len(given) - len(curves),
-    )
+        return ", ".join(settings) or f"{one.run.method}, {one.run.llm}"
+
+    # The runs of a group differ only in their seeds.
+    named = group_by(compare([curve.run for curve in curves.values()], [None for _ in curves]), describe)
+    groups = {name: [curves[one.run.path] for one in some] for name, some in sorted(named.items())}
+    lines = [average(f"{name} (n = {len(some)})", some) for name, some in groups.items()]
+    return {
+        "chart": plan_chart("Best score so far", "oracle calls", "score", lines),
+        "finals": [_tell_final(group, some) for group, some in groups.items()],
+        "is_single": all(len(some) < 2 for some in groups.values()),
+        "n_left_out": len(given) - len(curves),
+    }
 
 
 def average(name: str, curves: Sequence[Curve]) -> Line:
@@ -156,10 +133,9 @@ def average(name: str, curves: Sequence[Curve]) -> Line:
         found = [score for curve in curves if (score := curve.at(calls)) is not None]
         if len(found) < len(curves):
             continue
-        points.append((calls, fmean(found)))
-        if len(found) > 1:
-            half = half_width(found)
-            band.append((calls, fmean(found) - half, fmean(found) + half))
+        mean, low, high = t_interval(found)
+        points.append((calls, mean))
+        band += [(calls, low, high)] if len(found) > 1 else []
     return Line(name, points, band)
 
 
@@ -167,5 +143,4 @@ def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None,
     best = [curve.best for curve in curves if curve.best is not None]
     if len(best) < 2:
         return (name, len(best), best[0] if best else None, None, None)
-    mean, half = fmean(best), half_width(best)
-    return (name, len(best), mean, mean - half, mean + half)
+    return (name, len(best), *t_interval(best))

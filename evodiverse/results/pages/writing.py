@@ -7,8 +7,7 @@ from typing import Final
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import check_regular, refuse_link, write_file
-from evodiverse.results.pages.history import read_history
-from evodiverse.results.pages.one_run import report_run
+from evodiverse.results.pages.one_run import read_history, report_run
 from evodiverse.results.pages.rendering import GENERATOR
 from evodiverse.results.pages.several import Curve, report_comparison, report_index, trace
 from evodiverse.runlog.parts import check_parts
@@ -17,7 +16,6 @@ from evodiverse.runlog.runs import Run, find_records, read_record
 from evodiverse.text import printable
 
 INDEX: Final = "index.html"
-COMPARISON: Final = "comparison.html"
 _HEAD_BYTES: Final = 2_000
 
 
@@ -68,7 +66,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
             pages.append(write_page(folder / INDEX, report_index(listed, folder, damaged)))
     if len(curves) > 1:
         above = Path(os.path.commonpath([curve.run.path.absolute() for curve in curves]))
-        pages.append(write_page(above / COMPARISON, report_comparison(curves, above)))
+        pages.append(write_page(above / "comparison.html", report_comparison(curves, above)))
     return pages, errors
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from evodiverse.results.comparison import compare, differing_keys
 from evodiverse.results.pages.charts import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
-from evodiverse.results.pages.history import find_lineage, read_history
-from evodiverse.results.pages.one_run import report_run
+from evodiverse.results.pages.one_run import find_lineage, read_history, report_run
 from evodiverse.results.pages.several import Curve, average, trace
 from evodiverse.results.pages.writing import write_reports
 from evodiverse.results.statistics import half_width
@@ -130,9 +129,9 @@ def test_ticks_are_round_and_lie_within(low: float, high: float, ticks: list[flo
 @pytest.mark.parametrize("value", [0.0, -3.5, 1e-300, 1e300])
 def test_a_single_value_is_drawn(value: float) -> None:
     chart = plan_chart("t", "x", "y", [Line("a", [(1.0, value)])])
-    ((_, placed, _),) = chart.lines
+    ((_, placed, _),) = chart["lines"]
     assert placed == [(pytest.approx((LEFT + RIGHT) / 2), pytest.approx((TOP + BOTTOM) / 2))]
-    assert all(TOP <= y <= BOTTOM for y, _ in chart.y_ticks)
+    assert all(TOP <= y <= BOTTOM for y, _ in chart["y_ticks"])
 
 
 def test_the_interval_is_that_of_students_t() -> None:
