@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from pathlib import Path
 from re import compile as compile_pattern
 from typing import Final
@@ -13,19 +12,19 @@ from rich.console import Console
 from rich.progress import Progress
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.commands.table_files import OLD, find_encoders, measure
+from evodiverse.commands.table_files import find_encoders, read_runs
 from evodiverse.data.cache import present_path
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.listed_files import write_listed
 from evodiverse.results.figures.catalog import FIGURES
-from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_lines, to_page
+from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_page, to_text
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.results.figures.style import add_basis, styled, write_image
 from evodiverse.results.measuring import Measurer
-from evodiverse.results.tables.results import Result, compare_by, read_result
+from evodiverse.results.tables.results import Result, compare_by
+from evodiverse.results.tables.write import find_unused
 from evodiverse.runlog.record import RECORD
-from evodiverse.runlog.runs import Survey, survey_runs
 from evodiverse.text import count_of, printable
 
 ENDINGS: Final = ("svg", "png")
@@ -35,9 +34,9 @@ _LONGEST: Final = 180  # the most characters in a file name; file systems allow 
 
 def write(
     runs: Sequence[Path],
-    to: Path | None,
-    only: Sequence[str],
-    reference: Path | None,
+    to: Path | None = None,
+    only: Sequence[str] = (),
+    reference: Path | None = None,
     own: Sequence[str] = (),
     formats: Sequence[str] = (),
     metric: str | None = None,
@@ -71,53 +70,38 @@ def write(
     folder = _find_folder(runs, to)
     if missing := [path for path in runs if not path.is_dir()]:
         raise InputError(f"{missing[0]} is not a folder; name a run directory or a folder of runs")
-    survey = survey_runs(*runs)
+    found = read_runs(runs, own)
+    results, errors = compare_by(found.results, [] if metric is None else [metric]), found.errors
     named = {path.resolve() for path in runs if _is_run(path)}
-    known = [run for run in survey.complete if run.overrides is not None]
-    measured = measure(known, own)
-    results = [read_result(run, metrics, own) for run, metrics in measured.runs]
-    results = compare_by(results, [] if metric is None else [metric])
-    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
     find_reference, name = partial(present_path, "zinc250k"), "ZINC-250K"
     if reference is not None:
         find_reference, name = partial(expanded, reference), reference.name
     context = Context(measurer, find_reference, name, threshold=threshold)
-    entries, contents, names = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
+    entries, contents = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
     empty: list[str] = []
     if results and not (with_empty or only):
         empty = [entry.kind.name for entry in entries if not entry.pictures and not entry.needs]
         entries = [replace(entry, lacks=[]) for entry in entries if entry.kind.name not in empty]
     facts = [
-        f"{count_of(len(results), 'complete run')}; left out: {_count_left_out(survey, len(errors))}.",
+        f"{found.words}.",
         (
             "Figures show runs in which no setting of the search but the budget is changed, and runs that were named "
             "directly; figures of sweeps show all runs."
         ),
         *([f"No runs for {', '.join(empty)}; --all lists what would fill these and others."] if empty else []),
     ]
-    page = to_page(entries, names, facts).encode()
+    page = to_page(entries, facts).encode()
     try:
         write_listed(folder, contents, {INDEX: page}, _is_ours)
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another with --to") from error
-    print("\n".join(to_lines(entries)))
+    print(to_text(entries), end="")
     sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
     n_drawn = sum(len(entry.pictures) for entry in entries)
     print("".join(f"{fact}\n" for fact in facts[2:]), end="")
     print(f"{count_of(n_drawn, 'figure')} of {facts[0]} {printable(str(folder / INDEX))}")
     return 2 if errors else 0
-
-
-def _count_left_out(survey: Survey, n_damaged: int) -> str:
-    counts = {
-        "unfinished": len(survey.unfinished),
-        "repeated later": len(survey.repeated),
-        "replayed": len(survey.replayed),
-        "damaged": n_damaged,
-        OLD: sum(run.overrides is None for run in survey.complete),
-    }
-    return ", ".join(f"{n} {why}" for why, n in counts.items() if n) or "none"
 
 
 def _choose(only: Sequence[str]) -> list[FigureKind]:
@@ -150,7 +134,7 @@ def _draw_all(
     context: Context,
     endings: Sequence[str],
     errors: list[InputError],
-) -> tuple[list[Entry], dict[str, bytes], dict[str, str]]:
+) -> tuple[list[Entry], dict[str, bytes]]:
     """Draw figures, and add the errors of those that fail to ``errors``.
 
     Args:
@@ -162,12 +146,11 @@ def _draw_all(
         errors: The list to which errors are added.
 
     Returns:
-        Three values: the index entries of the figures, the contents of the files by file name, and a mapping from the
-        name of each picture to the name of its files without the suffix.
+        The index entries of the figures, and the contents of the files by file name.
     """
     entries: list[Entry] = []
     contents: dict[str, bytes] = {}
-    names: dict[str, str] = {}
+    names: set[str] = set()
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         for kind in progress.track(kinds, description="drawing"):
@@ -178,11 +161,12 @@ def _draw_all(
                 files = _try(picture, endings, errors)
                 if files is None:
                     continue
-                names[picture.name] = _name(picture.name, names)
-                contents |= {f"{names[picture.name]}{ending}": content for ending, content in files.items()}
-                drawn.append(picture)
+                name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
+                names.add(name)
+                contents |= {f"{name}{ending}": content for ending, content in files.items()}
+                drawn.append(replace(picture, name=name))
             entries.append(Entry(kind, drawn, lacks, needs))
-    return entries, contents, names
+    return entries, contents
 
 
 def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
@@ -207,14 +191,6 @@ def _try(picture: Picture, endings: Sequence[str], errors: list[InputError]) -> 
     except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
         errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
     return None
-
-
-def _name(name: str, names: dict[str, str]) -> str:
-    """Return a safe, short and unique name for the files of a picture."""
-    safe = _UNSAFE.sub("_", name).strip("_.")[:_LONGEST]
-    others = (f"{safe}-{number}" for number in count(2))
-    taken = {*names.values()}
-    return safe if safe not in taken else next(other for other in others if other not in taken)
 
 
 def _is_ours(name: str) -> bool:

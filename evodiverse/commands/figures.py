@@ -12,36 +12,30 @@ def main() -> int:
         "runs",
         nargs="*",
         type=Path,
+        default=[Path("outputs")],
         metavar="RUN",
         help="run directory, or a folder of runs (outputs); a run named directly is drawn whatever its overrides",
     )
     parser.add_argument("--to", type=Path, help="folder to write to (figures/ in the folder of runs, else in outputs)")
     parser.add_argument("--only", action="append", default=[], metavar="FIGURE", help="only this figure, such as mol")
     parser.add_argument(
-        "--format", action="append", default=[], choices=["pdf"], help="write this as well, besides svg and png"
+        "--format",
+        action="append",
+        default=[],
+        dest="formats",
+        choices=["pdf"],
+        help="write this as well, besides svg and png",
     )
     parser.add_argument("--reference", type=Path, help="file of molecules to show as chemical space (ZINC-250K)")
-    parser.add_argument("--all", action="store_true", help="list the runs that figures lack, too, with commands")
+    parser.add_argument(
+        "--all", action="store_true", dest="with_empty", help="list the runs that figures lack, too, with commands"
+    )
     parser.add_argument("--metric", help="show this metric in heat maps, such as top10")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="count candidates from this score on as hits")
     parser.add_argument(
-        "--domain", action="append", default=[], help="package of your own domain, to compute its metrics"
+        "--domain", action="append", default=[], dest="own", help="package of your own domain, to compute its metrics"
     )
     arguments = parser.parse_args()
+    from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
-    def draw() -> int:
-        from evodiverse.commands.figure_files import write  # here so that --help stays fast
-
-        return write(
-            arguments.runs or [Path("outputs")],
-            arguments.to,
-            arguments.only,
-            arguments.reference,
-            arguments.domain,
-            arguments.format,
-            arguments.metric,
-            arguments.threshold,
-            with_empty=arguments.all,
-        )
-
-    return finish_reading("figures", draw)
+    return finish_reading("figures", lambda: write(**vars(arguments)))

@@ -2,8 +2,9 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final, NamedTuple
 
 from rich.console import Console
 from rich.progress import Progress
@@ -17,23 +18,22 @@ from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, 
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.cells import Table
 from evodiverse.results.tables.marginals import marginal_tables
-from evodiverse.results.tables.results import compare_by, read_result
+from evodiverse.results.tables.results import Result, compare_by, read_result
 from evodiverse.results.tables.write import to_markdown, write_tables
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.runner.process import say
 from evodiverse.runner.workers import available_cores
 from evodiverse.text import count_of
 
-OLD = "by a version that did not record their overrides"
-
+_DAMAGED: Final = "damaged"
 # Starting a process takes as long as measuring this many runs.
 RUNS_A_PROCESS = 8
 
 
 def write(
     outputs: Path,
-    task: str | None,
-    llm: str | None,
+    task: str | None = None,
+    llm: str | None = None,
     own: Sequence[str] = (),
     by: Sequence[str] | None = None,
     against: str | None = None,
@@ -62,26 +62,22 @@ def write(
     """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder; name the folder of your runs")
-    survey = survey_runs(outputs)
-    known = [run for run in survey.complete if run.overrides is not None]
-    wanted = [run for run in known if task in (None, run.task) and llm in (None, read_result(run, {}, own).model)]
-    if not wanted and (task or llm):
+    task, llm = task or None, llm or None
+    found = read_runs(
+        [outputs], own, lambda run: task in (None, run.task) and llm in (None, read_result(run, {}, own).model)
+    )
+    results = found.results
+    if (task or llm) and not (results or found.errors):
         chosen = " and ".join(filter(None, [task, llm]))
         raise InputError(f"{outputs} has no complete run of {chosen}; check --task and --llm")
-    measured = measure(wanted, own)
-    left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
-    left_out += [(run, OLD) for run in survey.complete if run.overrides is None]
-    left_out += [(run, "repeated later") for run in survey.repeated]
-    left_out += [(run, "replayed") for run in survey.replayed]
-    left_out += [(run, "damaged") for run, _ in measured.damaged]
-    results = [read_result(run, metrics, own) for run, metrics in measured.runs]
     empty: list[Table] = []
     if by is None:
         if against is not None or metrics:
             raise InputError(
                 f"--{'metric' if against is None else 'against'} is about the values of a setting; name it with --by"
             )
-        tables = build_tables(results, [(read_result(run, {}, own), why) for run, why in left_out], task, llm, own)
+        left_out = [(read_result(run, {}, own), why) for run, why in found.left_out]
+        tables = build_tables(results, left_out, task, llm, own)
         if results and not with_empty:
             empty = [table for table in tables if table.is_of_paper and not table.n_filled]
         tables = [table for table in tables if table not in empty]
@@ -89,13 +85,8 @@ def write(
         tables = marginal_tables(compare_by(results, metrics), by, against)
         for table in tables:
             say(to_markdown(table))
-    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
-    counts = Counter(why for _, why in left_out)
-    counts["damaged"] += len(survey.damaged)
-    missing = ", ".join(_count_left_out(why, count) for why, count in sorted(counts.items()) if count)
-    complete = f"{count_of(len(measured.runs), 'complete run')}{f' ({missing} left out)' if missing else ''}"
     facts = [
-        f"{complete}.",
+        f"{found.words}.",
         (
             "Mean ± sample standard deviation over seeds (number of runs), unless a note says otherwise; "
             "— for no runs yet, or nothing to measure."
@@ -105,17 +96,54 @@ def write(
         facts.append(f"Left out, since no run fills them: {', '.join(table.name for table in empty)} (--all).")
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)
-    sys.stderr.write("".join(f"tables: {error}\n" for error in errors))
+    sys.stderr.write("".join(f"tables: {error}\n" for error in found.errors))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
-    say(f"{count_of(len(tables), 'table')} from {complete}; {n_filled:,} of {n_cells:,} cells filled: {page}")
+    say(f"{count_of(len(tables), 'table')} from {found.words}; {n_filled:,} of {n_cells:,} cells filled: {page}")
     if empty:
         say(f"{count_of(len(empty), 'table')} of the paper left out, since no run fills them; --all writes them, too")
-    return 2 if errors else 0
+    return 2 if found.errors else 0
 
 
-def _count_left_out(why: str, count: int) -> str:
-    """Return how many runs are left out and why, such as "2 damaged runs" or "1 run repeated later"."""
-    return f"{count_of(count, 'run')} {why}" if " " in why else count_of(count, f"{why} run")
+class FoundRuns(NamedTuple):
+    """The runs below some folders.
+
+    Attributes:
+        results: The complete runs with their metrics, each an observation of its own.
+        left_out: All other runs with a readable record, with the reasons why they do not count.
+        errors: What is wrong with each damaged run.
+        words: The numbers of runs that count and of those that do not.
+    """
+
+    results: list[Result]
+    left_out: list[tuple[Run, str]]
+    errors: list[InputError]
+    words: str
+
+
+def read_runs(
+    folders: Sequence[Path], own: Sequence[str], is_wanted: Callable[[Run], bool] = lambda _: True
+) -> FoundRuns:
+    """Find all runs below some folders, and compute the metrics of those that are complete and wanted."""
+    survey = survey_runs(*folders)
+    measured = measure([run for run in survey.complete if run.overrides is not None and is_wanted(run)], own)
+    left_out = [(run, str(run.record["status"])) for run in survey.unfinished]
+    others = {
+        "by a version that did not record their overrides": [run for run in survey.complete if run.overrides is None],
+        "repeated later": survey.repeated,
+        "replayed": survey.replayed,
+        _DAMAGED: [run for run, _ in measured.damaged],
+    }
+    left_out += [(run, why) for why, some in others.items() for run in some]
+    counts = Counter(why for _, why in left_out)
+    counts[_DAMAGED] += len(survey.damaged)
+    missing = ", ".join(
+        count_of(n, "run") + f" {why}" if " " in why else count_of(n, f"{why} run")
+        for why, n in sorted(counts.items())
+        if n
+    )
+    words = f"{count_of(len(measured.runs), 'complete run')}{f' ({missing} left out)' if missing else ''}"
+    errors = [*survey.damaged, *(error for _, error in measured.damaged)]
+    return FoundRuns([read_result(run, metrics, own) for run, metrics in measured.runs], left_out, errors, words)
 
 
 def measure(runs: list[Run], own: Sequence[str]) -> MeasuredRuns:

@@ -14,10 +14,12 @@ def main() -> int:
         "--domain",
         action="append",
         default=[],
+        dest="own",
         help="package of your own domain, to compute its metrics",
     )
     parser.add_argument(
         "--by",
+        type=lambda text: text.split(","),
         metavar="KEY[,KEY]",
         help="write tables over the values of one or two settings instead, such as method.swap.period,method.ladder",
     )
@@ -28,24 +30,14 @@ def main() -> int:
         "--metric",
         action="append",
         default=[],
+        dest="metrics",
         help="with --by: show this metric, such as top10, or calls_to_0.75 for any score; may be repeated",
     )
-    parser.add_argument("--all", action="store_true", help="also the tables of the paper that no run fills")
+    parser.add_argument(
+        "--all", action="store_true", dest="with_empty", help="also the tables of the paper that no run fills"
+    )
     parser.add_argument("--llm", help="only runs of this language model, such as off or DeepSeek-V3.2")
     arguments = parser.parse_args()
     from evodiverse.commands.table_files import write  # here so that --help stays fast
 
-    by = None if arguments.by is None else arguments.by.split(",")
-    return finish_reading(
-        "tables",
-        lambda: write(
-            arguments.outputs,
-            arguments.task or None,
-            arguments.llm or None,
-            arguments.domain,
-            by,
-            arguments.against,
-            arguments.metric,
-            with_empty=arguments.all,
-        ),
-    )
+    return finish_reading("tables", lambda: write(**vars(arguments)))

@@ -1,22 +1,18 @@
 """Bars of runs: means of metrics over the runs of each method, with 95% confidence intervals."""
 
-from collections.abc import Callable, Sequence
-from math import isfinite, log10
+from collections.abc import Sequence
+from math import isfinite
 from typing import Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import FloatArray, Group, Result
+from evodiverse.results.figures.reading import Group, Result
 from evodiverse.results.grouping import group_by
 
 TRIPS: Final = "round_trips"
-_DESCENDANTS: Final = "hot_descendants"
-_ERROR: Final = "best_nmse"
-_ACCURACY: Final = "best_acc"
 
 
 def keep_common(results: Sequence[Result], everything: Sequence[Result]) -> list[Result]:
@@ -42,39 +38,21 @@ def draw_engines(group: Group) -> Figure:
     figure = style.new_figure(style.PAGE, 2.5)
     left, right = figure.subplots(1, 2)
     style.use_powers(left)
-    means = _draw_bars(
-        left, group.results, _ERROR, lambda value: log10(max(value, reading.LEAST)), lambda power: np.power(10, power)
-    )
-    _draw_bars(right, group.results, _ACCURACY)
+    means = _draw_bars(left, group.results, "best_nmse", is_error=True)
+    _draw_bars(right, group.results, "best_acc")
     if means:
         left.set_ylim(min(means) / 30, max(means) * 10)
     left.set_ylabel("NMSE, held out (lower is better)")
     right.set(ylabel="Acc0.1, held out (share of runs)", ylim=(0, 1.05))
-    style.add_legend(
-        figure,
-        [style.bar_of(style.look_of(method)) for method in style.order_methods(reading.by_method(group.results))],
-        5,
-    )
+    methods = style.order_methods(reading.by_method(group.results))
+    style.add_legend(figure, [style.bar_of(style.look_of(method)) for method in methods], 5)
     return figure
 
 
-def _draw_bars(
-    axes: Axes,
-    results: Sequence[Result],
-    name: str,
-    change: Callable[[float], float] = lambda value: value,
-    back: Callable[[FloatArray], FloatArray] = lambda values: values,
-) -> list[float]:
+def _draw_bars(axes: Axes, results: Sequence[Result], name: str, *, is_error: bool = False) -> list[float]:
     """Draw the means of a metric over the runs of each science and method, and return the means.
 
-    Where a run has a value that is not finite, write ∞ instead of drawing a bar.
-
-    Args:
-        axes: The panel.
-        results: The runs.
-        name: The name of the metric.
-        change: A function applied to each value before averaging, for example the logarithm.
-        back: The inverse of this function, applied to means and to the bounds of intervals before they are drawn.
+    Where a run has a value that is not finite, write ∞ instead of drawing a bar. The mean of an error is geometric.
     """
     about, methods = reading.sciences_of(results), style.order_methods(reading.by_method(results))
     width, means = 0.8 / len(methods), []
@@ -84,10 +62,12 @@ def _draw_bars(
         if not known or not all(isfinite(value) for value, _ in known):
             axes.annotate("∞", (x, 0.02), xycoords=("data", "axes fraction"), ha="center")
             continue
-        look, (values, problems) = style.look_of(method), zip(*known, strict=True)
-        mean, low, high = back(reading.estimate([*map(change, values)], problems))
-        fill = to_rgba(look.color, 0.35)
-        axes.bar(x, mean, width * 0.92, facecolor=fill, edgecolor=look.color, hatch=look.hatch, linewidth=0.8)
+        values, problems = zip(*known, strict=True)
+        if is_error:
+            mean, low, high = 10 ** reading.estimate(np.log10(np.maximum(values, reading.LEAST)), problems)
+        else:
+            mean, low, high = reading.estimate(values, problems)
+        axes.bar(x, mean, width * 0.92, **style.look_of(method).bar)
         if isfinite(low):
             axes.vlines(x, low, high, color=style.INK, linewidth=0.8)
         means.append(float(mean))
@@ -106,7 +86,7 @@ def draw_trips(group: Group) -> Figure:
     about = sorted(rows, key=lambda row: (row[0], style.order_methods(method for _, method in rows).index(row[1])))
     figure = style.new_figure(style.PAGE * 0.72, 1.05 + 0.3 * max(2, len(about)))
     left, right = figure.subplots(1, 2, sharey=True)
-    for axes, name in ((left, TRIPS), (right, _DESCENDANTS)):
+    for axes, name in ((left, TRIPS), (right, "hot_descendants")):
         for place, row in enumerate(about):
             known = [(value, run.problem) for run in rows[row] if (value := run.number(name)) is not None]
             if not known:

@@ -1,16 +1,17 @@
 """The list of all figures: those of the paper, in the order of the paper, then our own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+from matplotlib.figure import Figure
 
 from evodiverse.results.figures import bars, curves, lineage, packings, projections, reading, space, sweep
 from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, describe_targets
-from evodiverse.results.figures.reading import OFF, OURS, Context, Figure, FigureKind, Group, Result, Runs, Wanted
+from evodiverse.results.figures.reading import OFF, OURS, FigureKind, Group, Groups, Runs, Wanted
 from evodiverse.results.figures.style import TARGETS, name_of
 
 _TEXTS: Final = yaml.safe_load(Path(__file__).with_name("catalog.yaml").read_text(encoding="utf-8"))
@@ -19,21 +20,17 @@ _EQUATIONS: Final = "equations"
 _PACKING: Final = "circle packing"
 
 
-def _make(
-    name: str,
-    groups: Callable[[Sequence[Result], Context], Iterator[Group]],
-    draw: Callable[[Group], Figure],
-    **more: Callable[..., Any],
-) -> FigureKind:
+def _make(name: str, groups: Groups, draw: Callable[[Group], Figure], **more: Any) -> FigureKind:
     """Return a figure with its texts from ``catalog.yaml``."""
     texts = {**_TEXTS[name]}
-    wanted = Wanted(**texts.pop("wanted")) if "wanted" in texts else None
-    return FigureKind(name, groups=groups, draw=draw, wanted=wanted, **texts, **more)
+    if "wanted" in texts:
+        texts |= {"wanted": Wanted(**texts["wanted"]), "label": f"fig:{name}"}
+    return FigureKind(name, groups=groups, draw=draw, **texts, **more)
 
 
 _task: Final = attrgetter("task")
 _task_and_method: Final = attrgetter("task", "run.method")
-_CURVES: Final = partial(Runs, _MOLECULES, TARGETS, curves.MOLECULE_CURVES)
+_CURVES: Final = partial(Runs, _MOLECULES, TARGETS, ("calls", DIVERSE, DRUG_LIKE, "n_diverse"))
 _WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=lambda run: (run.task,))
 _WITH_SWAPS: Final = partial(
     Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=lambda run: any(reading.curve(run, "xi.0"))
@@ -41,16 +38,11 @@ _WITH_SWAPS: Final = partial(
 _PROGRAMS: Final = Runs(_PACKING, ("circle_packing",))
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
-    _make(
-        "mol",
-        _CURVES(),
-        partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE),
-        facts=describe_targets,
-    ),
+    _make("mol", _CURVES(), partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE), facts=describe_targets),
     _make("sr-score-trajectory", Runs(_EQUATIONS, curves=("best_calls", "best")), curves.draw_errors),
     _make(
         "circle_trajectory",
-        _WITH_SUMS(choose=lambda some, _: some if reading.best_run(some, packings.SUM) else []),
+        _WITH_SUMS(choose=lambda some, _: some if reading.keep_best(packings.SUM, some) else []),
         packings.draw_records,
         facts=packings.describe_records,
     ),
@@ -78,9 +70,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
         facts=describe_targets,
     ),
     _make(
-        "diagnostic_mol",
-        _WITH_SWAPS(_MOLECULES),
-        partial(curves.draw_swaps, panel_of=lambda run: name_of(run.task)),
+        "diagnostic_mol", _WITH_SWAPS(_MOLECULES), partial(curves.draw_swaps, panel_of=lambda run: name_of(run.task))
     ),
     _make("sr-pysr", Runs(_EQUATIONS, choose=bars.keep_common), bars.draw_engines),
     _make("sr-div-embed", Runs(_EQUATIONS), projections.draw_equations, facts=projections.describe_equations),
@@ -107,7 +97,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     ),
     _make(
         "diverse_molecules",
-        Runs(_MOLECULES, part=_task_and_method, choose=partial(reading.keep_best, lineage.DIVERSE_FULL)),
+        Runs(_MOLECULES, part=_task_and_method, choose=partial(reading.keep_best, "diverse_top10_full")),
         lineage.draw_top,
         facts=lambda group: name_of(group.best.task),
     ),

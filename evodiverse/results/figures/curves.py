@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import log10
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,24 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import (
-    FloatArray,
-    Group,
-    Result,
-    budget_of,
-    by_method,
-    by_task,
-    curve,
-    has,
-    numbers,
-)
+from evodiverse.results.figures.reading import FloatArray, Group, Result, budget_of, by_method, curve, has, numbers
 from evodiverse.results.figures.style import PAGE, Look, name_of, new_figure
 from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
 DRUG_LIKE: Final = "drug_like"
 DIVERSE: Final = "diverse_top10"
-MOLECULE_CURVES: Final = ("calls", DIVERSE, DRUG_LIKE, "n_diverse")
 HITS: Final = "hits_at_"
 """The start of the names of metrics with numbers of hits; a percentage of the budget follows."""
 
@@ -122,15 +112,11 @@ def record_bands(
         y: The name of the curve with the records, such as "best".
         change: A function applied to each record before averaging, for example the logarithm.
     """
-    end = budget_of(results)
-    return {
-        method: make_band(
-            [(numbers(run, x), [change(value) for value in numbers(run, y)]) for run in some],
-            [run.problem for run in some],
-            end,
-        )
-        for method, some in _with_curves(results, x, y)
-    }
+    bands = {}
+    for method, some in _with_curves(results, x, y):
+        curves = [(numbers(run, x), [*map(change, numbers(run, y))]) for run in some]
+        bands[method] = make_band(curves, [run.problem for run in some], budget_of(results))
+    return bands
 
 
 def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
@@ -172,17 +158,9 @@ def draw_bands(
         own = look(name)
         mean, low, high = change(np.array(band[1:]))
         axes.fill_between(band.x, low, high, step="post" if steps else None, color=own.color, alpha=share, linewidth=0)
-        axes.plot(
-            *(band.x, mean),
-            drawstyle="steps-post" if steps else "default",
-            color=own.color,
-            linestyle=own.dash,
-            marker=own.marker,
-            label=own.label,
-            linewidth=1.4,
-            markersize=3.2,
-            markevery=max(1, len(mean) // 6),
-        )
+        drawstyle = "steps-post" if steps else "default"
+        marks: dict[str, Any] = {"markersize": 3.2, "markevery": max(1, len(mean) // 6)}
+        axes.plot(band.x, mean, drawstyle=drawstyle, linewidth=1.4, **marks, **own.line)
     axes.margins(x=0.01)
     style.use_counts(axes)
 
@@ -219,7 +197,7 @@ def draw_molecules(group: Group, target: str, metric: str) -> Figure:
         target: The task whose scores and numbers the first panel shows, "jnk3" or "gsk3b".
         metric: The name of the curve that the other panels show, `DRUG_LIKE` or `DIVERSE`.
     """
-    tasks, entries = by_task(group.results), legend_of(group.results)
+    tasks, entries = group_by(group.results, attrgetter("task")), legend_of(group.results)
     shown = [each for each in style.TARGETS if each in tasks]
     widths = [*[1.25] * (target in tasks), *[1.0] * len(shown)]
     figure = new_figure(max(style.COLUMN, PAGE * sum(widths) / 3.25), 2.65)
@@ -237,7 +215,7 @@ def draw_molecules(group: Group, target: str, metric: str) -> Figure:
 
 def draw_graph_ga(group: Group) -> Figure:
     """Return a figure with two rows of panels and a column per target that has runs."""
-    tasks = by_task(group.results)
+    tasks = group_by(group.results, attrgetter("task"))
     shown = [target for target in style.TARGETS if target in tasks]
     figure = new_figure(max(style.COLUMN, PAGE * 0.36 * len(shown)), 4.2)
     for row, letter, metric in zip(figure.subplots(2, len(shown), squeeze=False), "ab", _TITLES, strict=True):
@@ -280,8 +258,8 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
         look, at = style.look_of(method), points - 0.9 * points[0] + (place + 0.5) * width
         held = [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
         heights = np.mean(held, axis=0)
-        color, edge = to_rgba(look.color, 0.15), to_rgba(look.color, 0.55)
-        axes.bar(at, heights, width, facecolor=color, edgecolor=edge, hatch=look.hatch, linewidth=0.6, label=method)
+        pale = {"facecolor": to_rgba(look.color, 0.15), "edgecolor": to_rgba(look.color, 0.55), "linewidth": 0.6}
+        axes.bar(at, heights, width, label=method, **(look.bar | pale))
         highest = max(highest, *heights)
     axes.set_ylim(0, highest * 2.2 or 1)  # leaves the upper half to the lines
     style.use_counts(axes, "y")
@@ -298,16 +276,15 @@ def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str)
         fit_axis(axes, bands, least=0, most=1)
         axes.set_xlabel("oracle calls")
     else:
-        how: dict[str, Any] = {"ha": "center", "va": "center", "color": style.INK, "alpha": 0.6}
-        axes.text(0.5, 0.5, "no such molecules yet", transform=axes.transAxes, **how)
-        style.use_no_ticks(axes)
+        axes.annotate("no such molecules yet", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+        axes.set(xticks=[], yticks=[])
     low, high = axes.get_ylim()
     return float(low), float(high)
 
 
 def describe_targets(group: Group) -> str:
     """Return the part of a caption that describes the runs of each target and explains the bands."""
-    tasks = by_task(group.results)
+    tasks = group_by(group.results, attrgetter("task"))
     each = [f"{name_of(task)}: {reading.describe_runs(tasks[task])}" for task in style.TARGETS if task in tasks]
     return f"{'; '.join(each)}. Bands: {reading.WHAT}; a single seed has none."
 
@@ -333,7 +310,7 @@ def _read_hits(group: Group, result: Result) -> Mapping[str, Any]:
 
 def draw_hits(group: Group) -> Figure:
     """Return a figure with a row of two panels per target: hits, and hits that differ, against calls."""
-    tasks = by_task(group.results)
+    tasks = group_by(group.results, attrgetter("task"))
     counts = {id(run): _read_hits(group, run) for run in group.results}
     percents = sorted(int(name.removeprefix(HITS)) for name in counts[id(group.best)] if name.startswith(HITS))
     targets = sorted(tasks, key=lambda name: (name not in style.TARGETS, name))
@@ -343,12 +320,10 @@ def draw_hits(group: Group) -> Figure:
         calls = [0, *(percent * budget / 100 for percent in percents)]
         words = {HITS: "hits", f"different_{HITS}": "hits that differ"}
         for axes, metric in zip(row, words, strict=True):
-            bands = {
-                method: make_band(
-                    [(calls, [0, *(counts[id(run)][f"{metric}{each}"] for each in percents)]) for run in own[method]]
-                )
-                for method in style.order_methods(own)
-            }
+            bands = {}
+            for method in style.order_methods(own):
+                counted = [[0, *(counts[id(run)][f"{metric}{each}"] for each in percents)] for run in own[method]]
+                bands[method] = make_band([(calls, values) for values in counted])
             draw_bands(axes, bands, steps=False)
             axes.set_ylim(0, float(_means(bands).max()) * 1.15 or 1)
             style.use_counts(axes, "y")
@@ -407,15 +382,11 @@ def draw_swaps(group: Group, panel_of: Callable[[Result], str]) -> Figure:
         top, bottom = column
         bottom.axhspan(*TARGET_BAND, color=style.INK, alpha=0.08, linewidth=0)
         for axes, each in zip(column, ("xi", "swap_acceptance"), strict=True):
-            own = {pair: [run for run in about[name] if has(run, f"{each}.{pair}")] for pair in pairs}
-            bands = {
-                pair: make_band(
-                    [(numbers(run, "exchanges"), curve(run, f"{each}.{pair}")) for run in some],
-                    [run.problem for run in some],
-                )
-                for pair, some in own.items()
-                if some
-            }
+            bands = {}
+            for pair in pairs:
+                if some := [run for run in about[name] if has(run, f"{each}.{pair}")]:
+                    curves = [(numbers(run, "exchanges"), curve(run, f"{each}.{pair}")) for run in some]
+                    bands[pair] = make_band(curves, [run.problem for run in some])
             draw_bands(axes, bands, lambda values: np.maximum(values, 0), steps=False, look=style.pair_look)
             axes.margins(x=0.05)
         top.set(title=style.shorten(name, 26), ylim=(0, 1.08 * top.get_ylim()[1]))

@@ -1,51 +1,23 @@
 """Figures of one run: the ancestors of its best candidates, and drawings of its molecules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import Any, Final
 
-import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from evodiverse.errors import InputError
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import Group, Result
+from evodiverse.results.figures.reading import Group, Log, Result
 from evodiverse.results.figures.style import Look
+from evodiverse.results.grouping import group_by
 
-if TYPE_CHECKING:
-    from evodiverse.runlog.log import Log  # loads much of EvoDiverse
-else:
-    Log = Any
-
-DIVERSE_FULL: Final = "diverse_top10_full"
 START: Final = -1
-"""The value in `Lineage.pools` for an initial candidate that all pools share."""
-_UNITS: Final = {
-    "circle packing": "score (sum of radii over the reference)",
-    "equations": "error (NMSE, fitted data)",
-}
+"""Stands for the pool of an initial candidate that all pools share."""
+_UNITS: Final = {"circle packing": "score (sum of radii over the reference)", "equations": "error (NMSE, fitted data)"}
 _N_TOP: Final = 10
 _COLUMNS: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Lineage:
-    """The ancestors of the best candidates.
-
-    A candidate is identified by its call: the number of the oracle call that evaluated it.
-
-    Attributes:
-        top: The calls of the ten best candidates, best first.
-        parents: The pairs (parent, child) among the calls of these ten and of all their ancestors that have a score.
-        pools: By call, the pool that proposed the candidate; `START` for an initial candidate that all pools share.
-        scores: By call, the score of the candidate, sorted by call.
-    """
-
-    top: Sequence[int]
-    parents: Sequence[tuple[int, int]]
-    pools: dict[int, int]
-    scores: dict[int, float]
 
 
 def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
@@ -53,30 +25,21 @@ def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Resul
     return [max(results, key=lambda run: reading.numbers(run, "best")[-1])]
 
 
-def trace(log: Log) -> Lineage:
-    """Return the lineage of the ten best candidates in the final pools.
+def find_ancestors(log: Log, top: Sequence[int]) -> list[int]:
+    """Return the calls of some candidates and of all their ancestors that have a score, sorted.
 
     Raises:
         InputError: The log is damaged: a candidate has a parent that was not evaluated before it.
     """
-    top = log.top(log.final_union, _N_TOP)
-    parents, pools = log.column("parents"), log.column("pool")
-    visited: set[int] = set()
-    waiting = list(top)
-    while waiting:
-        call = waiting.pop()
-        if call in visited:
-            continue
-        visited.add(call)
-        own = parents.get(call) or ()
+    calls, parents = {*top}, log.column("parents")
+    for call in sorted(parents, reverse=True):  # parents have lower numbers
+        own = parents[call] or () if call in calls else ()
         if any(parent >= call for parent in own):
             raise InputError(
                 f"{log.run.path} is damaged (call {call} descends from a later one); run it again with overwrite=true"
             )
-        waiting += own
-    scores = {call: log.scores[call] for call in sorted(visited) if call in log.scores}
-    pairs = [(parent, call) for call in scores for parent in parents.get(call) or () if parent in scores]
-    return Lineage(top, pairs, {call: START if pools.get(call) is None else pools[call] for call in scores}, scores)
+        calls.update(own)
+    return sorted(calls & log.scores.keys())
 
 
 def draw_lineage(group: Group) -> Figure:
@@ -85,25 +48,24 @@ def draw_lineage(group: Group) -> Figure:
     For equations, the figure shows errors instead of scores.
     """
     _, log = reading.open_log(group, group.best)
-    lineage = trace(log)
     is_error = group.kind == "equations"
-    heights = {call: max(-score, reading.LEAST) if is_error else score for call, score in lineage.scores.items()}
+    top, parents, pools = log.top(log.final_union, _N_TOP), log.column("parents"), log.column("pool")
+    scores = {call: log.scores[call] for call in find_ancestors(log, top)}
+    heights = {call: max(-score, reading.LEAST) if is_error else score for call, score in scores.items()}
     figure = style.new_figure(style.PAGE * 0.72, 2.7)
     axes = figure.subplots()
     if is_error:
         style.use_powers(axes)
-    segments = [[(call, heights[call]) for call in pair] for pair in lineage.parents]
+    pairs = [(parent, call) for call in heights for parent in parents[call] or () if parent in heights]
+    segments = [[(call, heights[call]) for call in pair] for pair in pairs]
     axes.add_collection(LineCollection(segments, colors=style.INK, linewidths=0.4, alpha=0.35))
-    looks = {pool: _look_of(pool) for pool in sorted(set(lineage.pools.values()))}
+    by_pool = group_by(heights, lambda call: START if pools[call] is None else pools[call])
+    looks = {pool: _look_of(pool) for pool in sorted(by_pool)}
     for pool, look in looks.items():
         for is_top, size, edge, width in ((False, 8, "white", 0.2), (True, 26, style.INK, 0.7)):
-            calls = [call for call in heights if lineage.pools[call] == pool and (call in lineage.top) == is_top]
+            calls = [call for call in by_pool[pool] if (call in top) == is_top]
             how: dict[str, Any] = {"s": size, "edgecolors": edge, "linewidths": width, "zorder": 2 + is_top}
             axes.scatter(calls, [heights[call] for call in calls], color=look.color, marker=look.marker, **how)
-    if not is_error and heights:
-        values = np.array([*heights.values()])
-        room = 0.06 * float(np.ptp(values)) or 0.05
-        axes.set_ylim(values.min() - room, values.max() + room)
     axes.set_xlim(-0.02 * log.last_call, 1.02 * log.last_call)
     style.use_counts(axes)
     axes.set(xlabel="oracle calls", ylabel=_UNITS.get(group.kind, "score"))

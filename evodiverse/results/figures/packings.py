@@ -1,21 +1,21 @@
 """Figures of circle packing: the best sum of radii, the packings that set records, and the program of the best one."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from textwrap import wrap
 from typing import Any, Final
 
-import numpy as np
 from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.curves import draw_bands, fit_axis, legend_of, record_bands
 from evodiverse.results.figures.reading import Group, Result
+from evodiverse.results.grouping import thin
 from evodiverse.text import count_of, printable
 
 SUM: Final = "best_sum"
 _MOST_LINES: Final = 46
 _MOST_COLUMNS: Final = 92
-_N_SHOWN: Final = 5
+_N_SHOWN: Final = 5  # of the packings that set a record: the first, the last, and some evenly spaced between
 _SHARE_SHOWN: Final = 0.9
 """The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
@@ -30,11 +30,8 @@ def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
 def draw_records(group: Group) -> Figure:
     """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
     (best,) = reading.keep_best(SUM, group.results)
-    sums = {
-        int(call): total
-        for call, total in zip(reading.numbers(best, "sum_calls"), reading.numbers(best, "sum"), strict=True)
-    }
-    shown = choose_records([*sums])
+    sums = dict(zip(map(int, reading.numbers(best, "sum_calls")), reading.numbers(best, "sum"), strict=True))
+    shown = thin([*sums], _N_SHOWN)
     packings = read_packings(best, shown)
     figure = style.new_figure(style.PAGE * 0.72, 3.9)
     parts: Any = figure.subfigures(2, 1, height_ratios=(2.1, 1))
@@ -50,12 +47,6 @@ def draw_records(group: Group) -> Figure:
         reading.draw_candidate(panel, group, best, call, "", {"packing": packings[call]})
         panel.set_title(f"evaluation {call:,}\n{sums[call]:.4f}", fontsize=6.5)
     return figure
-
-
-def choose_records(calls: Sequence[int]) -> list[int]:
-    """Return up to `_N_SHOWN` of the calls that set a record: the first, the last, and some evenly spaced between."""
-    places = np.linspace(0, len(calls) - 1, min(_N_SHOWN, len(calls)))
-    return [calls[place] for place in sorted({round(place) for place in places.tolist()})]
 
 
 def describe_records(group: Group) -> str:
@@ -103,6 +94,6 @@ def draw_program(group: Group) -> Figure:
     ]
     if (rest := len(lines) - _MOST_LINES) > 0:
         lines[_MOST_LINES:] = [f"# … {count_of(rest, 'more line')}"]
-    look: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": 3.9, "va": "top", "color": style.INK}
-    right.text(0, 1, "\n".join(lines), transform=right.transAxes, **look)
+    text, look = "\n".join(lines), {"family": "DejaVu Sans Mono", "fontsize": 3.9, "color": style.INK}
+    right.annotate(text, (0, 1), xycoords="axes fraction", va="top", **look)
     return figure

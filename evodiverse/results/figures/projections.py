@@ -1,10 +1,11 @@
 """Projections of the programs of final pools onto a plane by PCA or t-SNE, colored by method, by pool and by score."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import sparse
@@ -15,46 +16,26 @@ from evodiverse.results.figures.style import Look
 from evodiverse.results.grouping import group_by
 
 SCIENCES_SHOWN: Final = ("biology", "chemistry")
-_MOST_PERPLEXITY: Final = 30.0
 _LEAST_POINTS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Members:
-    """The members of the final pools of one run. A candidate in two pools occurs twice.
+def read_members(group: Group, results: Sequence[Result]) -> pd.DataFrame:
+    """Return the members of the final pools of some runs of a group: for each method, its run with the lowest seed.
 
-    Attributes:
-        method: The method of the run.
-        genotypes: ``(n,)`` genotypes.
-        pools: ``(n,)`` indices of the pools, 0 for the coldest.
-        scores: ``(n,)`` scores, higher is better.
-        n_pools: The number of pools.
-    """
-
-    method: str
-    genotypes: Sequence[str]
-    pools: Sequence[int]
-    scores: Sequence[float]
-    n_pools: int
-
-
-def read_members(group: Group, results: Sequence[Result]) -> list[Members]:
-    """Return, for each method, the final pools of its run with the lowest seed; ``results`` are runs of the group.
-
-    The methods are sorted as in the legends of figures (see `order_methods`).
+    The columns are ``method``, ``genotype``, ``pool`` (0 for the coldest) and ``score``. Candidates without a score are
+    left out; one in two pools has two rows. The methods are sorted as in the legends of figures (see `order_methods`).
 
     Raises:
         InputError: A log is damaged.
     """
-    members = []
+    rows = []
     chosen = {run.run.method: run for run in reading.first_of(results, lambda run: run.run.method)}
     for method in style.order_methods(chosen):
         _, log = reading.open_log(group, chosen[method])
-        genotypes, final = log.column("genotype"), log.states[-1]
-        places = [(call, pool) for pool, calls in enumerate(final) for call in calls if call in log.scores]
-        texts, scores = [genotypes[call] for call, _ in places], [log.scores[call] for call, _ in places]
-        members.append(Members(method, texts, [pool for _, pool in places], scores, len(final)))
-    return members
+        genotypes = log.column("genotype")
+        for pool, calls in enumerate(log.states[-1]):
+            rows += [(method, genotypes[call], pool, log.scores[call]) for call in calls if call in log.scores]
+    return pd.DataFrame(rows, columns=["method", "genotype", "pool", "score"])
 
 
 def project_pca(vectors: Any) -> FloatArray:
@@ -76,7 +57,7 @@ def project_tsne(vectors: Any) -> FloatArray:
     dense = _dense(vectors)
     if len(dense) <= _LEAST_POINTS:
         return project_pca(dense)
-    fit = TSNE(2, perplexity=min(_MOST_PERPLEXITY, (len(dense) - 1) / 3), init="pca", random_state=0, n_jobs=1)
+    fit = TSNE(2, perplexity=min(30.0, (len(dense) - 1) / 3), init="pca", random_state=0, n_jobs=1)
     return np.asarray(fit.fit_transform(dense), dtype=np.float64)
 
 
@@ -84,20 +65,20 @@ def _dense(vectors: Any) -> FloatArray:
     return np.asarray(vectors.toarray() if sparse.issparse(vectors) else vectors, dtype=np.float64)
 
 
-def locate(group: Group, members: Sequence[Members], project: Callable[[Any], FloatArray]) -> list[FloatArray]:
-    """Return the ``(n, 2)`` points of each run in a plane that all runs share; equal programs share a point.
+def locate(group: Group, members: pd.DataFrame, project: Callable[[Any], FloatArray]) -> pd.DataFrame:
+    """Return members with their places, the columns ``x`` and ``y``, in a plane; equal programs share a place.
 
     Args:
         group: The runs.
-        members: The members of each run.
-        project: A function that is called with these vectors and returns their ``(n, 2)`` points, such as
+        members: The members, as `read_members` returns them.
+        project: A function that is called with the vectors of the programs and returns their ``(n, 2)`` places, such as
             `project_tsne`.
     """
-    unique = sorted({genotype for each in members for genotype in each.genotypes})
-    place = {genotype: at for at, genotype in enumerate(unique)}
+    unique = sorted({*members["genotype"]})
     metrics: Any = reading.find_metrics(group, group.best)
     points = project(metrics.embed(unique, group.context.measurer.tools)) if unique else np.zeros((0, 2))
-    return [points[np.array([place[genotype] for genotype in each.genotypes], dtype=np.intp)] for each in members]
+    places = pd.DataFrame(points, unique, ["x", "y"])
+    return members.join(places, on="genotype")
 
 
 def seeds_of(group: Group) -> str:
@@ -114,27 +95,19 @@ def draw_programs(group: Group, project: Callable[[Any], FloatArray], axis: str)
         project: A function that returns ``(n, 2)`` points of vectors, such as `project_tsne`.
         axis: The name of the axes, such as "PC".
     """
-    members = read_members(group, group.results)
-    points = locate(group, members, project)
-    figure = style.new_figure(min(style.PAGE, 1.9 + 1.6 * len(members)), 3.6)
-    axes = figure.subplots(2, len(members), squeeze=False, sharex=True, sharey=True)
-    scores = [score for each in members for score in each.scores]
-    low, high = np.quantile(scores, [0.25, 1.0]) if scores else (0.0, 1.0)
-    for (top, bottom), each, own in zip(axes.T, members, points, strict=True):
+    members = locate(group, read_members(group, group.results), project)
+    methods = members["method"].unique()
+    figure = style.new_figure(min(style.PAGE, 1.9 + 1.6 * len(methods)), 3.6)
+    axes = figure.subplots(2, len(methods), squeeze=False, sharex=True, sharey=True)
+    low, high = members["score"].quantile([0.25, 1.0])
+    for (top, bottom), method in zip(axes.T, methods, strict=True):
+        own = members[members["method"] == method]
         for panel in (top, bottom):
-            _draw_others(panel, points)
-        _draw_pools(top, each, own)
-        colors: dict[str, Any] = {
-            "c": each.scores,
-            "cmap": "cividis",
-            "edgecolors": "white",
-            "linewidths": 0.25,
-            "vmin": low,
-            "vmax": high,
-            "s": 11,
-        }
-        shown = bottom.scatter(*own.T, **colors)
-        top.set_title(style.look_of(each.method).label)
+            _draw_others(panel, members)
+        _draw_pools(top, own)
+        colors: dict[str, Any] = {"c": own["score"], "cmap": "cividis", "vmin": low, "vmax": high}
+        shown = bottom.scatter(own["x"], own["y"], s=11, edgecolors="white", linewidths=0.25, **colors)
+        top.set_title(style.look_of(method).label)
         bottom.set_xlabel(f"{axis} 1")
     for panel in axes[:, 0]:
         panel.set_ylabel(f"{axis} 2")
@@ -143,26 +116,25 @@ def draw_programs(group: Group, project: Callable[[Any], FloatArray], axis: str)
     return figure
 
 
-def _draw_others(axes: Axes, points: Sequence[FloatArray]) -> None:
-    """Draw the ``(n, 2)`` points of all runs in a pale color, as the background for those of one run."""
-    x, y = np.concatenate(points).T
-    axes.scatter(x, y, s=5, color=style.PALE, linewidths=0, zorder=0)
-    style.use_no_ticks(axes)
+def _draw_others(axes: Axes, members: pd.DataFrame) -> None:
+    """Draw the members of all runs in a pale color, as the background for those of one run."""
+    axes.scatter(members["x"], members["y"], s=5, color=style.PALE, linewidths=0, zorder=0)
+    axes.set(xticks=[], yticks=[])
 
 
-def _draw_pools(axes: Axes, members: Members, points: FloatArray) -> None:
-    """Draw the ``(n, 2)`` points of a run. Each of its pools has a color and a marker; the coldest pool is on top."""
-    for pool in reversed(range(members.n_pools)):
-        _draw_points(axes, points[np.array(members.pools, dtype=np.intp) == pool], style.pool_look(pool), 13, 0.85)
+def _draw_pools(axes: Axes, members: pd.DataFrame) -> None:
+    """Draw the members of a run. Each of its pools has a color and a marker; the coldest pool is on top."""
+    for pool, some in reversed([*members.groupby("pool")]):
+        _draw_points(axes, some, style.pool_look(pool), 13, 0.85)
 
 
-def _draw_points(axes: Axes, points: FloatArray, look: Look, size: float, opacity: float = 1) -> None:
-    x, y = points.T
-    axes.scatter(x, y, s=size, color=look.color, marker=look.marker, edgecolors="white", linewidths=0.25, alpha=opacity)
+def _draw_points(axes: Axes, members: pd.DataFrame, look: Look, size: float, opacity: float = 1) -> None:
+    how: dict[str, Any] = {"s": size, "edgecolors": "white", "linewidths": 0.25, "alpha": opacity}
+    axes.scatter(members["x"], members["y"], color=look.color, marker=look.marker, **how)
 
 
-def _pool_entries(members: Sequence[Members]) -> list[tuple[Any, str]]:
-    return [style.line_of(style.pool_look(pool)) for pool in range(max(each.n_pools for each in members))]
+def _pool_entries(members: pd.DataFrame) -> list[tuple[Any, str]]:
+    return [style.line_of(style.pool_look(pool)) for pool in sorted(members["pool"].unique())]
 
 
 def choose_problems(results: Sequence[Result]) -> dict[str, str]:
@@ -195,24 +167,23 @@ def draw_equations(group: Group) -> Figure:
     problems = choose_problems(group.results)
     figure = style.new_figure(min(style.PAGE * 0.72, 1.2 + 2.1 * len(problems)), 4.4)
     axes = figure.subplots(2, len(problems), squeeze=False, sharex="col", sharey="col")
-    everything, with_pools = [], []
+    looks, with_pools = {}, []
     for (top, bottom), (science, problem) in zip(axes.T, problems.items(), strict=True):
-        members = read_members(group, [run for run in group.results if str(run.problem) == problem])
-        points = locate(group, members, project_tsne)
+        runs = [run for run in group.results if str(run.problem) == problem]
+        members = locate(group, read_members(group, runs), project_tsne)
         for panel in (top, bottom):
-            _draw_others(panel, points)
-        for each, own in zip(members, points, strict=True):
-            _draw_points(top, own, style.look_of(each.method), 12)
-        pairs = zip(members, points, strict=True)
-        shown, own = max(pairs, key=lambda pair: (pair[0].n_pools > 1, pair[0].method == reading.OURS))
-        _draw_pools(bottom, shown, own)
+            _draw_others(panel, members)
+        by_method = dict([*members.groupby("method", sort=False)])
+        for method, own in by_method.items():
+            looks[method] = style.look_of(method)
+            _draw_points(top, own, looks[method], 12)
+        shown = max(by_method, key=lambda name: (by_method[name]["pool"].max() > 0, name == reading.OURS))
+        _draw_pools(bottom, by_method[shown])
         top.set_title(f"{style.shorten(science, 20)}, {style.shorten(problem.rpartition('/')[2], 20)}")
-        bottom.set(title=f"pools of {style.look_of(shown.method).label}", xlabel="t-SNE 1")
-        everything += members
-        with_pools.append(shown)
+        bottom.set(title=f"pools of {looks[shown].label}", xlabel="t-SNE 1")
+        with_pools.append(by_method[shown])
     for row in axes[:, 0]:
         row.set_ylabel("t-SNE 2")
-    methods = dict.fromkeys(each.method for each in everything)
-    points_of = [style.line_of(replace(style.look_of(method), dash="")) for method in methods]
-    style.add_legend(figure, [*points_of, *_pool_entries(with_pools)])
+    points_of = [style.line_of(replace(look, dash="")) for look in looks.values()]
+    style.add_legend(figure, [*points_of, *_pool_entries(pd.concat(with_pools))])
     return figure

@@ -18,12 +18,13 @@ from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
 if TYPE_CHECKING:  # these load much of EvoDiverse, and no figure needs them to be imported
+    from evodiverse.ports import Headline as Headline
     from evodiverse.ports import Metrics
     from evodiverse.results.measuring import Measurer
     from evodiverse.results.tables.results import Result as Result
-    from evodiverse.runlog.log import Log
+    from evodiverse.runlog.log import Log as Log
 else:
-    Log = Measurer = Metrics = Result = Any
+    Headline = Log = Measurer = Metrics = Result = Any
 
 FloatArray = NDArray[np.float64]
 OURS: Final = "pt"
@@ -36,7 +37,6 @@ LEAST: Final = 1e-16
 """The smallest error that is drawn. Smaller errors are rounding errors of an exact law, and are drawn at this value."""
 
 _UNNAMED: Final = {OURS, "circle_packing"}  # the parts of groups that names of pictures do not mention
-LEVEL: Final = 0.95
 WHAT: Final = "95% t intervals of the mean over seeds"
 """The meaning of bands and whiskers, for captions."""
 
@@ -46,6 +46,7 @@ class Wanted:
     """The runs that a figure of the paper needs.
 
     Attributes:
+        experiments: The files in ``conf/experiment/`` whose sweeps contain them: with a language model, and without.
         tasks: The names of the tasks.
         methods: The names of the methods.
         models: The models of the paper; runs with ``llm=off`` are wanted in addition.
@@ -54,6 +55,7 @@ class Wanted:
         engines: The names of the baselines that are wanted in addition: other programs, such as PySR.
     """
 
+    experiments: Sequence[str]
     tasks: Sequence[str]
     methods: Sequence[str]
     models: Sequence[str] = ("DeepSeek-V3.2",)
@@ -156,6 +158,9 @@ class Group:
         return count_of(len({run.problem for run in self.results}), "problem")
 
 
+Groups = Callable[[Sequence[Result], Context], Iterator[Group]]
+
+
 @dataclass(frozen=True, slots=True)
 class Runs:
     """The runs that a figure shows, in groups with the same kind, model, fit and overrides; baselines are left out.
@@ -212,11 +217,12 @@ class FigureKind:
         missing: A function that returns a sentence about what must be installed, or None if nothing is missing.
         takes_all: Whether all runs count. Otherwise, a run counts only if its `Result.overrides` are all about the
             budget, or if the run is named on the command line.
+        label: The label of the figure in the paper's LaTeX; None for our own.
     """
 
     name: str
     title: str
-    groups: Callable[[Sequence[Result], Context], Iterator[Group]]
+    groups: Groups
     draw: Callable[[Group], Figure]
     caption: str
     basis: str = "{group.runs}"
@@ -227,11 +233,7 @@ class FigureKind:
     example: str | None = None
     missing: Callable[[], str | None] = lambda: None
     takes_all: bool = False
-
-    @property
-    def label(self) -> str | None:
-        """The label of the figure in the paper's LaTeX; None for our own."""
-        return None if self.wanted is None else f"fig:{self.name}"
+    label: str | None = None
 
     def find(self, results: Sequence[Result], context: Context) -> Iterator[Picture]:
         """Yield the pictures that can be drawn of some runs."""
@@ -288,11 +290,6 @@ def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
     return group_by(results, lambda result: result.run.method)
 
 
-def by_task(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Return runs grouped by task."""
-    return group_by(results, lambda result: result.task)
-
-
 def is_budget(key: str) -> bool:
     """Return whether a setting belongs to the budget, given its key."""
     return key.startswith("budget.")
@@ -314,13 +311,12 @@ def has(result: Result, *names: str) -> bool:
     return all(curve(result, name) for name in names)
 
 
-def describe_runs(results: Sequence[Result], *more: str) -> str:
-    """Return a text with the number of runs, in total and per method, their seeds, and then the phrases ``more``."""
+def describe_runs(results: Sequence[Result]) -> str:
+    """Return a text with the number of runs, in total and per method, and their seeds."""
     counts = ", ".join(f"{method} {len(some)}" for method, some in sorted(by_method(results).items()))
     seeds = sorted({result.run.seed for result in results})
     named = ", ".join(map(str, seeds)) if len(seeds) <= 6 else f"{seeds[0]} … {seeds[-1]} ({len(seeds)})"
-    total = f"n = {len(results)} run{'s' * (len(results) != 1)} ({counts})"
-    return "; ".join([total, f"seed{'s' * (len(seeds) != 1)} {named}", *more])
+    return f"n = {count_of(len(results), 'run')} ({counts}); seed{'s' * (len(seeds) != 1)} {named}"
 
 
 def budget_of(results: Sequence[Result]) -> int:
@@ -328,15 +324,10 @@ def budget_of(results: Sequence[Result]) -> int:
     return max(int(result.run.settings["budget.oracle_calls"]) for result in results)
 
 
-def best_run(results: Sequence[Result], name: str) -> Result | None:
-    """Return the run with the highest value of a metric, the first in a tie; None if no run has the metric."""
-    known = [(value, run) for run in results if (value := run.number(name)) not in (None, float("-inf"))]
-    return max(known, key=lambda pair: pair[0], default=(None, None))[1]
-
-
 def keep_best(name: str, results: Sequence[Result], _: Sequence[Result] = ()) -> list[Result]:
-    """Return only the run with the highest value of a metric; none if no run has the metric."""
-    return [*filter(None, [best_run(results, name)])]
+    """Return only the run with the highest value of a metric, the first in a tie; none if no run has the metric."""
+    known = [(value, run) for run in results if (value := run.number(name)) not in (None, float("-inf"))]
+    return [max(known, key=lambda pair: pair[0])[1]] if known else []
 
 
 def first_of(results: Sequence[Result], key: Callable[[Result], Hashable]) -> list[Result]:
@@ -367,7 +358,7 @@ def estimate(values: ArrayLike, strata: Sequence[Hashable] | None = None) -> Flo
     freedom = (counts.sum() - n_problems).replace(0, np.nan)
     squares = ((table - problems.transform("mean")) ** 2).sum()
     error = np.sqrt(squares / freedom * (1 / counts).sum() / n_problems**2)
-    half = stats.t.ppf((1 + LEVEL) / 2, freedom) * error
+    half = stats.t.ppf(0.975, freedom) * error
     return np.array([center, center - half, center + half]).reshape(3, *matrix.shape[1:])
 
 

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from evodiverse.kit.files import write_cached
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import FloatArray, Group
-
-if TYPE_CHECKING:
-    from evodiverse.runlog.log import Log  # loads much of EvoDiverse
-else:
-    Log = Any
+from evodiverse.results.figures.reading import FloatArray, Group, Log
 
 BoolArray = NDArray[np.bool_]
 
@@ -66,7 +61,7 @@ def draw_path(group: Group) -> Figure:
         axes.plot(*path.T, color="#7a1f1f", linewidth=0.5, alpha=0.6)
         shown = axes.scatter(*path.T, c=range(len(path)), cmap="inferno", s=14, edgecolors="black", linewidths=0.3)
         axes.set(title=style.name_of(result.task), xlabel="UMAP 1", ylabel="UMAP 2")
-        style.use_no_ticks(axes)
+        axes.set(xticks=[], yticks=[])
         figure.colorbar(shown, ax=axes, label="iteration", pad=0.01, ticks=MaxNLocator(6, integer=True))
     return figure
 
@@ -97,9 +92,7 @@ def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
     state = f"{version('umap-learn')} {version('numba')} {_N_NEIGHBORS} {_DISTANCE} ".encode()
     file = folder / "planes" / f"{hashlib.sha256(state + np.packbits(vectors, axis=1).tobytes()).hexdigest()[:32]}.npy"
     try:
-        known = np.load(file, allow_pickle=False)
-        if known.shape == (len(vectors), 2) and known.dtype == np.float64:
-            return np.asarray(known)
+        return np.asarray(np.load(file, allow_pickle=False), dtype=np.float64).reshape(len(vectors), 2)
     except (OSError, ValueError, EOFError):
         pass  # the file is missing or damaged, and will be written below
     plane = project_umap(vectors)

@@ -35,8 +35,7 @@ _PNG_DPI: Final = 200
 _CHARACTER: Final = 0.046  # the width of a character of small print, in inches
 _ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
 
-_SHEET: Final = Path(__file__).with_name("figures.mplstyle")
-_TABLE: Final = Path(__file__).with_name("looks.yaml")
+_HERE: Final = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,21 @@ class Look:
     marker: str
     hatch: str
 
+    @property
+    def line(self) -> dict[str, Any]:
+        """The arguments with which matplotlib draws a line."""
+        return {"label": self.label, "color": self.color, "linestyle": self.dash, "marker": self.marker}
+
+    @property
+    def bar(self) -> dict[str, Any]:
+        """The arguments with which matplotlib draws a bar."""
+        pale = to_rgba(self.color, 0.35)
+        return {"facecolor": pale, "edgecolor": self.color, "hatch": self.hatch, "linewidth": 0.8}
+
 
 _LOOKS: Final = {
     name: Look(label, color, (0, dashes) if dashes else "-", marker, hatch)
-    for name, (label, color, dashes, marker, hatch) in yaml.safe_load(_TABLE.read_text(encoding="utf-8")).items()
+    for name, (label, color, dashes, marker, hatch) in yaml.safe_load((_HERE / "looks.yaml").read_text("utf-8")).items()
 }
 METHODS: Final = tuple(_LOOKS)
 """The methods with a look of their own, in the order of legends."""
@@ -140,21 +150,14 @@ def use_counts(axes: Axes, which: str = "x") -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if isclose(value, round(value)) else ""))
 
 
-def use_no_ticks(axes: Axes) -> None:
-    """Remove the ticks of both axes."""
-    axes.set_xticks([])
-    axes.set_yticks([])
-
-
 def line_of(look: Look) -> tuple[Line2D, str]:
     """Return an entry of a legend: the line or the point of a look, and its label."""
-    line = Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=3.8, linewidth=1.4)
-    return line, look.label
+    return Line2D([], [], markersize=3.8, linewidth=1.4, **look.line), look.label
 
 
 def bar_of(look: Look) -> tuple[Patch, str]:
     """Return an entry of a legend: the bar of a look, and its label."""
-    return Patch(facecolor=to_rgba(look.color, 0.35), edgecolor=look.color, hatch=look.hatch, linewidth=0.8), look.label
+    return Patch(**look.bar), look.label
 
 
 def add_legend(figure: Any, entries: Sequence[tuple[Any, str]], columns: int = 4) -> None:
@@ -179,7 +182,7 @@ def add_basis(figure: Figure, text: str) -> None:
 
 def styled() -> AbstractContextManager[None]:
     """Return a context in which the style of figures holds, regardless of the user's own matplotlib settings."""
-    return pictures.styled(mpl.rc_params_from_file(_SHEET, use_default_template=False))
+    return pictures.styled(mpl.rc_params_from_file(_HERE / "figures.mplstyle", use_default_template=False))
 
 
 def new_figure(width: float, height: float) -> Figure:

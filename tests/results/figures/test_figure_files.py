@@ -58,7 +58,7 @@ def test_what_runs_can_fill_is_drawn_as_svg_and_png_and_listed(
     assert "evodiverse -m +experiment=algo_classical method=ea,island,ensemble,pt" in page
     told = capsys.readouterr().out
     assert "circle_trajectory: 1 drawn\n" in told
-    assert told.splitlines()[-1].endswith(f"of 4 complete runs; left out: none. {tmp_path}/README.md")
+    assert told.splitlines()[-1].endswith(f"of 4 complete runs. {tmp_path}/README.md")
 
 
 def test_by_default_one_line_names_the_figures_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +158,7 @@ def test_a_copy_of_a_run_in_another_folder_is_left_out(tmp_path: Path, capsys: p
     for folder in ("one", "two"):
         write_run(tmp_path / folder / "seed0", {"c1ccccc1": 0.9, "CCO": 0.3}, [[[1, 2], [1]], [[1, 2], [2]]])
     write([tmp_path / "one", tmp_path / "two"], tmp_path / "figures", ["circle_trajectory"], None)
-    assert "figures of 1 complete run; left out: 1 repeated later." in capsys.readouterr().out
+    assert "figures of 1 complete run (1 run repeated later left out)." in capsys.readouterr().out
 
 
 def test_hostile_names_of_runs_stay_in_the_folder_and_out_of_the_markup(tmp_path: Path) -> None:
@@ -171,12 +171,9 @@ def test_hostile_names_of_runs_stay_in_the_folder_and_out_of_the_markup(tmp_path
     assert "<script>" not in page.replace("\\<script\\>", "")
 
 
-def test_an_unknown_figure_is_refused_with_a_list_of_all(tmp_path: Path) -> None:
+def test_an_unknown_figure_and_a_missing_folder_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--only nothing is unknown; expected one of mol, "):
         write([tmp_path], None, ["nothing"], None)
-
-
-def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not a folder; name a run directory or a folder of runs"):
         write([tmp_path / "absent"], None, [], None)
 

@@ -9,8 +9,8 @@ from evodiverse.results.figures.reading import FigureKind, Wanted
 from tests.results.tables.results import equation, result
 from tests.runs import CONF
 
-PACKINGS = Wanted(("circle_packing",), ("ea", "pt"), ("DeepSeek-V3.2",))
-PHYSICS = Wanted(("equation",), ("pt",), ("GPT-5",), ("physics",), ("operon",))
+PACKINGS = Wanted(("algo_main", "algo_classical"), ("circle_packing",), ("ea", "pt"), ("DeepSeek-V3.2",))
+PHYSICS = Wanted(("eq_main", "eq_builtin"), ("equation",), ("pt",), ("GPT-5",), ("physics",), ("operon",))
 
 
 def test_what_has_no_run_is_named_with_one_command_for_the_papers_model_and_one_without_a_model() -> None:
@@ -28,12 +28,12 @@ def test_a_run_that_differs_from_the_defaults_fills_nothing() -> None:
 
 
 def test_a_figure_with_all_its_runs_needs_nothing() -> None:
-    wanted = Wanted(("circle_packing",), ("pt",), ("off",))
+    wanted = Wanted(("algo_main", "algo_classical"), ("circle_packing",), ("pt",), ("off",))
     assert find_lacks(wanted, [result({}, "circle_packing", "pt")]) == []
 
 
 def test_a_task_is_named_where_another_has_its_runs() -> None:
-    wanted = Wanted(("jnk3", "gsk3b"), ("pt",), ("off",))
+    wanted = Wanted(("mol_main", "mol_classical"), ("jnk3", "gsk3b"), ("pt",), ("off",))
     (off,) = find_lacks(wanted, [result({}, "jnk3", "pt")])
     assert off.command == "evodiverse -m +experiment=mol_classical task=gsk3b method=pt"
 
