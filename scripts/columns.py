@@ -3,10 +3,8 @@
 import sys
 from collections.abc import Iterator, Mapping
 
-import pyarrow as pa
-
 from evodiverse.kit.own_columns import OwnColumn
-from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECAST_COLUMNS, TIMES, Column, Dataset
+from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECASTS, Column, Dataset
 from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
 from evodiverse.tasks.molecules import task as molecules
@@ -44,13 +42,6 @@ RECORD = """
 |---|---|
 """
 
-TYPES: Mapping[pa.DataType, str] = {
-    pa.int64(): "int64",
-    pa.float64(): "float64",
-    pa.string(): "string",
-    pa.bool_(): "bool",
-    TIMES: "struct",
-}
 SHARED: Mapping[str, Column] = {
     **{name: COLUMNS["llm_calls"].columns[name] for name in ("iteration", "pool", "slot", "attempt")},
     **{name: COLUMNS["swaps"].columns[name] for name in ("cold_pool", "hot_pool")},
@@ -73,7 +64,7 @@ def write_page() -> Iterator[str]:
         yield from write_dataset(name, dataset)
         if name == "evaluations":
             yield "\nRuns with [screening](diverse.md#screening) (`method.screen`) have two more columns:\n\n"
-            yield from write_table(FORECAST_COLUMNS)
+            yield from write_table(FORECASTS)
     yield from write_dataset("docking", DOCKED)
     yield OWN
     own: Mapping[str, Mapping[str, OwnColumn]] = {
@@ -106,16 +97,12 @@ def write_table(columns: Mapping[str, Column] | Mapping[str, OwnColumn]) -> Iter
     """Yield a table with one row per column."""
     yield "| column | type | meaning |\n|---|---|---|\n"
     for name, column in columns.items():
+        if isinstance(column, OwnColumn):
+            kind, null = OWN_TYPES[column.kind], column.null
+        else:
+            kind, null = column.type, column.null_if
         unit = f", {column.unit}" if column.unit else ""
-        null = f"; null: {column.null}" if column.null else ""
-        yield f"| `{name}` | {type_name(column)}{unit} | {column.meaning}{null} |\n"
-
-
-def type_name(column: Column | OwnColumn) -> str:
-    """Return the name of the Arrow type of a column."""
-    if isinstance(column, OwnColumn):
-        return OWN_TYPES[column.kind]
-    return TYPES.get(column.kind, "list of int64")
+        yield f"| `{name}` | {kind}{unit} | {column.meaning}{f'; null: {null}' if null else ''} |\n"
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 A dataset is a folder such as ``evaluations/``. Its parts are Parquet files; the run keeps adding parts.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from evodiverse.errors import describe
+from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import check_regular
-from evodiverse.runlog.columns import CALLS, COLUMNS, TIMES, make_schema
+from evodiverse.runlog.columns import CALLS, COLUMNS, DOCKED, FORECASTS, TIMES, TYPES, make_schema
 
 # The most that a run can log, over all parts of a dataset. More is refused: even a small file can claim to hold any
 # number of rows.
@@ -24,22 +26,8 @@ MOST_BYTES: Final = 2 << 30
 DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) for name, dataset in COLUMNS.items()}
 EVALUATIONS: Final = DATASETS["evaluations"]
 
-FORECAST: Final[Mapping[str, type]] = {"predicted": float, "spread": float}
-"""Additional columns of ``evaluations`` in a run with ``method.screen``, with the types of their values."""
-
-NEVER_NULL: Final[Mapping[str, frozenset[str]]] = {
-    "evaluations": frozenset({"iteration", "outcome"}),
-    "populations": frozenset({"iteration", "pool", "members"}),
-    "swaps": frozenset({"iteration", "cold_pool", "hot_pool", "accepted", "blocked", "xi"}),
-    "migrations": frozenset({"iteration", "from_pool", "to_pool", "call"}),
-    "adaptation": frozenset({"iteration", "cold_pool", "hot_pool", "xi", "tried"}),
-    "screened": frozenset({"iteration", "pool", "slot", "attempt", "key", "predicted", "spread"}),
-    "llm_calls": frozenset({"llm_call", "iteration", "pool", "model", "cached", "outcome"}),
-}
-"""The columns of each dataset that readers expect to have a value in every row."""
-
-LATER: Final[Mapping[str, frozenset[str]]] = {"populations": frozenset({"seconds"})}
-"""The columns that parts of older versions lack, by dataset; they are read as nulls."""
+OWN_TYPES: Final[Mapping[type, pa.DataType]] = {float: pa.float64(), int: pa.int64(), str: pa.string()}
+"""The Arrow types of the columns that domains add."""
 
 FINITE: Final = frozenset({"score", "xi"})
 """The columns whose numbers must be finite, in every dataset that has them."""
@@ -54,25 +42,56 @@ _FITS: Final = {
 }
 
 
+def read_parts(
+    dataset: str, names: Sequence[str], own: Mapping[str, type], parts: Iterable[Path]
+) -> Iterator[dict[str, list[Any]]]:
+    """Yield these columns of each part of a dataset: lists of values by column name.
+
+    Args:
+        dataset: The name of the dataset.
+        names: The columns to read. One that may be without a value may be missing from a part; it is None throughout.
+        own: The type, float, int or str, of those columns that the dataset does not have in every run.
+        parts: The parts, which are Parquet files.
+
+    Raises:
+        InputError: A part cannot be read; the message names it.
+    """
+    described = {**COLUMNS, "docking": DOCKED}[dataset].columns
+    kinds = {
+        name: TYPES[described[name].type] if name in described else OWN_TYPES[own.get(name, float)] for name in names
+    }
+    nullable = {name for name in names if name in own or (name in described and described[name].null_if)}
+    reader = DatasetReader(kinds, {*names} - nullable)
+    yield from map(reader.read, parts)
+
+
 def find_own_columns(part: Path) -> dict[str, type]:
     """Return the type of each column of texts or numbers, float or str, that a part of ``evaluations`` has of a domain.
 
     Raises:
-        ValueError: The part is a link or cannot be read.
+        InputError: The part cannot be read; the message names it.
     """
-    try:
+    with _naming(part):
         check_regular(part)
         schema = pq.read_schema(part)
-    except (OSError, pa.ArrowException) as error:
-        raise ValueError(describe(error)) from error
     kinds = {float: _FITS[pa.float64()], str: _FITS[pa.string()]}
     return {
         field.name: kind
         for field in schema
         for kind, fits in kinds.items()
-        if field.name not in {*EVALUATIONS.names, *FORECAST}
+        if field.name not in {*EVALUATIONS.names, *FORECASTS}
         and fits(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
     }
+
+
+@contextmanager
+def _naming(part: Path) -> Iterator[None]:
+    """Turn an error from reading a part into one that names the part."""
+    try:
+        yield
+    except (OSError, ValueError, pa.ArrowException) as error:
+        why = error if type(error) is ValueError else describe(error)
+        raise InputError(f"{part} cannot be read ({why}); run it again with overwrite=true") from error
 
 
 class DatasetReader:
@@ -83,42 +102,24 @@ class DatasetReader:
 
     Args:
         kinds: The columns to read, with their types.
-        never_null: The columns that must have a value in every row.
-        optional: The columns that may be missing from a part; they are read as nulls.
-        most_rows: The largest number of rows allowed in all parts together.
+        needed: Those that every part must have, with a value in every row. The others are read as nulls from a part
+            that lacks them.
     """
 
-    def __init__(
-        self,
-        kinds: Mapping[str, pa.DataType],
-        never_null: frozenset[str] = frozenset(),
-        optional: frozenset[str] = frozenset(),
-        most_rows: int = MOST_ROWS,
-    ) -> None:
+    def __init__(self, kinds: Mapping[str, pa.DataType], needed: Set[str] = frozenset()) -> None:
         self._kinds = kinds
-        self._never_null = never_null
-        self._optional = optional
-        self._most_rows = most_rows
-        self._n_values: dict[str, int] = dict.fromkeys(kinds, 0)
+        self._needed = needed
+        self._n_values = Counter[str]()
         self._n_bytes = 0
 
     def read(self, part: Path) -> dict[str, list[Any]]:
         """Return the columns of one more part (a Parquet file) of the dataset: lists of values by column name.
 
-        The errors are those of `read_table`.
-        """
-        table = self.read_table(part)
-        none = [None] * table.num_rows
-        return {name: _to_list(table[name]) if name in table.column_names else none for name in self._kinds}
-
-    def read_table(self, part: Path) -> pa.Table:
-        """Return one more part (a Parquet file) of the dataset as a table with dictionary-encoded texts.
-
         Raises:
-            ValueError: The part is a link, cannot be read or is damaged; a column or a value is missing, or is of the
-                wrong type or not finite; or the parts together hold more than a run can log.
+            InputError: The part is a link, cannot be read or is damaged; a column or a value is missing, or is of the
+                wrong type or not finite; or the parts together hold more than a run can log. The message names it.
         """
-        try:
+        with _naming(part):
             check_regular(part)
             footer = pq.read_metadata(part)
             schema = footer.schema.to_arrow_schema()
@@ -128,15 +129,14 @@ class DatasetReader:
             texts = [name for name, kind in there.items() if kind == pa.string()]
             with pq.ParquetFile(part, metadata=footer, page_checksum_verification=True, read_dictionary=texts) as file:
                 table = file.read(columns=list(there))
-        except (OSError, pa.ArrowException) as error:
-            raise ValueError(describe(error)) from error
-        self._check_values(table)
-        return table
+            self._check_values(table)
+            none = [None] * table.num_rows
+            return {name: _to_list(table[name]) if name in there else none for name in self._kinds}
 
     def _check_types(self, schema: pa.Schema) -> None:
         for name, kind in self._kinds.items():
             at = schema.get_field_index(name)
-            if at < 0 and name in self._optional and name not in schema.names:
+            if name not in schema.names and name not in self._needed:
                 continue
             if at < 0:
                 raise ValueError(f"it has no column {name}, or several")
@@ -156,7 +156,7 @@ class DatasetReader:
                     self._n_values[name] += column.num_values
                     self._n_bytes += column.total_uncompressed_size
         for name, count in self._n_values.items():
-            most = MOST_ELEMENTS if self._kinds[name] == CALLS else self._most_rows
+            most = MOST_ELEMENTS if self._kinds[name] == CALLS else MOST_ROWS
             if count > most:
                 raise ValueError(f"the parts up to it hold {count:,} values of {name}, expected at most {most:,}")
         if self._n_bytes > MOST_BYTES:
@@ -164,7 +164,7 @@ class DatasetReader:
 
     def _check_values(self, table: pa.Table) -> None:
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if name in self._never_null and column.null_count:
+            if name in self._needed and column.null_count:
                 raise ValueError(f"its column {name} has no value in {column.null_count:,} rows")
             if name in FINITE and not pc.all(pc.is_finite(column), min_count=0).as_py():
                 raise ValueError(f"its column {name} has a number that is not finite")

@@ -1,11 +1,14 @@
 """The content of ``run.json``: every key that is read, and the values that it may have."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import yaml
+
+from evodiverse.errors import InputError
 from evodiverse.text import printable
 
 RECORD: Final = "run.json"
@@ -43,9 +46,7 @@ CHOSEN: Final = "chosen.txt"
 CODE: Final = "code/"
 """The beginning of the keys under ``sources`` that stand for a user's code files; the path of the file follows."""
 
-STATUSES: Final = ("running", "complete", "failed", "interrupted", "asking")
 _ANY: Final = "*"
-_MOST_DEEP: Final = 8
 _MOST_SHOWN: Final = 60
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 
@@ -53,149 +54,83 @@ Key: TypeAlias = tuple[str, ...]
 """The path of keys to a value in a record; ``*`` stands for any key, or for any place in a list."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of value: its description in messages, and a predicate for its values."""
-
-    words: str
-    admits: Callable[[Any], bool]
-
-    @property
-    def or_null(self) -> "_Kind":
-        return _Kind(f"{self.words} or null", lambda value: value is None or self.admits(value))
+def read_table(module: str) -> dict[str, Any]:
+    """Return the content of the YAML file next to a module of EvoDiverse, which has the same name."""
+    text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
+    table: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
+    return table
 
 
-def _is_number(value: Any) -> bool:
-    return _is_whole(value) or (isinstance(value, float) and isfinite(value))
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64
-
-
-def _is_setting(value: Any, depth: int = 0) -> bool:
-    if isinstance(value, dict | list):
-        inner = value.values() if isinstance(value, dict) else value
-        return depth < _MOST_DEEP and all(_is_setting(each, depth + 1) for each in inner)
-    return True
-
-
-_TEXT: Final = _Kind("text", lambda value: isinstance(value, str))
-_NAMED: Final = _Kind("the name of a folder", lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)))
-_PLACED: Final = _Kind(
-    "the path of a folder",
-    lambda value: isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1)),
-)
-_NUMBER: Final = _Kind("a finite number", _is_number)
-_WHOLE: Final = _Kind("a 64-bit integer", _is_whole)
-_COUNT: Final = _Kind("an integer of at least 0", lambda value: _is_whole(value) and value >= 0)
-_POSITIVE: Final = _Kind("an integer of at least 1", lambda value: _is_whole(value) and value > 0)
-_OBJECT: Final = _Kind("an object", lambda value: isinstance(value, dict))
-_LIST: Final = _Kind("a non-empty list", lambda value: isinstance(value, list) and bool(value))
-_SETTING: Final = _Kind("a setting", _is_setting)
-_STATUS: Final = _Kind(f"one of {', '.join(STATUSES)}", lambda value: value in STATUSES)
-_BETA: Final = _Kind('a finite number or "inf"', lambda value: value == "inf" or _is_number(value))
-
-_KINDS: Final[Mapping[Key, _Kind]] = {
-    ("schema",): _COUNT,
-    ("status",): _STATUS,
-    ("stopped_by",): _TEXT.or_null,
-    ("error",): _TEXT.or_null,
-    ("digest",): _TEXT,
-    ("settings",): _OBJECT,
-    ("settings", _ANY): _SETTING,
-    ("settings", "task.name"): _PLACED,
-    ("settings", "task.domain"): _TEXT,
-    ("settings", "method.name"): _NAMED,
-    ("settings", "method.ladder"): _LIST,
-    ("settings", "method.ladder", _ANY): _BETA,
-    ("settings", "method.capacity"): _POSITIVE,
-    ("settings", "method.parents"): _POSITIVE,
-    ("settings", "method.offspring"): _POSITIVE,
-    ("settings", "llm.name"): _NAMED,
-    ("settings", "budget.oracle_calls"): _POSITIVE,
-    ("settings", "seed"): _WHOLE,
-    ("overrides",): _OBJECT,
-    ("overrides", _ANY): _SETTING,
-    ("sources",): _OBJECT,
-    ("sources", _ANY): _TEXT,
-    ("begun_from",): _OBJECT,
-    ("begun_from", "path"): _TEXT,
-    ("begun_from", "oracle_calls"): _COUNT,
-    ("corrected",): _LIST,
-    ("versions",): _LIST,
-    ("versions", _ANY): _OBJECT,
-    ("versions", _ANY, _ANY): _TEXT,
-    ("git_commit",): _TEXT.or_null,
-    ("started",): _TEXT.or_null,
-    ("seconds",): _OBJECT,
-    ("seconds", _ANY): _NUMBER,
-    ("totals",): _OBJECT,
-    ("totals", "iterations"): _COUNT.or_null,
-    ("totals", "oracle_calls"): _COUNT.or_null,
-    ("totals", "best_score"): _NUMBER.or_null,
-    ("llm",): _OBJECT,
-    ("llm", "calls"): _COUNT.or_null,
-}
-MEANINGS: Final[Mapping[str, str]] = {
-    "schema": f"the version of the log, now {SCHEMA}; missing in logs of EvoDiverse 0.1, which are still readable",
-    "status": "`running`, `complete`, `failed`, `interrupted`, or `asking` (waits for `evodiverse-tell`)",
-    "stopped_by": "what ended a complete run: `budget` (evaluations), `early_stop`, `patience`, `target`, `llm_calls`, "
-    "`tokens`, `usd`, `seconds` or `engine` (that of a baseline finished by itself); null before the end",
-    "error": "the message of the error that ended a failed run; null otherwise",
-    "digest": "a digest of the settings that can change the log; a run is resumed only with the same digest",
-    "settings": "the value of every configuration key that can change the log",
-    "overrides": "the settings that differ from the defaults of the chosen task, method and llm",
-    "sources": "the SHA-256 of all data and code that the results depend on, by role, such as `initial`",
-    "begun_from": "the run with a smaller budget that this run continued: its `path`, and the `oracle_calls` taken "
-    "from it; missing if there is none",
-    "corrected": "for each time that a failed run was resumed after the user had changed code of their own, the "
-    "SHA-256 of that code before; missing if this never happened",
-    "versions": "the versions of EvoDiverse, Python and the libraries, and as `code` a digest of EvoDiverse's own "
-    "code; resuming with others adds an entry",
-    "git_commit": "the commit that EvoDiverse ran from, with `-dirty` if files had changed; null outside a checkout",
-    "started": "when the run was started, in UTC",
-    "seconds": "`wall` time in seconds over all starts of the run, and how much of it the `operator` and the "
-    "`oracle` took, those of a continued run included. After a kill, the time since the last commit is missing",
-    "totals": "how far the run got: `iterations`, `oracle_calls` and `best_score`",
-    "llm": "the use of language models: `calls`, `prompt_tokens`, `completion_tokens` and `cost_usd`, "
-    "the same for each pool (`pools`), and what counts against `budget.tokens` and `budget.usd` (`counted_tokens`, "
-    "`counted_usd`), where a reply of unknown size or price counts as the most that it could have cost",
-    "engine": "only in runs of `evodiverse-baseline`: the number of `evaluations` that the other engine counted",
-}
+_TABLE: Final = read_table(__file__)
+_KINDS: Final[Mapping[Key, str]] = {tuple(key.split("/")): kind for key, kind in _TABLE["kinds"].items()}
+MEANINGS: Final[Mapping[str, str]] = _TABLE["meanings"]
 """The meaning of each key of a record, for ``docs/columns.md``."""
 
-SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings" and key[1] != _ANY)
+SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "settings")
 """The keys of the settings that every record must have."""
 
 
-def find_absent(record: Mapping[str, Any], needed: Iterable[Key]) -> list[str]:
-    """Return the dotted names of those needed keys that are missing from a record."""
-    return [".".join(key) for key in needed if not any(_find(record, key))]
+def check_record(path: Path, record: Mapping[str, Any], needed: Sequence[str] = ()) -> None:
+    """Check that this EvoDiverse can read a record, and that its values are of their kinds.
 
+    Args:
+        path: The path of the record, for messages.
+        record: The record.
+        needed: The keys that it must have, besides its status and the `SETTINGS`.
 
-def find_newer(record: Mapping[str, Any]) -> str | None:
-    """Return an error message if a newer EvoDiverse wrote this record and this version cannot read it, else None.
-
-    The message has no subject: the caller puts the path of the record in front.
+    Raises:
+        InputError: It is from a newer EvoDiverse, lacks a key, or is damaged.
     """
     schema = record.get("schema", 0)
-    if not _is_whole(schema) or schema <= SCHEMA:
-        return None
-    return (
-        f"was written by a newer EvoDiverse (log schema {schema}, this one reads up to {SCHEMA}); "
-        "upgrade with pip install --upgrade evodiverse"
-    )
-
-
-def find_damage(record: Mapping[str, Any]) -> list[str]:
-    """Return one phrase for each invalid value of a record, with its name and the expected kind of value."""
-    return [
-        f"{name} is {_show(value)}, expected {kind.words}"
+    if _admits("a 64-bit integer", schema) and schema > SCHEMA:
+        raise InputError(
+            f"{path} was written by a newer EvoDiverse (log schema {schema}, this one reads up to {SCHEMA}); "
+            "upgrade with pip install --upgrade evodiverse"
+        )
+    keys: list[Key] = [("status",), *SETTINGS, *((key,) for key in needed)]
+    if absent := [".".join(key) for key in keys if not any(_find(record, key))]:
+        raise InputError(
+            f"{path} is not the record of a run (no {', '.join(absent)}); move it away or use overwrite=true"
+        )
+    bad = [
+        f"{name} is {_show(value)}, expected {kind}"
         for key, kind in _KINDS.items()
         for name, value in _find(record, key)
-        if not kind.admits(value)
+        if not _admits(kind, value)
     ]
+    if bad:
+        raise InputError(f"{path} is damaged ({'; '.join(bad)}); run it again with overwrite=true")
+
+
+def _admits(kind: str, value: Any) -> bool:
+    """Return whether a value is of a kind, as ``record.yaml`` names kinds."""
+    if kind.endswith(" or null"):
+        return value is None or _admits(kind.removesuffix(" or null"), value)
+    if kind.startswith("one of "):
+        return value in kind.removeprefix("one of ").split(", ")
+    is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64
+    match kind:
+        case "text":
+            return isinstance(value, str)
+        case "the name of a folder":
+            return isinstance(value, str) and bool(_NAME.fullmatch(value))
+        case "the path of a folder":
+            return isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1))
+        case "an object":
+            return isinstance(value, dict)
+        case "a non-empty list":
+            return isinstance(value, list) and bool(value)
+        case "a finite number":
+            return is_whole or (isinstance(value, float) and isfinite(value))
+        case 'a finite number or "inf"':
+            return value == "inf" or _admits("a finite number", value)
+        case "a 64-bit integer":
+            return is_whole
+        case "an integer of at least 0":
+            return is_whole and value >= 0
+        case "an integer of at least 1":
+            return is_whole and value >= 1
+    raise ValueError(f"{kind} is not a kind")
 
 
 def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:

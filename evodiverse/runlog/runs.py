@@ -9,12 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
-from evodiverse.runlog.datasets import DATASETS, EVALUATIONS, NEVER_NULL, DatasetReader, find_own_columns
-from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, find_absent, find_damage, find_newer
+from evodiverse.runlog.datasets import find_own_columns, read_parts
+from evodiverse.runlog.record import MOST_BYTES, RECORD, check_record
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 """The settings that limit what a run may spend besides oracle calls."""
@@ -128,16 +126,9 @@ class Run:
             InputError: A part cannot be read; the message names it.
         """
         columns: dict[str, list[Any]] = {name: [] for name in (*names, *own)}
-        kinds = _kinds(dataset, names) | {
-            name: pa.string() if kind is str else pa.float64() for name, kind in own.items()
-        }
-        reader = DatasetReader(kinds, NEVER_NULL.get(dataset, frozenset()), frozenset(own))
-        for part in self._parts(dataset):
-            try:
-                for name, values in reader.read(part).items():
-                    columns[name] += values
-            except ValueError as error:
-                raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
+        for part in read_parts(dataset, list(columns), own, self._parts(dataset)):
+            for name, values in part.items():
+                columns[name] += values
         return columns
 
     def own_columns(self) -> dict[str, type]:
@@ -148,24 +139,13 @@ class Run:
         Raises:
             InputError: The first part cannot be read; the message names it.
         """
-        for part in self._parts("evaluations")[:1]:
-            try:
-                own = find_own_columns(part)
-            except ValueError as error:
-                raise InputError(f"{part} cannot be read ({error}); run it again with overwrite=true") from error
-            return own
-        return {}
+        first = self._parts("evaluations")[:1]
+        return find_own_columns(*first) if first else {}
 
     def _parts(self, dataset: str) -> list[Path]:
         if (self.path / dataset).is_symlink():
             raise InputError(f"{self.path / dataset} is a link; put the folder itself in its place")
         return sorted((self.path / dataset).glob("part-*.parquet"))
-
-
-def _kinds(dataset: str, names: Sequence[str]) -> dict[str, pa.DataType]:
-    """Return the Arrow types of columns, by name."""
-    schema = DATASETS.get(dataset, EVALUATIONS)
-    return {name: schema.field(name).type if name in schema.names else pa.float64() for name in names}
 
 
 def find_records(folder: Path) -> list[Path]:
@@ -199,12 +179,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not the record of a run ({reason(error)}); move it away") from error
     except ValueError as error:
         raise InputError(f"{path} is not the record of a run ({error}); move it away") from error
-    if newer := find_newer(record):
-        raise InputError(f"{path} {newer}")
-    if absent := find_absent(record, [("status",), *SETTINGS]):
-        raise InputError(f"{path} is not the record of a run (no {', '.join(absent)}); move it away")
-    if bad := find_damage(record):
-        raise InputError(f"{path} is damaged ({'; '.join(bad)}); run it again with overwrite=true")
+    check_record(path, record)
     return record
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evodiverse.errors import Asked, InputError, ServiceError, describe
-from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, find_absent, find_damage, find_newer
+from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, check_record
 from evodiverse.store.files import read_json
 from evodiverse.store.provenance import tell_change
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _REFERRED_TO = "task.defaults."
-_NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
 class Source(NamedTuple):
@@ -47,11 +46,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
         if (path / CHECKPOINT).exists():
             raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start over")
         return None
-    if newer := find_newer(record):
-        raise InputError(f"{path / RECORD} {newer}")
-    bad = [*(f"{key} is missing" for key in find_absent(record, _NEEDED)), *find_damage(record)]
-    if bad:
-        raise InputError(f"{path / RECORD} is damaged ({'; '.join(bad)}); use overwrite=true to start over")
+    check_record(path / RECORD, record, ("digest", "sources", "versions"))
     return record
 
 

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +14,10 @@ from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.checked_lines import encode_line
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
-from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.datasets import DATASETS, read_parts
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, RECORD, REPORT
-from evodiverse.store.datasets import check_part, encode_part, read_rows, schemas
+from evodiverse.store.datasets import encode_part, schemas
 from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 
@@ -129,15 +128,13 @@ class RunDirectory:
             raise InputError(
                 f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…"
             ) from error
-        saved = self.checkpoint() or {"iteration": -1, "parts": {}}
-        self._n_parts: Counter[str] = Counter(saved["parts"])
+        last = (self.checkpoint() or {"iteration": -1})["iteration"]
         self._unwritten: dict[str, list[Row]] = {}
         self._next: tuple[int, Mapping[str, object]] | None = None
         self._due = 0.0
         with writing_to(path):
-            self._remove_parts_after(saved["iteration"])
-        parts = check_parts(path, saved["iteration"])
-        self._check_parts()
+            self._remove_parts_after(last)
+        parts = check_parts(path, last)
         if parts is None:  # an older version started the run
             parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
         listed = b"".join(encode_line(part._asdict()) for part in parts)
@@ -147,7 +144,7 @@ class RunDirectory:
 
     def has_answers(self) -> bool:
         """Return whether anything has been evaluated so far."""
-        return bool(self._n_parts["evaluations"] or self.journal.read())
+        return (self.path / CHECKPOINT).exists() or bool(self.journal.read())
 
     def write_record(self, record: Mapping[str, Any]) -> None:
         """Replace ``run.json``.
@@ -211,9 +208,8 @@ class RunDirectory:
         if self._next is not None:
             self._write(*self._next)
         if seconds is not None and (saved := self.checkpoint()) is not None:
-            saved |= {"seconds": dict(seconds)}
             with writing_to(self.path):
-                write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
+                self._write_checkpoint(saved | {"seconds": dict(seconds)})
         if journalled is not None:
             with writing_to(self.path):
                 self.journal.replace(journalled)
@@ -223,7 +219,7 @@ class RunDirectory:
         written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
         with writing_to(self.path):
             parts = [self._write_part(name, iteration, self._unwritten.get(name, [])) for name in written]
-            self._save(iteration, checkpoint, parts, self._n_parts + Counter(written))
+            self._save(iteration, checkpoint, parts)
         self._unwritten, self._next = {}, None
         ended = time.monotonic()
         self._due = ended + min((ended - began) / self._write_share, self._max_wait)
@@ -235,14 +231,14 @@ class RunDirectory:
         sync_folder(path.parent)
         return describe_part(path, content)
 
-    def _save(
-        self, iteration: int, checkpoint: Mapping[str, object], parts: Sequence[Part], n_parts: Counter[str]
-    ) -> None:
+    def _save(self, iteration: int, checkpoint: Mapping[str, object], parts: Sequence[Part]) -> None:
         """Add new parts to the list, then replace the checkpoint, which makes them valid."""
         n_listed_bytes = self._list(parts)
-        saved = {**checkpoint, "iteration": iteration, "parts": dict(n_parts)}
+        self._write_checkpoint({**checkpoint, "iteration": iteration})
+        self._n_listed_bytes = n_listed_bytes
+
+    def _write_checkpoint(self, saved: Mapping[str, object]) -> None:
         write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
-        self._n_parts, self._n_listed_bytes = n_parts, n_listed_bytes
 
     def _list(self, parts: Sequence[Part]) -> int:
         """Write parts behind the listed ones, in place of what a failed commit left there; return the list's size."""
@@ -289,22 +285,19 @@ class RunDirectory:
             InputError: A part of the other run cannot be read; the message names it.
             ServiceError: The disk is full or no longer available.
         """
-        n_parts: Counter[str] = Counter()
         parts = []
         try:
             for name, schema in self._schemas.items():
-                for part in source._parts(name):
-                    rows = read_rows(name, schema, schema.names, [part])
+                for part, rows in zip(source._parts(name), source.batches(name, schema.names), strict=True):
                     kept = [row for row in rows if row["iteration"] <= iteration]
                     if kept or not _iteration_of(part):
                         with writing_to(self.path):
                             parts.append(self._write_part(name, min(_iteration_of(part), iteration), kept))
-                        n_parts[name] += 1
         except InputError:  # the caller may begin another way
             self._remove_parts_after(-1)
             raise
         with writing_to(self.path):
-            self._save(iteration, checkpoint, parts, n_parts)
+            self._save(iteration, checkpoint, parts)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
         """Return these columns of all written rows of a dataset, in the order in which the rows were committed.
@@ -312,7 +305,7 @@ class RunDirectory:
         Raises:
             InputError: One of the dataset's Parquet files cannot be read; the message names it.
         """
-        return read_rows(dataset, self._schemas[dataset], columns, self._parts(dataset))
+        return [row for rows in self.batches(dataset, columns) for row in rows]
 
     def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
         """Yield the rows that `rows` returns, one list per part.
@@ -320,8 +313,8 @@ class RunDirectory:
         Raises:
             InputError: A part cannot be read; the message names it.
         """
-        for part in self._parts(dataset):
-            yield read_rows(dataset, self._schemas[dataset], columns, [part])
+        for part in read_parts(dataset, columns, self.columns, self._parts(dataset)):
+            yield [dict(zip(columns, row, strict=True)) for row in zip(*part.values(), strict=True)]
 
     def _parts(self, name: str) -> list[Path]:
         return sorted((self.path / name).glob(f"part-{'[0-9]' * 6}.parquet"))
@@ -333,21 +326,6 @@ class RunDirectory:
             for part in self._parts(name):
                 if _iteration_of(part) > iteration:
                     part.unlink()
-
-    def _check_parts(self) -> None:
-        counted = {name: (len(self._parts(name)), self._n_parts[name]) for name in self._schemas}
-        missing = [
-            f"{present} of {expected} parts of {name}"
-            for name, (present, expected) in counted.items()
-            if present != expected
-        ]
-        if missing:
-            raise InputError(f"{self.path} holds only {', '.join(missing)}; use overwrite=true to start over")
-        for name, schema in self._schemas.items():
-            before = -1
-            for part in self._parts(name):
-                check_part(name, schema, part, range(before + 1, _iteration_of(part) + 1))
-                before = _iteration_of(part)
 
 
 def _iteration_of(part: Path) -> int:

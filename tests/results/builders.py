@@ -8,11 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from evodiverse.runlog.columns import COLUMNS
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.runs import Run, survey_runs
 
 Row = Mapping[str, object]
+
+NOTHING: Mapping[str, object] = {"int64": 0, "float64": 0.0, "string": "", "bool": False, "list of int64": []}
 
 SETTINGS = {
     "task.domain": "evodiverse.tasks.molecules",
@@ -35,12 +38,16 @@ def columns(rows: Sequence[Row]) -> dict[str, list[object]]:
 
 
 def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> None:
-    """Write a dataset of a run directory, one part for each of ``parts``; columns of a task's own are numbers."""
+    """Write a dataset of a run directory, one part for each of ``parts``.
+
+    Columns of a task's own are numbers. What rows do not name is null, or `NOTHING` where a run always has a value.
+    """
     (path / dataset).mkdir(parents=True, exist_ok=True)
     own = {name: pa.float64() for rows in parts for row in rows for name in row if name not in DATASETS[dataset].names}
     schema = pa.schema([*DATASETS[dataset], *own.items()])
+    always = {name: NOTHING[column.type] for name, column in COLUMNS[dataset].columns.items() if not column.null_if}
     for number, rows in enumerate(parts):
-        table = pa.Table.from_pylist(list(rows), schema=schema)
+        table = pa.Table.from_pylist([always | dict(row) for row in rows], schema=schema)
         pq.write_table(table, path / dataset / f"part-{number:06d}.parquet")
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evodiverse.errors import InputError
 from evodiverse.runlog import datasets
 from evodiverse.runlog.datasets import DATASETS, DatasetReader, find_own_columns
 
@@ -72,13 +73,13 @@ def test_text_may_be_stored_in_other_ways(tmp_path: Path, column: pa.Array) -> N
     ],
 )
 def test_a_column_of_another_kind_is_named(tmp_path: Path, changed: Mapping[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         reader().read(write(tmp_path / "part", changed))
 
 
 def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
     bad = pa.array([b"\xff", b"C"]).view(pa.string())
-    with pytest.raises(ValueError, match="invalid"):
+    with pytest.raises(InputError, match="invalid"):
         reader().read(write(tmp_path / "part", {"genotype": bad}))
 
 
@@ -86,9 +87,9 @@ def test_a_link_and_a_pipe_are_no_parts(tmp_path: Path) -> None:
     write(tmp_path / "part", {})
     (tmp_path / "link").symlink_to(tmp_path / "part")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="it is a link"):
+    with pytest.raises(InputError, match="it is a link"):
         reader().read(tmp_path / "link")
-    with pytest.raises(ValueError, match="it is not a regular file"):
+    with pytest.raises(InputError, match="it is not a regular file"):
         reader().read(tmp_path / "pipe")
 
 
@@ -105,14 +106,15 @@ def test_more_rows_than_a_run_logs_are_refused_before_they_are_unpacked(
     bomb = write_bomb(tmp_path / "part", datasets.MOST_ROWS + 1)
     assert bomb.stat().st_size < 100_000
     monkeypatch.setattr(pq.ParquetFile, "read", pytest.fail)
-    with pytest.raises(ValueError, match="the parts up to it hold 5,000,001 values of iteration, expected at most"):
+    with pytest.raises(InputError, match="the parts up to it hold 5,000,001 values of iteration, expected at most"):
         DatasetReader({"iteration": pa.int64()}).read(bomb)
 
 
-def test_rows_are_counted_over_all_parts(tmp_path: Path) -> None:
-    several = DatasetReader(KINDS, most_rows=3)
+def test_rows_are_counted_over_all_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "MOST_ROWS", 3)
+    several = DatasetReader(KINDS)
     several.read(write(tmp_path / "part-0", {}))
-    with pytest.raises(ValueError, match="the parts up to it hold 4 values of iteration"):
+    with pytest.raises(InputError, match="the parts up to it hold 4 values of iteration"):
         several.read(write(tmp_path / "part-1", {}))
 
 
@@ -135,5 +137,5 @@ def test_the_columns_of_a_damaged_part_are_refused(tmp_path: Path) -> None:
     (tmp_path / "part").write_bytes(b"PAR1" * 20)
     (tmp_path / "link").symlink_to(write(tmp_path / "other", {}))
     for name in ("part", "link"):
-        with pytest.raises(ValueError, match=r"Parquet|link"):
+        with pytest.raises(InputError, match=r"Parquet|link"):
             find_own_columns(tmp_path / name)

@@ -231,13 +231,6 @@ def test_an_older_run_is_resumed_and_its_parts_are_listed(older: Path, tmp_path:
     assert sorted(listed) == sorted(f"{part.parent.name}/{part.name}" for part in older.glob("*/part-*.parquet"))
 
 
-@pytest.mark.parametrize("dataset", ["evaluations", "populations", "swaps", "migrations", "llm_calls"])
-def test_a_missing_part_of_an_older_run_is_noticed(older: Path, tmp_path: Path, dataset: str) -> None:
-    max((older / dataset).iterdir()).unlink()
-    with pytest.raises(InputError, match=rf"holds only \d+ of \d+ parts of {dataset}; use overwrite=true"):
-        run_toy(tmp_path)
-
-
 def test_a_part_without_its_rows_is_noticed(older: Path, tmp_path: Path) -> None:
     part = max((older / "evaluations").iterdir())
     pq.write_table(pq.read_table(part).slice(0, 0), part)
@@ -298,35 +291,6 @@ def test_what_an_unfinished_commit_leaves_in_the_list_of_parts_does_not_count(
     assert run_toy(tmp_path) == interrupted
 
 
-@pytest.mark.slow
-def test_a_flipped_bit_in_any_page_of_an_older_run_is_noticed(older: Path, tmp_path: Path) -> None:
-    part = max((older / "evaluations").iterdir())
-    content = bytearray(part.read_bytes())
-    pages = pq.ParquetFile(part).metadata.row_group(0)
-    for number in range(pages.num_columns):
-        column = pages.column(number)
-        place = column.data_page_offset + column.total_compressed_size - 3
-        content[place] ^= 4
-        part.write_bytes(content)
-        with pytest.raises(InputError, match=r"part-000003\.parquet is damaged"):
-            run_toy(tmp_path)
-        content[place] ^= 4
-        part.write_bytes(content)
-
-
-def test_a_part_in_the_place_of_another_is_noticed_in_an_older_run(older: Path, tmp_path: Path) -> None:
-    first, second = sorted((older / "evaluations").iterdir())[1:3]
-    kept = second.read_bytes()
-    second.write_bytes(first.read_bytes())
-    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it holds rows of another iteration\)"):
-        run_toy(tmp_path)
-    second.write_bytes((older / "populations" / second.name).read_bytes())
-    with pytest.raises(InputError, match=r"part-000002\.parquet is damaged \(it has no column slot"):
-        run_toy(tmp_path)
-    second.write_bytes(kept)
-    assert read(run_toy(tmp_path))["status"] == "complete"
-
-
 @pytest.mark.parametrize("name", ["run.json", "checkpoint/state.json"])
 def test_a_folder_where_a_file_should_be_is_refused(interrupted: Path, tmp_path: Path, name: str) -> None:
     (interrupted / name).unlink()
@@ -352,20 +316,20 @@ def test_a_run_that_lost_its_record_is_refused(interrupted: Path, tmp_path: Path
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"status": "running"}', "\xff"])
 def test_a_damaged_record_is_refused(interrupted: Path, tmp_path: Path, content: str) -> None:
     (interrupted / "run.json").write_text(content)
-    with pytest.raises(InputError, match=r"run\.json is damaged .* overwrite=true"):
+    with pytest.raises(InputError, match=r"run\.json is (damaged|not the record of a run) .* overwrite=true"):
         run_toy(tmp_path)
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"sources": []}, {"versions": {}}, {"versions": []}, {"versions": ["1"]}, {"settings": []}, {"digest": None}],
+    [{"sources": []}, {"versions": {}}, {"versions": []}, {"versions": ["1"]}, {"digest": None}],
 )
 def test_a_record_with_fields_of_another_type_is_refused(
     interrupted: Path, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     change(interrupted, **changes)
     with pytest.raises(
-        InputError, match=rf"run\.json is damaged \({next(iter(changes))}.* is .*\); use overwrite=true"
+        InputError, match=rf"run\.json is damaged \({next(iter(changes))}.* is .*\); run it again with overwrite=true"
     ):
         run_toy(tmp_path)
 
