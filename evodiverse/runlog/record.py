@@ -70,13 +70,13 @@ SETTINGS: Final = tuple(key for key in _KINDS if len(key) == 2 and key[0] == "se
 """The keys of the settings that every record must have."""
 
 
-def check_record(path: Path, record: Mapping[str, Any], needed: Sequence[str] = ()) -> None:
+def check_record(path: Path, record: Mapping[str, Any], needed: Sequence[Key]) -> None:
     """Check that this EvoDiverse can read a record, and that its values are of their kinds.
 
     Args:
         path: The path of the record, for messages.
         record: The record.
-        needed: The keys that it must have, besides its status and the `SETTINGS`.
+        needed: The keys that it must have.
 
     Raises:
         InputError: It is from a newer EvoDiverse, lacks a key, or is damaged.
@@ -87,8 +87,7 @@ def check_record(path: Path, record: Mapping[str, Any], needed: Sequence[str] = 
             f"{path} was written by a newer EvoDiverse (log schema {schema}, this one reads up to {SCHEMA}); "
             "upgrade with pip install --upgrade evodiverse"
         )
-    keys: list[Key] = [("status",), *SETTINGS, *((key,) for key in needed)]
-    if absent := [".".join(key) for key in keys if not any(_find(record, key))]:
+    if absent := [".".join(key) for key in needed if not any(_find(record, key))]:
         raise InputError(
             f"{path} is not the record of a run (no {', '.join(absent)}); move it away or use overwrite=true"
         )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
 from evodiverse.runlog.datasets import find_own_columns, read_parts
-from evodiverse.runlog.record import MOST_BYTES, RECORD, check_record
+from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, check_record
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 """The settings that limit what a run may spend besides oracle calls."""
@@ -179,7 +179,7 @@ def read_record(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not the record of a run ({reason(error)}); move it away") from error
     except ValueError as error:
         raise InputError(f"{path} is not the record of a run ({error}); move it away") from error
-    check_record(path, record)
+    check_record(path, record, [("status",), *SETTINGS])
     return record
 
 

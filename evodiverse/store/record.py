@@ -15,6 +15,7 @@ from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _REFERRED_TO = "task.defaults."
+_NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
 class Source(NamedTuple):
@@ -46,7 +47,7 @@ def read_record(path: Path) -> dict[str, Any] | None:
         if (path / CHECKPOINT).exists():
             raise InputError(f"{path} has lost its {RECORD}; use overwrite=true to start over")
         return None
-    check_record(path / RECORD, record, ("digest", "sources", "versions"))
+    check_record(path / RECORD, record, _NEEDED)
     return record
 
 
