@@ -8,8 +8,9 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
 from evodiverse.ports import (
-    ChecksStart,
     Choosing,
     Comparable,
     Discovery,
@@ -25,8 +25,6 @@ from evodiverse.ports import (
     Measurable,
     Operator,
     Prompts,
-    ShowsBest,
-    ShowsImprovements,
     Summarizer,
     Task,
     Tracing,
@@ -45,6 +43,7 @@ from evodiverse.vocabulary import (
     Stream,
 )
 
+Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
 _MAX_SHOWN = 40
@@ -65,15 +64,9 @@ def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
     for genotype in genotypes:
         _check_text(task.initial, genotype, "a genotype")
     if len(genotypes) > at_most:
-        raise broken(
-            task.initial, f"returned {_count(len(genotypes), 'genotype')}", f"at most {at_most}, as count_initial says"
-        )
+        drawn = count_of(len(genotypes), "genotype")
+        raise broken(task.initial, f"returned {drawn}", f"at most {at_most}, as count_initial says")
     return list(genotypes)
-
-
-def check_initial(task: ChecksStart, stream: Stream) -> None:
-    """Let the task refuse what it would refuse when the initial candidates are drawn from this stream."""
-    call(task.check_initial, stream)
 
 
 def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
@@ -85,15 +78,10 @@ def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
     function = task.parse
     parsed = _one_each(function, call(function, genotypes), len(genotypes), "Hypothesis or Rejection", "genotype")
     for genotype, answer in zip(genotypes, parsed, strict=True):
-        if isinstance(answer, Hypothesis):
-            _check_text(function, answer.genotype, f"the genotype of a Hypothesis for {_quote(genotype)}")
-            _check_text(function, answer.key, f"the key of a Hypothesis for {_quote(genotype)}")
-        elif isinstance(answer, Rejection):
-            if not isinstance(answer.reason, Reason):
-                raise broken(function, f"rejected {_quote(genotype)} with {show(answer.reason)}", _REASONS)
-            _check_text(function, answer.detail, f"the detail of a Rejection for {_quote(genotype)}")
-        else:
+        if not isinstance(answer, Hypothesis | Rejection):
             raise broken(function, f"answered {_quote(genotype)} with {show(answer)}", "a Hypothesis or a Rejection")
+        _check_reason(function, answer, _quote(genotype))
+        _check_texts(function, answer, f"a {type(answer).__name__} for {_quote(genotype)}")
     return parsed
 
 
@@ -147,8 +135,7 @@ def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
             raise broken(function, f"answered a request with {show(proposal)}", "a Proposal")
         if proposal.genotype is not None:
             _check_text(function, proposal.genotype, "the genotype of a Proposal", "a str, or None for no offspring")
-        _check_text(function, proposal.operator, "the operator of a Proposal")
-        _check_text(function, proposal.error, "the error of a Proposal")
+        _check_texts(function, proposal, "a Proposal")
     return proposals
 
 
@@ -162,8 +149,7 @@ def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
     if not asked or not all(isinstance(message, Message) for message in asked):
         raise broken(prompts.messages, f"returned {show(asked)}", "a tuple of Message, at least one")
     for message in asked:
-        _check_text(prompts.messages, message.role, "the role of a Message")
-        _check_text(prompts.messages, message.content, "the content of a Message")
+        _check_texts(prompts.messages, message, "a Message")
     return tuple(asked)
 
 
@@ -176,8 +162,7 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
     found = call(prompts.read, request, reply)
     if not isinstance(found, str | Rejection):
         raise broken(prompts.read, f"returned {show(found)}", "a genotype, which is a str, or a Rejection")
-    if isinstance(found, Rejection) and not isinstance(found.reason, Reason):
-        raise broken(prompts.read, f"rejected a reply with {show(found.reason)}", _REASONS)
+    _check_reason(prompts.read, found, "a reply")
     return found
 
 
@@ -251,27 +236,25 @@ def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
     return " ".join(answer.split())
 
 
-def show_best(task: ShowsBest, discoveries: Sequence[Discovery]) -> Mapping[str, bytes | None]:
+def present(function: Callable[[Argument], Mapping[str, bytes | None]], found: Argument) -> Mapping[str, bytes | None]:
     """Return the content of files about the best candidates, by file name; None stands for a file to delete.
 
-    Raises:
-        ContractError: The answer does not map names to bytes or None.
-    """
-    return _files(task.show_best, call(task.show_best, discoveries))
-
-
-def show_improvement(task: ShowsImprovements, discovery: Discovery) -> Mapping[str, bytes | None]:
-    """Return the content of files about a candidate that is better than all earlier ones, by file name.
-
-    None in place of the content stands for a file to delete.
+    Args:
+        function: `ShowsBest.show_best` or `ShowsImprovements.show_improvement` of the task.
+        found: What the function presents.
 
     Raises:
         ContractError: The answer does not map names to bytes or None.
     """
-    return _files(task.show_improvement, call(task.show_improvement, discovery))
+    files: object = call(function, found)
+    if not isinstance(files, Mapping):
+        raise broken(function, f"returned {show(files)}", "a dictionary of file names and their content")
+    for name, content in files.items():
+        if not (isinstance(name, str) and name and isinstance(content, bytes | None)):
+            raise broken(function, f"returned {show(content)} as the file {name}", "bytes under a name that is a str")
+    return files
 
 
-_REASONS = f"one of evodiverse.vocabulary.Reason: {', '.join(reason.name for reason in Reason)}"
 _PAIR = "a finite number for each, or None for both if the evaluation failed"
 
 
@@ -296,7 +279,7 @@ def _checked_evaluation(
             raise _unfit(function, hypothesis, given, _PAIR)
     if not isinstance(answer.valid, bool | np.bool_):
         raise _unfit(function, hypothesis, f"valid={show(answer.valid)}", "True or False")
-    _check_text(function, answer.error, f"the error of the Evaluation of {_quote(hypothesis.genotype)}")
+    _check_texts(function, answer, f"the Evaluation of {_quote(hypothesis.genotype)}")
     details = _plain_details(function, hypothesis, answer.details, columns)
     return replace(answer, score=score, energy=energy, valid=bool(answer.valid), details=details)
 
@@ -335,16 +318,10 @@ def _unfit(function: Callable[..., object], hypothesis: Hypothesis, given: str, 
 def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int, kind: str, item: str) -> list[Answer]:
     listed = _listed(function, answers, f"a list of one {kind} for each {item}")
     if len(listed) != n:
-        raise broken(
-            function,
-            f"returned {_count(len(listed), 'answer')} for {_count(n, item)}",
-            f"one {kind} for each, in order",
-        )
+        items = count_of(n, item, "hypotheses" if item == "hypothesis" else "")
+        answered = f"returned {count_of(len(listed), 'answer')} for {items}"
+        raise broken(function, answered, f"one {kind} for each, in order")
     return list(listed)
-
-
-def _count(n: int, word: str) -> str:
-    return count_of(n, word, "hypotheses" if word == "hypothesis" else "")
 
 
 def _listed(function: Callable[..., object], answers: Sequence[Answer], expected: str) -> Sequence[Answer]:
@@ -376,13 +353,22 @@ def _check_text(function: Callable[..., object], text: object, what: str, expect
             raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
 
 
-def _files(function: Callable[..., object], files: object) -> Mapping[str, bytes | None]:
-    if not isinstance(files, Mapping):
-        raise broken(function, f"returned {show(files)}", "a dictionary of file names and their content")
-    for name, content in files.items():
-        if not (isinstance(name, str) and name and isinstance(content, bytes | None)):
-            raise broken(function, f"returned {show(content)} as the file {name}", "bytes under a name that is a str")
-    return files
+def _check_texts(function: Callable[..., object], record: object, what: str) -> None:
+    """Check all fields of a record that are of type str."""
+    for name in _find_text_fields(type(record)):
+        _check_text(function, getattr(record, name), f"the {name} of {what}")
+
+
+@cache
+def _find_text_fields(kind: type) -> list[str]:
+    return [name for name, hint in get_type_hints(kind).items() if hint is str]
+
+
+def _check_reason(function: Callable[..., object], answer: object, what: str) -> None:
+    if isinstance(answer, Rejection) and not isinstance(answer.reason, Reason):
+        reasons = ", ".join(reason.name for reason in Reason)
+        expected = f"one of evodiverse.vocabulary.Reason: {reasons}"
+        raise broken(function, f"rejected {what} with {show(answer.reason)}", expected)
 
 
 def _is_number(value: object) -> bool:

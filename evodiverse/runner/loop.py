@@ -434,7 +434,9 @@ class Loop:
         task = self._setup.task
         if isinstance(task, ShowsBest | Choosing):
             began = time.perf_counter()
-            files = contracts.show_best(task, self._view.best_discoveries()) if isinstance(task, ShowsBest) else {}
+            files = (
+                contracts.present(task.show_best, self._view.best_discoveries()) if isinstance(task, ShowsBest) else {}
+            )
             self._setup.store.write_best(files, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
@@ -443,7 +445,7 @@ class Loop:
         """Write the files about each new candidate that was better than all before it."""
         if isinstance(self._setup.task, ShowsImprovements):
             for discovery in self._view.new_improvements():
-                self._setup.store.write_best(contracts.show_improvement(self._setup.task, discovery))
+                self._setup.store.write_best(contracts.present(self._setup.task.show_improvement, discovery))
 
     def _initial_errors(self) -> list[str]:
         """Return the errors of the distinct initial candidates (all failed), in the order of the log."""

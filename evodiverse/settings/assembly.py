@@ -13,13 +13,13 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
+from evodiverse.kit.own_code import call
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.open import opened
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
 from evodiverse.runlog.record import ASKED, JOBS
 from evodiverse.runlog.standing import read_standing
-from evodiverse.runner.contracts import check_initial
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
 from evodiverse.runner.evaluators.command import CommandEvaluator, CommandSettings
@@ -151,7 +151,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most))
     if is_new and is_dry and isinstance(task, ChecksStart):
         for pool in range(plan.n_draws):
-            check_initial(task, streams.at(Purpose.INITIAL, 0, pool=pool))
+            call(task.check_initial, streams.at(Purpose.INITIAL, 0, pool=pool))
     elif is_new:
         draw()
     return Ready(this, task, columns, model, draw)

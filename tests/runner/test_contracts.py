@@ -79,9 +79,6 @@ class Scripted:
     def show_best(self, found: object) -> Any:
         return self.answer
 
-    def show_improvement(self, found: object) -> Any:
-        return self.answer
-
 
 def refusal(function: str, ask: Any, *arguments: Any) -> str:
     """Return the error message after the name of the function."""
@@ -301,12 +298,11 @@ def test_features_must_be_a_row_of_finite_numbers_for_each_hypothesis(answer: An
     ],
 )
 def test_files_must_be_bytes_by_name(answer: Any, expected: str) -> None:
-    assert refusal("show_best", contracts.show_best, Scripted(answer), []) == expected
-    assert refusal("show_improvement", contracts.show_improvement, Scripted(answer), None) == expected
+    assert refusal("show_best", contracts.present, Scripted(answer).show_best, []) == expected
 
 
 def test_none_stands_for_a_file_that_must_not_exist() -> None:
-    assert contracts.show_best(Scripted({"a.png": None}), []) == {"a.png": None}
+    assert contracts.present(Scripted({"a.png": None}).show_best, []) == {"a.png": None}
 
 
 @pytest.mark.parametrize("answer", [None, 1.0, True, "3"])
