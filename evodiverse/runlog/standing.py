@@ -3,18 +3,23 @@
 import os
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.runlog.record import CHECKPOINT, LOCK, MOST_BYTES, RECORD
 
 _HOLDER: Final = re.compile(r"process (\d+) on (\S+)")
 _MOST_BYTES: Final = 1 << 26
-_CAPS: Final = {"llm_calls": "calls", "tokens": "counted_tokens", "usd": "counted_usd", "seconds": "wall"}
-"""The entry of a checkpoint that counts against each cap ``budget.*``."""
+_CAPS: Final = {
+    "llm_calls": ("ledger", "calls"),
+    "tokens": ("ledger", "counted_tokens"),
+    "usd": ("ledger", "counted_usd"),
+    "seconds": ("seconds", "wall"),
+}
+"""The place in a checkpoint of what counts against each cap ``budget.*``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,32 +83,26 @@ def read_standing(path: Path) -> Standing:
     is_alive = _is_alive(path) if state == "running" else False
     if state == "running" and is_alive is False:
         state = "killed"
-    budget, calls = _inner(record, "settings").get("budget.oracle_calls"), saved.get("oracle_calls")
-    seconds = _inner(saved, "seconds").get("wall")
-    best = saved.get("best_score")
-    counted = {**_inner(saved, "ledger"), **_inner(saved, "seconds")}
-    caps = [(counted.get(name), _inner(record, "settings").get(f"budget.{cap}")) for cap, name in _CAPS.items()]
+    budget = _find_number(record, "settings", "budget.oracle_calls")
+    caps = [(_find_number(saved, *at), _find_number(record, "settings", f"budget.{cap}")) for cap, at in _CAPS.items()]
     return Standing(
         state=state,
-        calls=calls if isinstance(calls, int) else 0,
-        budget=budget if isinstance(budget, int) else None,
-        best=best if isinstance(best, int | float) else None,
-        seconds=seconds if isinstance(seconds, int | float) else 0.0,
+        calls=int(_find_number(saved, "oracle_calls") or 0),
+        budget=None if budget is None else int(budget),
+        best=_find_number(saved, "best_score"),
+        seconds=_find_number(saved, "seconds", "wall") or 0.0,
         stopped_by=record.get("stopped_by"),
         error=record.get("error"),
         is_alive=is_alive,
-        caps=tuple((spent, cap) for spent, cap in caps if _is_number(spent) and _is_number(cap)),
+        caps=tuple((spent, cap) for spent, cap in caps if spent is not None and cap is not None),
     )
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float)
-
-
-def _inner(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the object under this name in a file's content, or an empty one if there is no such object."""
-    value = content.get(name)
-    return value if isinstance(value, dict) else {}
+def _find_number(content: Any, *keys: str) -> float | None:
+    """Return the number at a path of keys in a file's content; None if there is none."""
+    for key in keys:
+        content = content.get(key) if isinstance(content, dict) else None
+    return content if isinstance(content, int | float) else None
 
 
 def _read(path: Path, most_bytes: int) -> dict[str, Any] | None:
@@ -130,5 +129,5 @@ def _is_alive(path: Path) -> bool | None:
     except (ProcessLookupError, OverflowError):  # a number too large for a process is damaged
         return False
     except PermissionError:  # the process of another user
-        return True
+        pass
     return True

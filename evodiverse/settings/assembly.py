@@ -41,7 +41,8 @@ from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.datasets import add_columns
 from evodiverse.store.journal import Journal
-from evodiverse.store.opening import Identity, check_openable, find_complete, open_run
+from evodiverse.store.opening import check_openable, find_complete, open_run
+from evodiverse.store.record import Identity
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
 

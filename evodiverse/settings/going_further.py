@@ -14,9 +14,8 @@ from evodiverse.runner.rewind import find_uncut, rewind
 from evodiverse.runner.rows import EVALUATION_COLUMNS, journal_record
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
-from evodiverse.store.opening import Identity
 from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import read_record
+from evodiverse.store.record import Identity, read_record
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis

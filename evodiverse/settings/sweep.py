@@ -19,7 +19,8 @@ from evodiverse.errors import InputError
 from evodiverse.settings.compose import split_hydra
 from evodiverse.settings.identity import digest, override_label
 from evodiverse.settings.plan import Plan, plan_run
-from evodiverse.store.opening import Identity, find_complete
+from evodiverse.store.opening import find_complete
+from evodiverse.store.record import Identity
 
 NAME: Final = "name"
 

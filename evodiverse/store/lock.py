@@ -34,7 +34,9 @@ def locked(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InputError(f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…") from error
     try:
-        _acquire(descriptor, path)
+        if _lock(descriptor, path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield
     finally:
         os.close(descriptor)
@@ -72,10 +74,3 @@ def _lock(descriptor: int, path: Path) -> bool:
         holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
         raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed")
     return True
-
-
-def _acquire(descriptor: int, path: Path) -> None:
-    if not _lock(descriptor, path):
-        return
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)

@@ -12,36 +12,9 @@ from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import check_unlocked, locked
-from evodiverse.store.provenance import git_commit, own_versions, package_versions, tell_change
-from evodiverse.store.record import (
-    Source,
-    check_same_data,
-    check_same_run,
-    continue_record,
-    kept,
-    new_record,
-    read_record,
-)
+from evodiverse.store.provenance import own_versions, package_versions, tell_change
+from evodiverse.store.record import Identity, check_same, continue_record, kept, new_record, read_record
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run, writing_to
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Everything that identifies a run.
-
-    Attributes:
-        path: The run directory.
-        digest: The digest of ``settings``.
-        settings: The settings that can change the log, by dotted key.
-        overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
-        sources: The data and code that the results depend on besides the settings, by role (such as ``prompts``).
-    """
-
-    path: Path
-    digest: str
-    settings: Mapping[str, Any]
-    overrides: Mapping[str, Any]
-    sources: Mapping[str, Source]
 
 
 @dataclass(slots=True)
@@ -127,10 +100,7 @@ def open_run(
             delete_run(this.path)
         versions = package_versions(libraries)
         is_new = record is None
-        if record is None:
-            record = new_record(this.digest, this.settings, this.overrides, this.sources, versions, git_commit())
-        else:
-            record = continue_record(this.path, record, this.sources, versions)
+        record = new_record(this, versions) if record is None else continue_record(this, record, versions)
         directory = RunDirectory(this.path, columns)
         with writing_to(this.path):
             save(this.path / ".hydra")
@@ -168,8 +138,7 @@ def _find_record(this: Identity) -> dict[str, Any] | None:
     """Return the record of the run in the directory; None if no run has started there."""
     record = read_record(this.path)
     if record is not None:
-        check_same_run(this.path, record, this.digest, this.settings)
-        check_same_data(this.path, record, this.sources)
+        check_same(this, record)
     return record
 
 

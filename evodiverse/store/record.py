@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from evodiverse.errors import Asked, InputError, ServiceError, describe
 from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, check_record
 from evodiverse.store.files import read_json
-from evodiverse.store.provenance import tell_change
+from evodiverse.store.provenance import git_commit, tell_change
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
@@ -35,6 +36,25 @@ class Source(NamedTuple):
         return self.path is not None and self.path.suffix == ".py"
 
 
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Everything that identifies a run.
+
+    Attributes:
+        path: The run directory.
+        digest: The digest of ``settings``.
+        settings: The settings that can change the log, by dotted key.
+        overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
+        sources: The data and code that the results depend on besides the settings, by role (such as ``prompts``).
+    """
+
+    path: Path
+    digest: str
+    settings: Mapping[str, Any]
+    overrides: Mapping[str, Any]
+    sources: Mapping[str, Source]
+
+
 def read_record(path: Path) -> dict[str, Any] | None:
     """Return the content of ``run.json`` in a run directory; None if no run has started there.
 
@@ -51,60 +71,41 @@ def read_record(path: Path) -> dict[str, Any] | None:
     return record
 
 
-def check_same_run(path: Path, record: Mapping[str, Any], digest: str, settings: Mapping[str, Any]) -> None:
-    """Refuse to continue a run that was started with other settings.
+def check_same(this: Identity, record: Mapping[str, Any]) -> None:
+    """Refuse to continue a run that was started with other settings, or whose data or code have changed since.
 
-    Two differences do not count: a key that is null on one side (now or in the record) and missing on the other; and a
-    key below ``task.defaults``, which takes effect only through the keys that refer to it.
+    Two differences of settings do not count: a key that is null on one side (now or in the record) and missing on the
+    other; and a key below ``task.defaults``, which takes effect only through the keys that refer to it. Sources that
+    are new do not count. A failed run may continue if files of the user's own code were edited, since that may be the
+    only remedy.
 
     Args:
-        path: The run directory.
-        record: The content of its ``run.json``.
-        digest: The digest of the present settings.
-        settings: The present settings, by dotted key.
+        this: The run as it would be now.
+        record: The content of the ``run.json`` in its directory.
 
     Raises:
-        InputError: The settings differ; the message names the keys.
+        InputError: Settings, data or code differ; the message names the keys, or the roles and files.
     """
-    if record["digest"] == digest:
-        return
-    old = record["settings"]
-    differing = [
-        key
-        for key in sorted({*old, *settings})
-        if old.get(key) != settings.get(key) and not key.startswith(_REFERRED_TO)
-    ]
-    if not differing:
-        if old != settings:
-            return
+    old, new = record["settings"], this.settings
+    keys = [key for key in sorted({*old, *new}) if not key.startswith(_REFERRED_TO)]
+    differing = [key for key in keys if old.get(key) != new.get(key)] if record["digest"] != this.digest else []
+    if differing:
+        then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
+        now = ", ".join(f"{key}={new.get(key, 'missing')}" for key in differing)
         raise InputError(
-            f"{path / RECORD} is damaged (its digest does not match its settings); use overwrite=true to start over"
+            f"{this.path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true"
         )
-    then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
-    now = ", ".join(f"{key}={settings.get(key, 'missing')}" for key in differing)
-    raise InputError(f"{path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true")
-
-
-def check_same_data(path: Path, record: Mapping[str, Any], sources: Mapping[str, Source]) -> None:
-    """Refuse to continue a run whose data or code have changed since it was started.
-
-    A failed run may continue if files of the user's own code were edited, since that may be the only remedy. Sources
-    that are new do not count.
-
-    Args:
-        path: The run directory.
-        record: The content of its ``run.json``.
-        sources: The present sources, by their roles.
-
-    Raises:
-        InputError: Data or code have changed; the message names their roles and files.
-    """
-    changed = _find_changed(record, sources)
+    if record["digest"] != this.digest and old == new:
+        raise InputError(
+            f"{this.path / RECORD} is damaged (its digest does not match its settings); "
+            "use overwrite=true to start over"
+        )
+    changed = _find_changed(record, this.sources)
     if record["status"] == "failed":
         changed = {role: source for role, source in changed.items() if not source.is_code}
     if changed:
         raise InputError(
-            f"{path} was started with other data ({_name(changed)}); use name=…, outputs=… or overwrite=true"
+            f"{this.path} was started with other data ({_name(changed)}); use name=…, outputs=… or overwrite=true"
         )
 
 
@@ -118,35 +119,19 @@ def _name(sources: Mapping[str, Source]) -> str:
     return ", ".join(role if source.path is None else f"{role}: {source.path}" for role, source in sources.items())
 
 
-def new_record(
-    digest: str,
-    settings: Mapping[str, Any],
-    overrides: Mapping[str, Any],
-    sources: Mapping[str, Source],
-    versions: Mapping[str, str],
-    commit: str | None,
-) -> dict[str, Any]:
-    """Return the record of a run that starts now.
-
-    Args:
-        digest: The digest of the settings.
-        settings: The settings that can change the log, by dotted key.
-        overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
-        sources: The sources that the results depend on, by their roles.
-        versions: The versions of the packages that are installed now, by name.
-        commit: The git commit of the code; None if it is unknown.
-    """
+def new_record(this: Identity, versions: Mapping[str, str]) -> dict[str, Any]:
+    """Return the record of a run that starts now; ``versions`` are those of the installed packages, by name."""
     return {
         "schema": SCHEMA,
         "status": "running",
         "stopped_by": None,
         "error": None,
-        "digest": digest,
-        "settings": dict(settings),
-        "overrides": dict(overrides),
-        "sources": {role: source.sha256 for role, source in sources.items()},
+        "digest": this.digest,
+        "settings": dict(this.settings),
+        "overrides": dict(this.overrides),
+        "sources": {role: source.sha256 for role, source in this.sources.items()},
         "versions": [dict(versions)],
-        "git_commit": commit,
+        "git_commit": git_commit(),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": {},
         "totals": {},
@@ -154,40 +139,30 @@ def new_record(
     }
 
 
-def continue_record(
-    path: Path, record: Mapping[str, Any], sources: Mapping[str, Source], versions: Mapping[str, str]
-) -> dict[str, Any]:
+def continue_record(this: Identity, record: Mapping[str, Any], versions: Mapping[str, str]) -> dict[str, Any]:
     """Return the record of a resumed run, with the installed package versions added if no earlier entry has them.
 
     If the user's code has changed, the list ``corrected`` gains an entry: the SHA-256 of the former code, by role.
 
     Args:
-        path: The run directory, for messages.
+        this: The run as it is now.
         record: The record that the earlier processes of the run left.
-        sources: The present sources, by their roles.
         versions: The versions of the packages that are installed now, by name.
     """
-    changed = _find_changed(record, sources)
+    changed = _find_changed(record, this.sources)
     corrected: dict[str, Any] = {}
     if changed:
         before = {role: record["sources"][role] for role in changed}
-        _LOG.warning("%s continues with changed code (%s); earlier evaluations are kept", path, _name(changed))
-        present = {role: source.sha256 for role, source in sources.items()}
+        _LOG.warning("%s continues with changed code (%s); earlier evaluations are kept", this.path, _name(changed))
+        present = {role: source.sha256 for role, source in this.sources.items()}
         corrected = {"sources": present, "corrected": [*record.get("corrected", []), before]}
     known = record["versions"]
     is_known = any(versions.items() <= session.items() for session in known)
     if not is_known and (change := tell_change(known[-1:], versions)):
-        _LOG.warning("%s was started with %s and continues with %s; the log may differ", path, *change)
+        _LOG.warning("%s was started with %s and continues with %s; the log may differ", this.path, *change)
         known = [*known, dict(versions)]
-    return {
-        **record,
-        **corrected,
-        "schema": SCHEMA,
-        "versions": known,
-        "status": "running",
-        "stopped_by": None,
-        "error": None,
-    }
+    fresh = {"schema": SCHEMA, "versions": known, "status": "running", "stopped_by": None, "error": None}
+    return {**record, **corrected, **fresh}
 
 
 @contextmanager
