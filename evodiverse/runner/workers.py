@@ -115,11 +115,11 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch of hypotheses that one process evaluates.
+    """A batch of items that one process works on.
 
     Attributes:
-        at: The index of the first hypothesis among all that `Workers.evaluate` was given.
-        size: The number of hypotheses.
+        at: The index of the first item among all that `Workers._run` was given.
+        size: The number of items.
         n_retries: How many times the batch was lost because a worker process died. The death of one worker process
             ends the batches of all worker processes, so it counts for each of these batches.
     """
@@ -262,35 +262,69 @@ class Workers:
                 ends for long. If this function or a batch raises, no new batch is started, those in progress finish,
                 and the first error is raised.
         """
-        answers: dict[int, list[TimedEvaluation]] = {}
-        running: dict[Future[list[TimedEvaluation]], _Batch] = {}
+        share = -(-len(hypotheses) // self._n)  # spreads a small round of quick evaluations over all processes
+
+        def note(batch: Sequence[TimedEvaluation]) -> None:
+            if batch and self._adapts:
+                seconds = sum(seconds for _, seconds in batch) / len(batch)
+                self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
+            report(len(batch))
+
+        def size() -> int:
+            return self._fixed_batch or min(self._batch, share)
+
+        return self._run(Bench.evaluate, hypotheses, size, lambda: self._window, note)
+
+    def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
+        """Do the work on all items, split into batches of about the same size, and return the results in order."""
+        n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
+        size = max(1, -(-len(items) // n_batches))
+        return self._run(work, items, lambda: size, lambda: n_batches, lambda _: None)
+
+    def _run(
+        self,
+        work: Callable[[Bench, Sequence[Item]], list[Result]],
+        items: Sequence[Item],
+        size: Callable[[], int],
+        window: Callable[[], int],
+        note: Callable[[Sequence[Result]], object],
+    ) -> list[Result]:
+        """Do the work on all items, in batches, and return the results in order.
+
+        If a batch or ``note`` raises, no new batch is started, those in progress finish, and the first error is raised.
+
+        Args:
+            work: The work on a batch.
+            items: The items.
+            size: A function that returns the size of the next batch.
+            window: A function that returns the largest number of batches in progress or queued at the same time.
+            note: A function that is called with the results of each batch, and with none while no batch ends for long.
+        """
+        answers: dict[int, list[Result]] = {}
+        running: dict[Future[list[Result]], _Batch] = {}
         again: list[_Batch] = []
         failure: BaseException | None = None
-        share = -(-len(hypotheses) // self._n)  # spreads a small round of quick evaluations over all processes
         begun = 0
-        while running or (failure is None and (again or begun < len(hypotheses))):
+        while running or (failure is None and (again or begun < len(items))):
             if again and not running:
                 _LOG.warning("a worker process died (killed, or out of memory); its work is repeated")
                 self._start_processes()
             is_broken = bool(again and running)  # the pool is restarted after its other futures have failed too
-            while (
-                failure is None and not is_broken and len(running) < self._window and (again or begun < len(hypotheses))
-            ):
-                batch = again.pop() if again else _Batch(begun, self._fixed_batch or min(self._batch, share))
+            while failure is None and not is_broken and len(running) < window() and (again or begun < len(items)):
+                batch = again.pop() if again else _Batch(begun, size())
                 begun = max(begun, batch.at + batch.size)
-                running[self._submit_batch(hypotheses, batch)] = batch
+                running[self._submit(work, items[batch.at : batch.at + batch.size])] = batch
             done = wait(running, REPORT_SECONDS, FIRST_COMPLETED).done
             if not done and failure is None:
                 try:
-                    report(0)
+                    note([])
                 except BaseException as error:  # noqa: BLE001 (raised below)
                     failure = error
             for future in done:
                 batch = running.pop(future)
                 try:
                     answers[batch.at] = future.result()
-                    self._adapt(answers[batch.at])
-                    report(len(answers[batch.at]))
+                    note(answers[batch.at])
                 except BrokenProcessPool as error:
                     if batch.n_retries < RETRIES:
                         again.append(replace(batch, n_retries=batch.n_retries + 1))
@@ -302,32 +336,6 @@ class Workers:
             raise failure
         return [answer for at in sorted(answers) for answer in answers[at]]
 
-    def _submit_batch(self, hypotheses: Sequence[Hypothesis], batch: "_Batch") -> Future[list[TimedEvaluation]]:
-        """Submit a batch; if the processes have died, return a future that fails with `BrokenProcessPool`."""
-        items = hypotheses[batch.at : batch.at + batch.size]
-        try:
-            return self._submit(self._threads or self._pool, Bench.evaluate, items)
-        except BrokenProcessPool as error:
-            broken: Future[list[TimedEvaluation]] = Future()
-            broken.set_exception(error)
-            return broken
-
-    def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
-        """Do the work on all items, split into batches of about the same size, and return the results in order."""
-        n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
-        size = max(1, -(-len(items) // n_batches))
-        batches = [items[at : at + size] for at in range(0, len(items), size)]
-        for n_retries in range(RETRIES + 1):
-            try:
-                futures = [self._submit(self._pool, work, batch) for batch in batches]
-                return [result for future in futures for result in future.result()]
-            except BrokenProcessPool as error:
-                if n_retries == RETRIES:
-                    raise _dead_worker() from error
-                _LOG.warning("a worker process died (killed, or out of memory); its work is repeated")
-                self._start_processes()
-        raise AssertionError("unreachable")
-
     @property
     def _window(self) -> int:
         """The largest number of batches that are in progress or queued at the same time.
@@ -338,26 +346,18 @@ class Workers:
         """
         return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 
-    def _adapt(self, batch: Sequence[TimedEvaluation]) -> None:
-        """Adapt the size of the next batches to the speed of this one."""
-        if self._adapts:
-            seconds = sum(seconds for _, seconds in batch) / len(batch)
-            self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
-
     def _submit(
-        self,
-        pool: ThreadPoolExecutor | ProcessPoolExecutor | None,
-        work: Callable[[Bench, Sequence[Item]], list[Result]],
-        batch: Sequence[Item],
+        self, work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]
     ) -> Future[list[Result]]:
-        if isinstance(pool, ThreadPoolExecutor):
-            return pool.submit(work, self._bench, batch)
-        if pool is not None:
-            return pool.submit(_serve, work, batch)
+        """Start the work on a batch; an error, such as `BrokenProcessPool`, is raised when the result is read."""
         future: Future[list[Result]] = Future()
         try:
+            if work is Bench.evaluate and self._threads is not None:
+                return self._threads.submit(work, self._bench, batch)
+            if self._pool is not None:
+                return self._pool.submit(_serve, work, batch)
             future.set_result(work(self._bench, batch))
-        except BaseException as error:  # noqa: BLE001 (raised when the result is read)
+        except BaseException as error:  # noqa: BLE001 (see above)
             future.set_exception(error)
         return future
 
@@ -421,7 +421,7 @@ def _check_sendable(bench: Bench) -> None:
             ) from error
 
 
-def _dead_worker(cause: BaseException | None = None) -> ServiceError:
+def _dead_worker(cause: BaseException) -> ServiceError:
     error = ServiceError(
         f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); run the same "
         "command again to resume"
