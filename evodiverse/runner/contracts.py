@@ -8,9 +8,8 @@ import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from math import isfinite
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -355,20 +354,17 @@ def _check_text(function: Callable[..., object], text: object, what: str, expect
 
 def _check_texts(function: Callable[..., object], record: object, what: str) -> None:
     """Check all fields of a record that are of type str."""
-    for name in _find_text_fields(type(record)):
-        _check_text(function, getattr(record, name), f"the {name} of {what}")
+    for name, kind in type(record).__annotations__.items():
+        if kind is str:
+            _check_text(function, getattr(record, name), f"the {name} of {what}")
 
 
-@cache
-def _find_text_fields(kind: type) -> list[str]:
-    return [name for name, hint in get_type_hints(kind).items() if hint is str]
-
-
-def _check_reason(function: Callable[..., object], answer: object, what: str) -> None:
-    if isinstance(answer, Rejection) and not isinstance(answer.reason, Reason):
+def _check_reason(function: Callable[..., object], rejection: object, what: str) -> None:
+    """Check that something was rejected, if it was, for one of the reasons."""
+    given: object = rejection.reason if isinstance(rejection, Rejection) else None
+    if given is not None and not isinstance(given, Reason):
         reasons = ", ".join(reason.name for reason in Reason)
-        expected = f"one of evodiverse.vocabulary.Reason: {reasons}"
-        raise broken(function, f"rejected {what} with {show(answer.reason)}", expected)
+        raise broken(function, f"rejected {what} with {show(given)}", f"one of evodiverse.vocabulary.Reason: {reasons}")
 
 
 def _is_number(value: object) -> bool:

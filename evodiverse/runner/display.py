@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import timedelta
 from math import inf
 from textwrap import shorten
-from types import TracebackType
 from typing import Self, TextIO
 
 from rich import box
@@ -55,9 +54,7 @@ class NoDisplay:
         """Show nothing."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Show nothing."""
 
     def update(self, snapshot: Callable[[], Snapshot]) -> None:
@@ -83,9 +80,7 @@ class PlainDisplay(NoDisplay):
         self._last = clock()
         self._width = 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Print a line break if the status line on the terminal does not have one yet."""
         if self._width:
             self._write("\n")
@@ -144,9 +139,7 @@ class RichDisplay(NoDisplay):
         self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Remove the panel, and stop controlling the terminal."""
         with suppress(OSError):
             self._live.stop()

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.ports import Row
 from evodiverse.vocabulary import CostBound, Query, Reply, Request, Usage
+
+_LOGGED: Final = ("prompt_tokens", "completion_tokens", "cost_usd", "seconds", "cached", "retries")
 
 
 class Cap(StrEnum):
@@ -105,14 +107,9 @@ class Ledger:
         Args:
             seconds: The wall time of the run so far.
         """
-        caps = self._caps
-        both = {
-            Cap.LLM_CALLS: (self.total.calls, caps.llm_calls),
-            Cap.TOKENS: (self._tokens, caps.tokens),
-            Cap.USD: (self._usd, caps.usd),
-            Cap.SECONDS: (seconds, caps.seconds),
-        }
-        return {cap: (spent, limit) for cap, (spent, limit) in both.items() if limit is not None}
+        spent = {Cap.LLM_CALLS: self.total.calls, Cap.TOKENS: self._tokens, Cap.USD: self._usd, Cap.SECONDS: seconds}
+        limits = {cap: getattr(self._caps, cap) for cap in Cap}
+        return {cap: (spent[cap], limit) for cap, limit in limits.items() if limit is not None}
 
     def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:
         """Count a request and its reply, and return the number of the request in the run, from 1.
@@ -130,17 +127,9 @@ class Ledger:
         self._rows.append(
             {
                 "llm_call": number,
-                "iteration": request.iteration,
-                "pool": request.pool,
-                "slot": request.slot,
-                "attempt": request.attempt,
+                **{name: getattr(request, name) for name in ("iteration", "pool", "slot", "attempt")},
                 "model": query.model,
-                "prompt_tokens": reply.prompt_tokens,
-                "completion_tokens": reply.completion_tokens,
-                "cost_usd": reply.cost_usd,
-                "seconds": reply.seconds,
-                "cached": reply.cached,
-                "retries": reply.retries,
+                **{name: getattr(reply, name) for name in _LOGGED},
                 "outcome": outcome,
                 "prompt": _prompt_text(query),
                 "reply": reply.text or None,

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Protocol, Self, TextIO
 
 from rich import box
@@ -83,9 +82,7 @@ class Overview:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Look at the runs once more and end the display."""
         self._is_closed.set()
         self._thread.join()

@@ -40,35 +40,23 @@ def log_rows(
     }
 
 
-def _row(record: SwapTrial | Migration | Adaptation | Screened, iteration: int) -> Row:
+def _row(record: Attempt | SwapTrial | Migration | Adaptation | Screened, iteration: int) -> dict[str, Any]:
     """Return the fields of a record by name; unlike `dataclasses.asdict`, it copies no values."""
     return {"iteration": iteration} | {field.name: getattr(record, field.name) for field in fields(record)}
 
 
 def _attempt_row(attempt: Attempt, seconds: Mapping[int, float]) -> Row:
-    evaluation = attempt.evaluation
-    row = {
-        "iteration": attempt.iteration,
-        "pool": attempt.pool,
-        "slot": attempt.slot,
-        "attempt": attempt.attempt,
-        "outcome": attempt.outcome,
-        "call": attempt.call,
-        "reused_call": attempt.reused_call,
-        "genotype": attempt.genotype,
-        "key": attempt.key,
+    row = _row(attempt, attempt.iteration) | {
         "error": attempt.error or None,
-        "operator": attempt.operator,
-        "parents": attempt.parents,
-        "llm_call": attempt.llm_call,
         "seconds": None if attempt.call is None else seconds[attempt.call],
-        "valid": attempt.outcome is not Outcome.REJECTED if evaluation is None else evaluation.valid,
+        "valid": attempt.outcome is not Outcome.REJECTED,
     }
-    if attempt.forecast is not None:
-        row |= attempt.forecast._asdict()
-    if evaluation is None:
-        return row
-    return row | {"score": evaluation.score, "energy": evaluation.energy} | dict(evaluation.details)
+    forecast, evaluation = row.pop("forecast"), row.pop("evaluation")
+    if forecast is not None:
+        row |= forecast._asdict()
+    if evaluation is not None:
+        row |= {"score": evaluation.score, "energy": evaluation.energy, "valid": evaluation.valid, **evaluation.details}
+    return row
 
 
 def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> dict[str, object]:

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ TRACKERS: Final[Mapping[str, str]] = MappingProxyType({"mlflow": "evodiverse.run
 NAMES: Final = "tracking.json"
 """The file of a run directory that holds the name of the run at each service."""
 _MOST_BYTES: Final = 1 << 16
+_NUMBERS: Final = ("oracle_calls", "best", "summary", "xi", "rejected", "duplicate")
 
 Committed = Callable[[Callable[[], Snapshot]], None]
 
@@ -56,82 +58,64 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
         The function that the loop calls after each commit, which reports the iteration to the tracker. Its argument, a
         function that returns a snapshot of the run, is called only if the run is tracked.
     """
-    follower = _Follower(path)
-    follower.begin(open_it, settings)
+    tracker: Tracker | None = None
+    place = ""
+
+    def attempt(action: Callable[[], None]) -> None:
+        nonlocal tracker
+        try:
+            action()
+        except Exception as error:  # noqa: BLE001 (no failure of an outside service may end a search)
+            tracker = None
+            _LOG.warning(
+                "tracking%s failed (%s); the run continues without it, and its log is complete", place, describe(error)
+            )
+
+    def begin() -> None:
+        nonlocal tracker, place
+        opened = open_it()
+        if opened is not None:
+            place = " at " + re.sub(r"//[^/@]*@", "//", opened.place)  # without a password
+            _begin(opened, path, settings)
+            tracker = opened
+
+    def note(snapshot: Callable[[], Snapshot]) -> None:
+        if (current := tracker) is not None:
+            now = snapshot()
+            attempt(lambda: current.log(now.iteration, read_numbers(now)))
+
+    attempt(begin)
     status = "failed"
     try:
-        yield follower.note
+        yield note
         status = "complete"
     except (Asked, Interrupted):
         status = "interrupted"
         raise
     finally:
-        follower.end(status)
+        if (current := tracker) is not None:
+            attempt(lambda: current.end(status, path / "best"))
 
 
-class _Follower:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._tracker: Tracker | None = None
-        self._place = ""
-
-    def begin(self, open_it: Callable[[], Tracker | None], settings: Mapping[str, Any]) -> None:
-        def begin() -> None:
-            tracker = open_it()
-            if tracker is None:
-                return
-            self._place = re.sub(r"//[^/@]*@", "//", tracker.place)  # without a password
-            file = self._path / NAMES
-            names = read_json(file, _MOST_BYTES) if file.exists() else {}
-            known = names.get(tracker.place)
-            name = tracker.begin(TrackedRun(self._path, settings, known if isinstance(known, str) else None))
-            if name != known:
-                write_file(file, json.dumps(names | {tracker.place: name}, indent=2).encode())
-            self._tracker = tracker
-
-        self._try(begin)
-
-    def note(self, snapshot: Callable[[], Snapshot]) -> None:
-        tracker = self._tracker
-        if tracker is not None:
-            now = snapshot()
-            self._try(lambda: tracker.log(now.iteration, read_numbers(now)))
-
-    def end(self, status: str) -> None:
-        tracker = self._tracker
-        if tracker is not None:
-            self._try(lambda: tracker.end(status, self._path / "best"))
-
-    def _try(self, action: Callable[[], None]) -> None:
-        try:
-            action()
-        except Exception as error:  # noqa: BLE001 (no failure of an outside service may end a search)
-            self._tracker = None
-            at = f" at {self._place}" if self._place else ""
-            _LOG.warning(
-                "tracking%s failed (%s); the run continues without it, and its log is complete", at, describe(error)
-            )
+def _begin(tracker: Tracker, path: Path, settings: Mapping[str, Any]) -> None:
+    """Begin to track a run under the name that the service gave it before, or else under a new one."""
+    file = path / NAMES
+    names = read_json(file, _MOST_BYTES) if file.exists() else {}
+    known = names.get(tracker.place)
+    name = tracker.begin(TrackedRun(path, settings, known if isinstance(known, str) else None))
+    if name != known:
+        write_file(file, json.dumps(names | {tracker.place: name}, indent=2).encode())
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
     """Return the metrics that are reported to a tracker, by name, without those that are unknown or not finite."""
     numbers: dict[str, float | None] = {
-        "oracle_calls": snapshot.oracle_calls,
-        "best": snapshot.best,
-        "summary": snapshot.summary,
-        "xi": snapshot.xi,
+        **{name: getattr(snapshot, name) for name in _NUMBERS},
         "swap_rate": snapshot.swap_rates[-1] if snapshot.swap_rates else None,
-        "rejected": snapshot.rejected,
-        "duplicate": snapshot.duplicate,
         "wall_seconds": snapshot.seconds.get("wall"),
     }
     for at, pool in enumerate(snapshot.pools):
         numbers |= {f"pool{at}.best": pool.best, f"pool{at}.median": pool.median, f"pool{at}.size": pool.size}
     if snapshot.llm is not None:
-        numbers |= {
-            "llm.calls": snapshot.llm.calls,
-            "llm.prompt_tokens": snapshot.llm.prompt_tokens,
-            "llm.completion_tokens": snapshot.llm.completion_tokens,
-            "llm.cost_usd": snapshot.llm.cost_usd,
-        }
+        numbers |= {f"llm.{name}": value for name, value in asdict(snapshot.llm).items()}
     return {name: float(value) for name, value in numbers.items() if value is not None and isfinite(value)}

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe
@@ -194,9 +193,7 @@ class Workers:
             self._start_processes()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         """Stop the workers. After an error, kill them in the middle of their work."""
         if self._outsourced is not None and kind is not None:
             self._outsourced.abandon()
@@ -351,9 +348,10 @@ class Workers:
     ) -> Future[list[Result]]:
         """Start the work on a batch; an error, such as `BrokenProcessPool`, is raised when the result is read."""
         future: Future[list[Result]] = Future()
+        threads = self._threads if work is Bench.evaluate else None
         try:
-            if work is Bench.evaluate and self._threads is not None:
-                return self._threads.submit(work, self._bench, batch)
+            if threads is not None:
+                return threads.submit(work, self._bench, batch)
             if self._pool is not None:
                 return self._pool.submit(_serve, work, batch)
             future.set_result(work(self._bench, batch))

@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
@@ -183,9 +182,7 @@ class RayEvaluator:
         self._broker = ray.remote(Broker).options(**kept).remote(self._task, settings.cpus, settings.retries)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         """Disconnect from the cluster, and end the broker: the actor on the cluster that owns the run's Ray tasks.
 
         After an error, the broker and its tasks keep running.
