@@ -30,21 +30,26 @@ _MAX_SHARE = 0.01
 
 
 def choose_display(name: str, title: str) -> Display:
-    """Return the display of this name; ``auto`` chooses rich on a terminal that can draw, else plain.
+    """Return the display of this name; see `choose_kind`.
 
     Args:
         name: One of `evodiverse.runner.DISPLAYS`.
         title: The title that identifies the run.
     """
-    console = Console(stderr=True)
-    if name == "rich" or (name == "auto" and can_draw(console)):
+    kind, console = choose_kind(name)
+    if kind == "rich":
         return RichDisplay(console, title)
-    return NoDisplay() if name == "none" else PlainDisplay(sys.stderr)
+    return NoDisplay() if kind == "none" else PlainDisplay(sys.stderr)
 
 
-def can_draw(console: Console) -> bool:
-    """Return whether a terminal can draw box characters and redraw them in place."""
-    return console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
+def choose_kind(name: str) -> tuple[str, Console]:
+    """Return the kind of display that ``name`` selects, ``none``, ``plain`` or ``rich``, and the console for it.
+
+    ``auto`` selects rich on a terminal that can draw box characters and redraw them in place, else plain.
+    """
+    console = Console(stderr=True)
+    can_draw = console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
+    return name if name != "auto" else "rich" if can_draw else "plain", console
 
 
 class NoDisplay:
@@ -202,6 +207,7 @@ def format_usage(usage: Usage) -> str:
 def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return the summary of a finished run, as pairs of name and value."""
     rates = [rate for rate in snapshot.swap_rates if rate is not None]
+    over = "in the last exchange" if len(rates) == 1 else f"on average over the last {len(rates)} exchanges"
     return [
         ("stopped by", str(snapshot.stopped_by)),
         (
@@ -211,8 +217,11 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
         ("best", f"{format_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
         *([("chosen", snapshot.headline)] if snapshot.headline else []),
         *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),
-        *((f"pool {number}", _pool_line(pool)) for number, pool in enumerate(snapshot.pools)),
-        *([("swaps accepted", f"{sum(rates) / len(rates):.3f} {_over_exchanges(len(rates))}")] if rates else []),
+        *(
+            (f"pool {number}", "β = {}: best {}, median {}, size {}".format(*_pool_texts(pool)))
+            for number, pool in enumerate(snapshot.pools)
+        ),
+        *([("swaps accepted", f"{sum(rates) / len(rates):.3f} {over}")] if rates else []),
         *([("language model", format_usage(snapshot.llm))] if snapshot.llm is not None else []),
         ("attempts", f"{snapshot.rejected:.1%} rejected, {snapshot.duplicate:.1%} duplicate"),
         ("time", ", ".join(f"{name} {format_duration(seconds)}" for name, seconds in snapshot.seconds.items())),
@@ -253,9 +262,7 @@ def _draw_pools(snapshot: Snapshot) -> Table:
     for name in ("pool", "β", "best", "median", "size"):
         table.add_column(name, justify="right")
     for number, pool in enumerate(snapshot.pools):
-        table.add_row(
-            str(number), f"{pool.beta:g}", format_number(pool.best), format_number(pool.median), str(pool.size)
-        )
+        table.add_row(str(number), *_pool_texts(pool))
     return table
 
 
@@ -269,12 +276,8 @@ def _draw_swaps(snapshot: Snapshot) -> list[str]:
     return lines
 
 
-def _over_exchanges(n: int) -> str:
-    return "in the last exchange" if n == 1 else f"on average over the last {n} exchanges"
-
-
-def _pool_line(pool: PoolView) -> str:
-    return f"β = {pool.beta:g}: best {format_number(pool.best)}, median {format_number(pool.median)}, size {pool.size}"
+def _pool_texts(pool: PoolView) -> tuple[str, str, str, str]:
+    return f"{pool.beta:g}", format_number(pool.best), format_number(pool.median), str(pool.size)
 
 
 def _silence(seconds: float) -> str:

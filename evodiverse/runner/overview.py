@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Final, Protocol, Self, TextIO
+from typing import Final, Self, TextIO
 
 from rich import box
 from rich.console import Console, Group
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.standing import Standing, read_standing
-from evodiverse.runner.display import can_draw, format_duration, format_number
+from evodiverse.runner.display import choose_kind, format_duration, format_number
 from evodiverse.text import count_of, printable
 
 _LOOK_SECONDS: Final = 0.5
@@ -45,8 +45,11 @@ class Listed:
     path: Path
 
 
-class Sheet(Protocol):
-    """A display of the runs of a sweep. `Overview` calls `show` twice a second, and when a run starts or ends."""
+class Sheet:
+    """A display of the runs of a sweep; this one shows nothing.
+
+    `Overview` calls `show` twice a second, and when a run starts or ends.
+    """
 
     def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
         """Show the states of the runs.
@@ -129,23 +132,13 @@ def choose_sheet(name: str, listed: Sequence[Listed], n_runs: int) -> Sheet:
         listed: The runs that are about to start.
         n_runs: The number of runs in the sweep, including those that are already complete.
     """
-    console = Console(stderr=True)
-    if name == "rich" or (name == "auto" and can_draw(console)):
+    kind, console = choose_kind(name)
+    if kind == "rich":
         return RichSheet(listed, n_runs, console)
-    return NoSheet() if name == "none" else PlainSheet(listed, n_runs, sys.stderr)
+    return Sheet() if kind == "none" else PlainSheet(listed, n_runs, sys.stderr)
 
 
-class NoSheet:
-    """A display of a sweep (`Sheet`) that shows nothing."""
-
-    def show(self, standings: Mapping[int, Standing], changed: Sequence[int]) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
-class PlainSheet(NoSheet):
+class PlainSheet(Sheet):
     """A display of a sweep: a line when a run starts or ends, and progress lines every ten seconds.
 
     There is a progress line for each running run that has made oracle calls, up to ten of them.
@@ -191,7 +184,7 @@ class PlainSheet(NoSheet):
             self._due = inf
 
 
-class RichSheet(NoSheet):
+class RichSheet(Sheet):
     """A display of a sweep: a table with one row per run, redrawn in place.
 
     If not all rows fit on the terminal, those of running runs take precedence.
@@ -226,11 +219,8 @@ class RichSheet(NoSheet):
             table.add_column(name, justify="left" if name in ("", "state") else "right", no_wrap=True)
         for number in sorted(self._choose(standings)):
             standing, run = standings[number], self._listed[number]
-            calls = f"{standing.calls:,}" + (f"/{standing.budget:,}" if standing.budget else "")
-            left = "" if standing.seconds_left is None else format_duration(standing.seconds_left)
             state = Text(standing.state, style=_STYLES.get(standing.state, "dim"))
-            best = format_number(standing.best)
-            table.add_row(f"{number:,}", Text(printable(run.label)), state, calls, best, left)
+            table.add_row(f"{number:,}", Text(printable(run.label)), state, *_write_progress(standing))
         return Group(table, Text(summarize(standings, self._n_runs)))
 
     def _choose(self, standings: Mapping[int, Standing]) -> list[int]:
@@ -240,12 +230,10 @@ class RichSheet(NoSheet):
         most recently, and the other waiting ones.
         """
         n_rows = max(shutil.get_terminal_size().lines - 8, 3)
-        running = [number for number, standing in standings.items() if standing.state == "running"]
-        failed = [number for number, standing in standings.items() if standing.state == "failed"]
-        waiting = [number for number, standing in standings.items() if standing.state == "waiting"]
-        return list(dict.fromkeys([*running, *failed[-n_rows // 3 :], *waiting[:2], *self._recent[::-1], *waiting]))[
-            :n_rows
-        ]
+        states = ("running", "failed", "waiting")
+        running, failed, waiting = ([number for number in standings if standings[number].state == s] for s in states)
+        ranked = [*running, *failed[-n_rows // 3 :], *waiting[:2], *self._recent[::-1], *waiting]
+        return list(dict.fromkeys(ranked))[:n_rows]
 
 
 def summarize(standings: Mapping[int, Standing], n_runs: int) -> str:
@@ -273,9 +261,15 @@ def describe_end(standing: Standing) -> str:
 
 
 def _describe_progress(standing: Standing) -> str:
+    calls, best, left = _write_progress(standing)
+    return f"{calls} calls | best {best}" + (f" | {left} left" if left else "")
+
+
+def _write_progress(standing: Standing) -> tuple[str, str, str]:
+    """Return the calls, the best score and the time left as text."""
     budget = f"/{standing.budget:,}" if standing.budget else ""
-    left = "" if standing.seconds_left is None else f" | {format_duration(standing.seconds_left)} left"
-    return f"{standing.calls:,}{budget} calls | best {format_number(standing.best)}{left}"
+    left = "" if standing.seconds_left is None else format_duration(standing.seconds_left)
+    return f"{standing.calls:,}{budget}", format_number(standing.best), left
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

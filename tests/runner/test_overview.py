@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from evodiverse.runlog.standing import Standing
-from evodiverse.runner.overview import Listed, NoSheet, Overview, PlainSheet, RichSheet, summarize
+from evodiverse.runner.overview import Listed, Overview, PlainSheet, RichSheet, Sheet, summarize
 
 
 def write(path: Path, status: str, calls: int = 0, error: str | None = None) -> None:
@@ -51,7 +51,7 @@ def test_runs_of_other_processes_are_reported_as_they_start_and_end(tmp_path: Pa
 
 def test_the_record_of_an_earlier_start_is_ignored(tmp_path: Path) -> None:
     write(tmp_path / "1", "failed", 7, "as before")
-    overview = Overview(list_runs(tmp_path, 1), NoSheet())
+    overview = Overview(list_runs(tmp_path, 1), Sheet())
     look(overview)
     assert overview.standings[1].state == "waiting"
     write(tmp_path / "1", "running", 7)
