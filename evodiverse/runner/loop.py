@@ -24,7 +24,6 @@ from evodiverse.ports import (
     Tracing,
 )
 from evodiverse.runner import contracts
-from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Proposer
 from evodiverse.runner.rows import (
@@ -36,7 +35,7 @@ from evodiverse.runner.rows import (
     refill_archive,
     restore,
 )
-from evodiverse.runner.view import View
+from evodiverse.runner.view import Clock, View
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive

@@ -57,6 +57,14 @@ def available_cores() -> int:
     return min(cores, max(1, int(asked))) if asked.isdecimal() else cores
 
 
+def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
+    """Return for each hypothesis its evaluation and an even share of the batch's time in seconds."""
+    began = time.perf_counter()
+    evaluations = contracts.evaluate(task, hypotheses)
+    seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
+    return [(evaluation, seconds) for evaluation in evaluations]
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """The task, operator and journal with which this process or a worker process proposes and evaluates.
@@ -103,13 +111,11 @@ class Bench:
         return [rate(part) for part in parts]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-        """Evaluate and journal all hypotheses; return each evaluation with an even share of the batch's seconds."""
-        began = time.perf_counter()
-        evaluations = contracts.evaluate(self.task, hypotheses)
-        seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
-        pairs = zip(hypotheses, evaluations, strict=True)
-        self.journal.append([journal_record(hypothesis, evaluation, seconds) for hypothesis, evaluation in pairs])
-        return [(evaluation, seconds) for evaluation in evaluations]
+        """Evaluate and journal all hypotheses; return what `evaluate_batch` returns."""
+        answers = evaluate_batch(self.task, hypotheses)
+        pairs = zip(hypotheses, answers, strict=True)
+        self.journal.append([journal_record(hypothesis, *answer) for hypothesis, answer in pairs])
+        return answers
 
 
 @dataclass(frozen=True, slots=True)

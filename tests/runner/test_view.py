@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.ports import Discovery
-from evodiverse.runner.clock import Clock
 from evodiverse.runner.ledger import Caps, Ledger
-from evodiverse.runner.view import N_BEST, View
+from evodiverse.runner.view import N_BEST, Clock, View
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
 from evodiverse.search.state import Attempt, IterationInfo, Progress, State

@@ -11,9 +11,8 @@ from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
 from evodiverse.ports import Journal, Task
-from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
-from evodiverse.runner.workers import TimedEvaluation
+from evodiverse.runner.workers import TimedEvaluation, evaluate_batch
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
@@ -112,14 +111,6 @@ class Broker:
 
         if batch in self._refs:
             ray.cancel(self._refs.pop(batch), force=True)
-
-
-def evaluate_batch(task: Task, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
-    """Return for each hypothesis its evaluation and an even share of the batch's time in seconds."""
-    began = time.perf_counter()
-    evaluations = contracts.evaluate(task, hypotheses)
-    seconds = (time.perf_counter() - began) / max(len(hypotheses), 1)
-    return [(evaluation, seconds) for evaluation in evaluations]
 
 
 def check_cluster(address: str) -> None:
