@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.files import read_json
 from evodiverse.runlog.runs import Run
 
@@ -30,9 +30,7 @@ def read_docking(run: Run) -> dict[str, float | None] | None:
         target = read_json(folder / DOCKING_RECORD, _MOST_BYTES).get("target")
     except FileNotFoundError:  # a dataset that the user added
         target = run.task
-    except OSError as error:
-        raise InputError(f"{folder / DOCKING_RECORD} cannot be read ({reason(error)})") from error
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise InputError(f"{folder / DOCKING_RECORD} is damaged ({error}); dock the run again") from error
     if target != run.task:
         return None

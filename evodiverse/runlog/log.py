@@ -179,8 +179,9 @@ def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], state
     """
     if run.record["status"] == "complete":
         check_parts(run.path)
-    further: dict[str, Mapping[str, type]] = {"evaluations": own}
-    datasets = {name: read(name, _COLUMNS[name], further.get(name, {})) for name in reversed(list(_COLUMNS))}
+    datasets = {
+        name: read(name, _COLUMNS[name], own if name == "evaluations" else {}) for name in reversed(list(_COLUMNS))
+    }
     attempts = datasets.pop("evaluations")
     return Log(run=run, attempts=attempts, states=states, **datasets)
 

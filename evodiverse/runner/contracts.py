@@ -9,7 +9,7 @@ import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from evodiverse.vocabulary import (
     Stream,
 )
 
+Function: TypeAlias = Callable[..., object]
 Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
@@ -258,7 +259,7 @@ _PAIR = "a finite number for each, or None for both if the evaluation failed"
 
 
 def _checked_evaluation(
-    function: Callable[..., object], hypothesis: Hypothesis, answer: object, columns: Mapping[str, type]
+    function: Function, hypothesis: Hypothesis, answer: object, columns: Mapping[str, type]
 ) -> Evaluation:
     """Return the evaluation in Python's own types, with score and energy both finite or both None.
 
@@ -284,7 +285,7 @@ def _checked_evaluation(
 
 
 def _plain_details(
-    function: Callable[..., object], hypothesis: Hypothesis, details: object, columns: Mapping[str, type]
+    function: Function, hypothesis: Hypothesis, details: object, columns: Mapping[str, type]
 ) -> dict[str, Detail]:
     """Return the details as Python values of the types of their columns."""
     if not isinstance(details, Mapping):
@@ -310,11 +311,11 @@ def _plain_details(
     return plain
 
 
-def _unfit(function: Callable[..., object], hypothesis: Hypothesis, given: str, expected: str) -> ContractError:
+def _unfit(function: Function, hypothesis: Hypothesis, given: str, expected: str) -> ContractError:
     return broken(function, f"gave {_quote(hypothesis.genotype)} {given}", expected)
 
 
-def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int, kind: str, item: str) -> list[Answer]:
+def _one_each(function: Function, answers: Sequence[Answer], n: int, kind: str, item: str) -> list[Answer]:
     listed = _listed(function, answers, f"a list of one {kind} for each {item}")
     if len(listed) != n:
         items = count_of(n, item, "hypotheses" if item == "hypothesis" else "")
@@ -323,13 +324,13 @@ def _one_each(function: Callable[..., object], answers: Sequence[Answer], n: int
     return list(listed)
 
 
-def _listed(function: Callable[..., object], answers: Sequence[Answer], expected: str) -> Sequence[Answer]:
+def _listed(function: Function, answers: Sequence[Answer], expected: str) -> Sequence[Answer]:
     if not isinstance(answers, Sequence) or isinstance(answers, str | bytes):
         raise broken(function, f"returned {show(answers)}", expected)
     return answers
 
 
-def _as_array(function: Callable[..., object], answer: object, n_axes: int, n: int) -> NDArray[Any]:
+def _as_array(function: Function, answer: object, n_axes: int, n: int) -> NDArray[Any]:
     """Return the answer as an array of numbers with ``n_axes`` axes, the first of length ``n``."""
     expected = f"{n} {'numbers' if n_axes == 1 else 'rows of numbers'}, one for each hypothesis"
     try:
@@ -341,7 +342,7 @@ def _as_array(function: Callable[..., object], answer: object, n_axes: int, n: i
     return array
 
 
-def _check_text(function: Callable[..., object], text: object, what: str, expected: str = "a str") -> None:
+def _check_text(function: Function, text: object, what: str, expected: str = "a str") -> None:
     """Raise a `ContractError` unless ``text`` is a string that can be written as UTF-8."""
     if not isinstance(text, str):
         raise broken(function, f"returned {show(text)} as {what}", expected)
@@ -352,14 +353,14 @@ def _check_text(function: Callable[..., object], text: object, what: str, expect
             raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
 
 
-def _check_texts(function: Callable[..., object], record: object, what: str) -> None:
+def _check_texts(function: Function, record: object, what: str) -> None:
     """Check all fields of a record that are of type str."""
     for name, kind in type(record).__annotations__.items():
         if kind is str:
             _check_text(function, getattr(record, name), f"the {name} of {what}")
 
 
-def _check_reason(function: Callable[..., object], rejection: object, what: str) -> None:
+def _check_reason(function: Function, rejection: object, what: str) -> None:
     """Check that something was rejected, if it was, for one of the reasons."""
     given: object = rejection.reason if isinstance(rejection, Rejection) else None
     if given is not None and not isinstance(given, Reason):

@@ -157,7 +157,8 @@ class Loop:
         self._state: State | None = None
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
-        self._similarities = _similarities(setup.task)
+        task = setup.task
+        self._similarities = partial(contracts.similarities, task) if isinstance(task, Comparable) else None
         self._surrogate = _surrogate(setup, self._archive, self._similarities)
 
     def run(self) -> Snapshot:
@@ -340,7 +341,10 @@ class Loop:
         members = [call for pool in state.pools for call in pool.tolist()]
         if any(self._archive.evaluation(call).valid for call in members):
             return
-        counted = _count_errors(self._initial_errors())
+        self._setup.store.write()
+        rows = self._setup.store.rows("evaluations", ["outcome", "error"])
+        errors = [str(row["error"] or "no reason given") for row in rows if row["outcome"] != Outcome.DUPLICATE]
+        counted = _count_errors(errors)
         if not members:
             raise InputError(f"no initial candidate can enter a pool ({counted}); the log has the reason for each")
         if self._setup.search.on_failed_start == "stop":
@@ -366,8 +370,7 @@ class Loop:
         if not rows or any(row["outcome"] == Outcome.EVALUATED for row in rows):
             return
         ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
-        counts = Counter(end.split(":")[0] for end in ends)
-        counted = ", ".join(f"{reason} {count}" for reason, count in sorted(counts.items()))
+        counted = _count_kinds(ends)
         (often, n_often), *_ = Counter(one_line(end) for end in ends).most_common(1)
         raise InputError(
             f"no offspring of the initial candidates could be evaluated ({counted}; most often, in {n_often} of "
@@ -386,15 +389,14 @@ class Loop:
             for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
                 refill_archive(self._archive, rows, details)
                 self._view.note_logged(rows)
+            if self._archive.n_calls != n_calls:
+                raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
+                    f"it has {self._archive.n_calls} charged calls, the checkpoint {n_calls}"
+                )
         except ValueError as error:
             raise InputError(
                 f"the dataset evaluations is damaged ({error}); use overwrite=true to start over"
             ) from error
-        if self._archive.n_calls != n_calls:
-            raise InputError(
-                f"the dataset evaluations is damaged (it has {self._archive.n_calls} charged calls, the checkpoint "
-                f"{n_calls}); use overwrite=true to start over"
-            )
         self.clock.resume(saved["seconds"])
         outcomes = (row["outcome"] for rows in store.batches("llm_calls", ["outcome"]) for row in rows)
         self._setup.ledger.resume(saved["ledger"], outcomes)
@@ -446,25 +448,19 @@ class Loop:
             for discovery in self._view.new_improvements():
                 self._setup.store.write_best(contracts.present(self._setup.task.show_improvement, discovery))
 
-    def _initial_errors(self) -> list[str]:
-        """Return the errors of the distinct initial candidates (all failed), in the order of the log."""
-        self._setup.store.write()
-        rows = self._setup.store.rows("evaluations", ["outcome", "error"])
-        return [str(row["error"] or "no reason given") for row in rows if row["outcome"] != Outcome.DUPLICATE]
-
 
 def _count_errors(errors: Sequence[str]) -> str:
     """Return how often each kind of error came, and the first error."""
     if not errors:
         return "the task has none"
     lines = [one_line(error) for error in errors]
-    counts = Counter(line.split(":")[0] for line in lines)
-    return f"{', '.join(f'{kind} {n}' for kind, n in sorted(counts.items()))}; the first: {lines[0]}"
+    return f"{_count_kinds(lines)}; the first: {lines[0]}"
 
 
-def _similarities(task: Task) -> Similarities | None:
-    """Return the task's measure of similarity, or None if it has none."""
-    return partial(contracts.similarities, task) if isinstance(task, Comparable) else None
+def _count_kinds(errors: Sequence[str]) -> str:
+    """Return how often each kind of error came."""
+    counts = Counter(error.split(":")[0] for error in errors)
+    return ", ".join(f"{kind} {n}" for kind, n in sorted(counts.items()))
 
 
 def _surrogate(setup: Setup, archive: Archive, similarities: Similarities | None) -> "Surrogate | None":

@@ -8,15 +8,15 @@ which proposals are evaluated, has one round with several requests per slot.
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TypeAlias
 
-from evodiverse.errors import ContractError, ModelUnavailableError
+from evodiverse.errors import ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
-from evodiverse.runner.workers import Answer, Workers
+from evodiverse.runner.workers import Answer, Report, Workers
 from evodiverse.text import count_of, find_answers, one_line
 from evodiverse.vocabulary import (
     CostBound,
@@ -42,24 +42,6 @@ _REFUSAL = re.compile(
 )
 
 
-class Proposer(Protocol):
-    """Makes the proposals of a search. The loop calls it once for each round, with all requests of the round."""
-
-    def propose(
-        self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
-    ) -> list[Answer] | Cap:
-        """Return one answer per request, in order.
-
-        If a limit of the run (a cap) forbids these requests, the result is this limit instead, and the run ends.
-
-        Args:
-            requests: The requests of one round.
-            seconds: The wall time of the run so far.
-            report: A function that is called periodically with the number of new answers. It may raise to cancel the
-                remaining requests.
-        """
-
-
 class OperatorProposer:
     """A proposer that asks the classical operator, in the worker processes.
 
@@ -76,13 +58,8 @@ class OperatorProposer:
         self._ledger = ledger
         self._is_fallback = is_fallback
 
-    def propose(
-        self,
-        requests: Sequence[Request],
-        seconds: float,
-        report: Callable[[int], object],  # noqa: ARG002 (all answers come at once)
-    ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap on time if it is reached."""
+    def propose(self, requests: Sequence[Request], seconds: float, report: Report) -> list[Answer] | Cap:  # noqa: ARG002
+        """Return one answer per request, in order, or the cap on time if it is reached; all answers come at once."""
         cap = self._ledger.find_cap((), seconds)
         if cap is not None:
             return cap
@@ -196,13 +173,17 @@ class ModelProposer:
         self._ledger = ledger
         self._watch = Watch(ledger, [sampler.model for sampler in samplers], warn_after, give_up_after)
 
-    def propose(
-        self, requests: Sequence[Request], seconds: float, report: Callable[[int], object]
-    ) -> list[Answer] | Cap:
+    def propose(self, requests: Sequence[Request], seconds: float, report: Report) -> list[Answer] | Cap:
         """Return one answer per request, in order, or only the cap that forbids the requests, if there is one.
 
         A cap is a limit on the run: on the number of requests to models, on their tokens, on their cost or on the wall
         time. `Ledger.find_cap` decides whether a cap forbids the requests.
+
+        Args:
+            requests: The requests of one round.
+            seconds: The wall time of the run so far.
+            report: A function that is called periodically with the number of new answers. It may raise to cancel the
+                remaining requests.
         """
         queries = [self._query(request) for request in requests]
         bounds = self._model.bound_costs(queries)
@@ -218,13 +199,9 @@ class ModelProposer:
             rest = [] if n is None else rest[n:]
         return answers
 
-    def _answer(
-        self, asked: Sequence[tuple[Request, Query, CostBound]], report: Callable[[int], object]
-    ) -> list[Answer]:
+    def _answer(self, asked: Sequence[tuple[Request, Query, CostBound]], report: Report) -> list[Answer]:
         """Send queries, record them in the ledger, and return one answer per query, in order."""
         replies = self._model.complete([query for _, query, _ in asked], report)
-        if len(replies) != len(asked):
-            raise ContractError(f"the language model returned {len(replies)} replies to {len(asked)} queries")
         read = [self._read(request, reply) for (request, _, _), reply in zip(asked, replies, strict=True)]
         parsed = iter(contracts.parse(self._task, [text for text in read if isinstance(text, str)]))
         answers = []
@@ -264,13 +241,12 @@ def _describe_instead(reply: Reply) -> str:
     return reply.error or ("only reasoning" if reply.text.strip() else "it is empty")
 
 
-_OUTCOMES: Mapping[Reason, CallOutcome] = {
-    Reason.MODEL_ERROR: CallOutcome.ERROR,
-    Reason.NO_ANSWER: CallOutcome.NO_ANSWER,
-}
-
-
 def _outcome(parsed: Hypothesis | Rejection) -> CallOutcome:
     if isinstance(parsed, Hypothesis):
         return CallOutcome.PARSED
-    return _OUTCOMES.get(parsed.reason, CallOutcome.INVALID)
+    known = {Reason.MODEL_ERROR: CallOutcome.ERROR, Reason.NO_ANSWER: CallOutcome.NO_ANSWER}
+    return known.get(parsed.reason, CallOutcome.INVALID)
+
+
+Proposer: TypeAlias = OperatorProposer | ModelProposer
+"""Makes the proposals of a search. The loop calls it once for each round, with all requests of the round."""

@@ -1,6 +1,6 @@
 """The checkpoint of an earlier iteration, rebuilt from the log, so that a run with a larger budget can begin there."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -33,7 +33,7 @@ def find_uncut(evaluations: Rows, last: int, size: Callable[[int], int], oracle_
             oracle calls.
         oracle_calls: The budget of the run.
     """
-    charged = _count_charged(evaluations)
+    charged = Counter(row["iteration"] for row in evaluations if row["call"] is not None)
     n_calls = charged[0]
     for iteration in range(1, last + 1):
         if oracle_calls - n_calls < size(n_calls):
@@ -99,13 +99,6 @@ def rewind(
         return None
     saved = checkpoint(State(iteration, pools, thermostat, progress), archive, times)
     return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated}
-
-
-def _count_charged(evaluations: Rows) -> dict[int, int]:
-    charged: dict[int, int] = defaultdict(int)
-    for row in evaluations:
-        charged[row["iteration"]] += row["call"] is not None
-    return charged
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:

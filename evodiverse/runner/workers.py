@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
@@ -37,6 +37,8 @@ Answer = tuple[Proposal, Hypothesis | Rejection]
 """A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
 TimedEvaluation = tuple[Evaluation, float]
 """An evaluation, and the seconds that it took."""
+Report: TypeAlias = Callable[[int], object]
+"""A function that is called periodically with the number of new answers, which may be 0."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -253,9 +255,7 @@ class Workers:
         """Return the means that processes forecast for parts of a library, in order."""
         return self._share_out(Bench.rate, parts)
 
-    def evaluate(
-        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
-    ) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:

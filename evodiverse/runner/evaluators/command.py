@@ -14,7 +14,7 @@ from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators.jobs import Job
 from evodiverse.runner.rows import journal_record
-from evodiverse.runner.workers import TimedEvaluation
+from evodiverse.runner.workers import Report, TimedEvaluation
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
@@ -76,9 +76,7 @@ class CommandEvaluator:
         self._n_begun = 0
         self._answered = False
 
-    def evaluate(
-        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
-    ) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
         """Return the evaluation of each hypothesis and the time that the evaluation took, in seconds.
 
         The time is counted from the start of the process that got the candidate until the answer is read.

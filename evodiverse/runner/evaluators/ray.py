@@ -4,7 +4,7 @@ import logging
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final, Self
@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
 from evodiverse.ports import Journal, Task
 from evodiverse.runner.rows import journal_record
-from evodiverse.runner.workers import TimedEvaluation, evaluate_batch
+from evodiverse.runner.workers import Report, TimedEvaluation, evaluate_batch
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
@@ -184,9 +184,7 @@ class RayEvaluator:
             ray.kill(self._broker)
         ray.shutdown()
 
-    def evaluate(
-        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object] = lambda _: None
-    ) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
