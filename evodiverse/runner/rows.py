@@ -1,7 +1,7 @@
 """Conversions between records of the search core and rows of the log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from math import isnan
 from typing import Any
 
@@ -73,11 +73,8 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
         "pools": [pool.tolist() for pool in state.pools],
         "xi": state.thermostat.xi,
         "rates": list(state.thermostat.rates),
-        "idle": state.progress.idle,
-        "stalled": state.progress.stalled,
+        **asdict(state.progress),
         "top_mean": None if top_mean is None or isnan(top_mean) else top_mean,
-        "waited": state.progress.waited,
-        "charged": state.progress.charged,
     }
 
 
@@ -91,7 +88,7 @@ def restore(saved: Mapping[str, Any]) -> State:
         iteration=saved["iteration"],
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
         thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
-        progress=Progress(*(saved[name] for name in ("idle", "stalled", "top_mean", "waited", "charged"))),
+        progress=Progress(**{field.name: saved[field.name] for field in fields(Progress)}),
     )
 
 

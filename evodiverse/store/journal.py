@@ -11,6 +11,7 @@ from typing import Any
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.checked_lines import decode_line, encode_line
 from evodiverse.kit.files import write_file
+from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.store")
 _SYNC_SECONDS = 1.0
@@ -72,15 +73,8 @@ class Journal:
         except OSError as error:
             raise InputError(f"cannot read {self._path} ({error.strerror}); make it readable and writable") from error
         records = [decode_line(line) for line in lines]
-        damaged = [number for number, record in enumerate(records, start=1) if record is None]
-        if damaged:
-            numbers = ", ".join(map(str, damaged[:5])) + (" …" if len(damaged) > 5 else "")
-            _LOG.warning(
-                "%s: %s lost and will be repeated, because the file is damaged at line %s",
-                self._path,
-                "one record is" if len(damaged) == 1 else f"{len(damaged):,} records are",
-                numbers,
-            )
+        if n_damaged := records.count(None):
+            _LOG.warning("%s is damaged; %s lost, and will be repeated", self._path, count_of(n_damaged, "record"))
         return [record for record in records if record is not None]
 
     def replace(self, records: Sequence[Mapping[str, object]]) -> None:

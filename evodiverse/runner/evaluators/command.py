@@ -3,8 +3,8 @@
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -42,6 +42,23 @@ class CommandSettings:
     batch: int | None
     timeout: float | None
     retries: int
+
+
+@dataclass(slots=True)
+class _Round:
+    """The candidates of one call of `CommandEvaluator.evaluate`.
+
+    Attributes:
+        waiting: All of them, by key.
+        todo: The keys of those to submit.
+        answers: The evaluations so far, by key.
+        n_starts: How often each was submitted.
+    """
+
+    waiting: Mapping[str, Hypothesis]
+    todo: deque[str]
+    answers: dict[str, TimedEvaluation] = field(default_factory=dict)
+    n_starts: Counter[str] = field(default_factory=Counter)
 
 
 class CommandEvaluator:
@@ -93,22 +110,19 @@ class CommandEvaluator:
         if not hypotheses:
             return []
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
-        answers: dict[str, TimedEvaluation] = {}
-        n_starts: Counter[str] = Counter()
         running = self._find_jobs(waiting)
         at_work = {key for job in running for key in job.keys}
-        todo = deque(key for key in waiting if key not in at_work)
+        this = _Round(waiting, deque(key for key in waiting if key not in at_work))
+        todo, answers = this.todo, this.answers
         pause = _SHORTEST_PAUSE
         while len(answers) < len(hypotheses):
             while todo and len(running) < self._settings.side_by_side:
-                running.append(self._begin(todo, waiting, n_starts, len(running)))
+                running.append(self._begin(this, len(running)))
             came = 0
             for job in list(running):
-                collected = dict(self._collect(job, waiting, answers))
-                answers |= collected
-                came += len(collected)
+                came += self._collect(job, this)
                 if not job.is_alive() or self._is_overdue(job):
-                    came += self._end(job, waiting, answers, n_starts, todo)
+                    came += self._end(job, this)
                     running.remove(job)
             report(came)
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
@@ -142,13 +156,12 @@ class CommandEvaluator:
             _LOG.info("found %s from an earlier start, %d of them still running", jobs, n_alive)
         return found
 
-    def _begin(
-        self, todo: deque[str], waiting: Mapping[str, Hypothesis], n_starts: Counter[str], n_running: int
-    ) -> Job:
+    def _begin(self, this: "_Round", n_running: int) -> Job:
         """Start the program on the next candidates.
 
         A candidate that the current call of `evaluate` has submitted before gets a job of its own.
         """
+        todo, n_starts = this.todo, this.n_starts
         share = -(-len(todo) // max(self._settings.side_by_side - n_running, 1))
         size = self._settings.batch or share
         keys = [todo.popleft()]
@@ -157,26 +170,29 @@ class CommandEvaluator:
         n_starts.update(keys)
         folder = self._folder / str(self._n_begun)
         self._n_begun += 1
-        return Job.begin(folder, self._settings.command, [waiting[key] for key in keys])
+        return Job.begin(folder, self._settings.command, [this.waiting[key] for key in keys])
 
-    def _collect(
-        self, job: Job, waiting: Mapping[str, Hypothesis], answers: Mapping[str, TimedEvaluation]
-    ) -> Iterator[tuple[str, TimedEvaluation]]:
-        """Yield the answers that a program has written since the last call; only a candidate's first answer counts."""
+    def _collect(self, job: Job, this: "_Round") -> int:
+        """Keep the answers that a program has written since the last call, and return how many these are.
+
+        Only a candidate's first answer counts.
+        """
+        n_before = len(this.answers)
         for line in job.read():
             key = line.get("key")
             if not isinstance(key, str) or key not in job.keys:
                 continue
             job.keys.discard(key)
-            if key not in answers:
+            if key not in this.answers:
                 try:
-                    evaluation = self._read(waiting[key], line)
+                    evaluation = self._read(this.waiting[key], line)
                 except InputError:  # after the user fixes the program, it must start over
                     job.kill()
                     job.remove()
                     raise
-                yield key, self._keep(waiting[key], evaluation, job)
+                this.answers[key] = self._keep(this.waiting[key], evaluation, job)
                 self._answered = True
+        return len(this.answers) - n_before
 
     def _read(self, hypothesis: Hypothesis, line: Mapping[str, Any]) -> Evaluation:
         score, error = line.get("score"), line.get("error")
@@ -195,35 +211,26 @@ class CommandEvaluator:
         timeout = self._settings.timeout
         return timeout is not None and time.time() - job.began > timeout
 
-    def _end(
-        self,
-        job: Job,
-        waiting: Mapping[str, Hypothesis],
-        answers: dict[str, TimedEvaluation],
-        n_starts: Counter[str],
-        todo: deque[str],
-    ) -> int:
-        """Requeue the candidates that a program left unanswered, and return how many have failed for good."""
+    def _end(self, job: Job, this: "_Round") -> int:
+        """Requeue the candidates that a program left unanswered, and return how many got an answer or failed."""
         is_overdue = job.is_alive()
         job.kill()
-        answers.update(self._collect(job, waiting, answers))
-        lost = [key for key in waiting if key in job.keys and key not in answers]
+        came = self._collect(job, this)
+        lost = [key for key in this.waiting if key in job.keys and key not in this.answers]
         why = f"no answer after {self._settings.timeout:g} s" if is_overdue else job.describe_end()
         job.remove()
-        if not lost:
-            return 0
-        hopeless = [key for key in lost if n_starts[key] > self._settings.retries]
+        hopeless = [key for key in lost if this.n_starts[key] > self._settings.retries]
         if hopeless and not (self._answered or self._has_answered()):
             raise ServiceError(f"the evaluator has never answered ({why}); fix it and run the same command again")
         for key in hopeless:
             reason = Reason.TIMED_OUT if is_overdue else Reason.CRASHED
-            answers[key] = self._keep(waiting[key], _fail(reason, why), job)
+            this.answers[key] = self._keep(this.waiting[key], _fail(reason, why), job)
         again = [key for key in lost if key not in hopeless]
         if again:
             candidates, are = count_of(len(again), "candidate"), "it is" if len(again) == 1 else "they are"
             _LOG.warning("%s got no answer from the program (%s); %s submitted again", candidates, why, are)
-        todo.extend(again)
-        return len(hopeless)
+        this.todo.extend(again)
+        return came + len(hopeless)
 
 
 def _fail(reason: Reason, detail: str) -> Evaluation:
