@@ -22,9 +22,8 @@ from evodiverse.docking.docked import Docked, DockingCache, Job, Program, Settin
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded
-from evodiverse.runlog.docking import DOCKING
 from evodiverse.runlog.log import read_log
-from evodiverse.runlog.runs import Run, find_records, read_record
+from evodiverse.runlog.runs import DOCKING, Run, find_records, read_record
 from evodiverse.runner.process import complain, say
 from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.molecules.metrics import select_last_tops

@@ -13,8 +13,7 @@ from evodiverse.docking.target import Target
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file
 from evodiverse.runlog.columns import DOCKED, make_schema
-from evodiverse.runlog.docking import DOCKING, DOCKING_RECORD
-from evodiverse.runlog.runs import Run
+from evodiverse.runlog.runs import DOCKING, DOCKING_RECORD, Run
 from evodiverse.store.datasets import encode_part
 from evodiverse.store.files import write_json
 from evodiverse.store.lock import locked

@@ -1,4 +1,4 @@
-"""Finding runs, and reading their records and columns."""
+"""Finding runs, and reading their records, columns and docking scores."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
@@ -16,6 +16,12 @@ from evodiverse.runlog.record import MOST_BYTES, RECORD, SETTINGS, check_record
 
 CAPS = frozenset({"budget.llm_calls", "budget.tokens", "budget.usd", "budget.seconds"})
 """The settings that limit what a run may spend besides oracle calls."""
+
+DOCKING: Final = "docking"
+"""The dataset with the docking scores of a run, which is added to a complete run."""
+
+DOCKING_RECORD: Final = "docking.json"
+"""The file in the folder `DOCKING` that records the docking target and the docking settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +181,9 @@ def read_record(path: Path) -> dict[str, Any]:
     """
     try:
         record = read_json(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(f"{path} is not the record of a run ({reason(error)}); move it away") from error
-    except ValueError as error:
-        raise InputError(f"{path} is not the record of a run ({error}); move it away") from error
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else error
+        raise InputError(f"{path} is not the record of a run ({why}); move it away") from error
     check_record(path, record, [("status",), *SETTINGS])
     return record
 
@@ -271,6 +276,31 @@ def _read_course(run: Run) -> Mapping[str, list[Any]] | None:
         return run.columns("evaluations", ["iteration", "outcome", "key"])
     except InputError:  # reported by those who read the whole log
         return None
+
+
+def read_docking(run: Run) -> dict[str, float | None] | None:
+    """Return the docking scores of a run.
+
+    Returns:
+        For each molecule's key, its score in kcal/mol (lower is better), or None if the molecule could not be docked.
+        If nothing was docked, or the docking target is not that of the run's task, the whole result is None.
+
+    Raises:
+        InputError: The dataset is damaged.
+    """
+    folder = run.path / DOCKING
+    if not folder.is_dir():
+        return None
+    try:
+        target = read_json(folder / DOCKING_RECORD, MOST_BYTES).get("target")
+    except FileNotFoundError:  # a dataset that the user added
+        target = run.task
+    except (OSError, ValueError) as error:
+        raise InputError(f"{folder / DOCKING_RECORD} is damaged ({error}); dock the run again") from error
+    if target != run.task:
+        return None
+    rows = run.columns(DOCKING, ["key", "score"])
+    return dict(zip(rows["key"], rows["score"], strict=True))
 
 
 def write_setting(value: Any) -> str:

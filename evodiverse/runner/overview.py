@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from math import inf
 from pathlib import Path
 from typing import Final, Self, TextIO
 
@@ -177,11 +176,9 @@ class PlainSheet(Sheet):
             self._write(number, _describe_progress(standings[number]))
 
     def _write(self, number: int, text: str) -> None:
-        try:
+        with suppress(OSError):  # a closed pipe does not end the sweep
             self._stream.write(f"run {number:,} of {self._n_runs:,}: {printable(' '.join(text.split()))}\n")
             self._stream.flush()
-        except OSError:  # a closed pipe does not end the sweep
-            self._due = inf
 
 
 class RichSheet(Sheet):
