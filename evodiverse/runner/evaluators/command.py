@@ -45,8 +45,8 @@ class CommandSettings:
 
 
 @dataclass(slots=True)
-class _Round:
-    """The candidates of one call of `CommandEvaluator.evaluate`.
+class Round:
+    """The candidates of one call of `Evaluator.evaluate`.
 
     Attributes:
         waiting: All of them, by key.
@@ -112,7 +112,7 @@ class CommandEvaluator:
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
         running = self._find_jobs(waiting)
         at_work = {key for job in running for key in job.keys}
-        this = _Round(waiting, deque(key for key in waiting if key not in at_work))
+        this = Round(waiting, deque(key for key in waiting if key not in at_work))
         todo, answers = this.todo, this.answers
         pause = _SHORTEST_PAUSE
         while len(answers) < len(hypotheses):
@@ -156,7 +156,7 @@ class CommandEvaluator:
             _LOG.info("found %s from an earlier start, %d of them still running", jobs, n_alive)
         return found
 
-    def _begin(self, this: "_Round", n_running: int) -> Job:
+    def _begin(self, this: Round, n_running: int) -> Job:
         """Start the program on the next candidates.
 
         A candidate that the current call of `evaluate` has submitted before gets a job of its own.
@@ -172,7 +172,7 @@ class CommandEvaluator:
         self._n_begun += 1
         return Job.begin(folder, self._settings.command, [this.waiting[key] for key in keys])
 
-    def _collect(self, job: Job, this: "_Round") -> int:
+    def _collect(self, job: Job, this: Round) -> int:
         """Keep the answers that a program has written since the last call, and return how many these are.
 
         Only a candidate's first answer counts.
@@ -211,7 +211,7 @@ class CommandEvaluator:
         timeout = self._settings.timeout
         return timeout is not None and time.time() - job.began > timeout
 
-    def _end(self, job: Job, this: "_Round") -> int:
+    def _end(self, job: Job, this: Round) -> int:
         """Requeue the candidates that a program left unanswered, and return how many got an answer or failed."""
         is_overdue = job.is_alive()
         job.kill()

@@ -3,7 +3,7 @@
 import logging
 import socket
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
 from evodiverse.ports import Journal, Task
+from evodiverse.runner.evaluators.command import Round
 from evodiverse.runner.rows import journal_record
 from evodiverse.runner.workers import Report, TimedEvaluation, evaluate_batch
 from evodiverse.text import count_of
@@ -197,15 +198,14 @@ class RayEvaluator:
             ServiceError: A Ray task failed with any other error, or the cluster is gone.
         """
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
-        answers: dict[str, TimedEvaluation] = {}
-        n_starts: Counter[Batch] = Counter()
         running = self._find_running(waiting)
         at_work = {key for batch in running for key in batch}
-        todo = deque(key for key in waiting if key not in at_work)
+        this = Round(waiting, deque(key for key in waiting if key not in at_work))
+        todo, answers = this.todo, this.answers
         size = self._settings.batch or max(1, -(-len(todo) // self._n_cores))
         while len(answers) < len(hypotheses):
             while todo:
-                self._submit(tuple(todo.popleft() for _ in range(min(size, len(todo)))), waiting, running, n_starts)
+                self._submit(tuple(todo.popleft() for _ in range(min(size, len(todo)))), running, this)
             came = 0
             for batch, outcome in self._ask("take", list(running), _POLL_SECONDS).items():
                 running.pop(batch)
@@ -219,7 +219,7 @@ class RayEvaluator:
                     if key not in answers and key in waiting:
                         answers[key] = self._keep(waiting[key], *answer)
                         came += 1
-            came += self._end_overdue(running, waiting, answers, n_starts)
+            came += self._end_overdue(running, this)
             report(came)
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
@@ -239,24 +239,15 @@ class RayEvaluator:
             _LOG.info("found %s from an earlier start on the cluster", count_of(len(found), "task"))
         return found
 
-    def _submit(
-        self, batch: Batch, waiting: dict[str, Hypothesis], running: dict[Batch, float], n_starts: Counter[Batch]
-    ) -> None:
-        self._ask("submit", batch, [waiting[key] for key in batch])
+    def _submit(self, batch: Batch, running: dict[Batch, float], this: Round) -> None:
+        self._ask("submit", batch, [this.waiting[key] for key in batch])
         running[batch] = time.monotonic()
-        n_starts[batch] += 1
+        this.n_starts.update(batch)
 
-    def _end_overdue(
-        self,
-        running: dict[Batch, float],
-        waiting: dict[str, Hypothesis],
-        answers: dict[str, TimedEvaluation],
-        n_starts: Counter[Batch],
-    ) -> int:
+    def _end_overdue(self, running: dict[Batch, float], this: Round) -> int:
         """Resubmit each candidate of the overdue Ray tasks in a task of its own.
 
-        If a task has no retry left, its candidates are recorded as failed instead. The result is the number of these
-        candidates.
+        A candidate that has no retry left is recorded as failed instead. The result is the number of these candidates.
         """
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
@@ -264,14 +255,13 @@ class RayEvaluator:
         for batch in overdue:
             running.pop(batch)
             self._ask("forget", batch)
-            if n_starts[batch] <= self._settings.retries:
-                for key in batch:
-                    n_starts[(key,)] = max(n_starts[(key,)], n_starts[batch])
-                    self._submit((key,), waiting, running, n_starts)
-                continue
             for key in batch:
+                if this.n_starts[key] <= self._settings.retries:
+                    self._submit((key,), running, this)
+                    continue
                 error = str(Rejection(Reason.TIMED_OUT, f"no answer after {timeout:g} s"))
-                answers[key] = self._keep(waiting[key], Evaluation(None, None, valid=False, error=error), timeout or 0)
+                failed = Evaluation(None, None, valid=False, error=error)
+                this.answers[key] = self._keep(this.waiting[key], failed, timeout or 0)
                 n_failed += 1
         return n_failed
 
