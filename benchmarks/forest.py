@@ -13,8 +13,8 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.tasks.molecules.forest import Forest
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, morgan_fingerprints
+from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
+from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
 
 N_MOLECULES = 10_000
 N_BATCH = 140
@@ -38,7 +38,7 @@ def main() -> None:
     fingerprints = morgan_fingerprints([Chem.MolFromSmiles(text) for text in smiles])
     print(f"{'forest':8}{'nodes':>9}{'fingerprints/s':>16}{'batch of 140':>15}{'SMILES/s':>10}")
     for name in PUBLISHED:
-        oracle = ClassifierOracle.published(name, artifact_path(name))
+        oracle = open_published(name, artifact_path(name))
         forest = oracle.classifier
         if not isinstance(forest, Forest):
             continue

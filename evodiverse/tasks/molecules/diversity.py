@@ -12,9 +12,9 @@ from evodiverse.tasks.molecules.parsing import molecule_of
 
 SIMILARITY_LIMIT = 0.4
 
-_N_BITS = 2048
-_GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=_N_BITS)
-_COUNTER = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=_N_BITS)
+N_BITS = 2048
+_GENERATOR = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
+_COUNTER = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=N_BITS)
 
 
 @lru_cache(maxsize=50_000)
@@ -35,11 +35,11 @@ def count_features(smiles: str) -> NDArray[np.uint32]:
     return counts
 
 
-def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.float32]:
-    """Return the bits of ``n`` fingerprints as a ``(n, 2048)`` float32 array of 0 and 1."""
+def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.uint8]:
+    """Return the bits of ``n`` fingerprints as a ``(n, 2048)`` uint8 array of 0 and 1; n may be 0."""
     packed = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
-    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, _N_BITS // 8)
-    return np.unpackbits(rows, axis=1, bitorder="little").astype(np.float32)
+    rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, N_BITS // 8)
+    return np.unpackbits(rows, axis=1, bitorder="little")
 
 
 def pairwise_distances(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> list[float]:

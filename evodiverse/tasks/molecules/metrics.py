@@ -85,7 +85,7 @@ class MoleculeMetrics:
     def embed(self, genotypes: Sequence[str], tools: Tools) -> NDArray[np.float32]:
         """Return the ``(n, 2048)`` bits of the fingerprints of molecules."""
         with _opened(tools, "a log") as store:
-            return unpack([store.fingerprint(smiles) for smiles in genotypes])
+            return unpack([store.fingerprint(smiles) for smiles in genotypes]).astype(np.float32)
 
     def embed_reference(self, file: Path, most: int) -> NDArray[np.float32]:
         """Return the ``(n, 2048)`` bits of the fingerprints of a random sample of the molecules in a file.
@@ -105,7 +105,7 @@ class MoleculeMetrics:
         valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
         if not (fingerprints := [*islice(valid, most)]):
             raise InputError(f"--reference: {file} holds no molecules; check the file")
-        return unpack(fingerprints)
+        return unpack(fingerprints).astype(np.float32)
 
 
 @contextmanager

@@ -7,55 +7,34 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final
 
 import numpy as np
+import yaml
 from numpy.typing import ArrayLike, NDArray
-from rdkit import Chem, DataStructs
-from rdkit.Chem import rdFingerprintGenerator
 
 from evodiverse.errors import DataError, InputError, Interrupted, describe
 from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.classifier_files import Classifier
-from evodiverse.tasks.molecules.forest import N_BITS, Forest
+from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.parsing import molecule_of
 from evodiverse.tasks.molecules.settings import Oracle
-from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine, as_counts
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
+from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine
 
 OracleFunction = Callable[[list[str]], ArrayLike]
 """Maps a batch of SMILES to one number for each, in order; NaN for a molecule that it cannot score."""
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
-_MORGAN = rdFingerprintGenerator.GetMorganGenerator(radius=2, fpSize=N_BITS)
-_FEATURES = rdFingerprintGenerator.GetMorganGenerator(
-    radius=3, atomInvariantsGenerator=rdFingerprintGenerator.GetMorganFeatureAtomInvGen()
-)
-_ZIP_MAGIC = b"PK\x03\x04"
-_PIN_TOLERANCE = 1e-9
+_KINDS: Final[Mapping[str, type[Classifier]]] = {"forest": Forest, "support vector machine": SupportVectorMachine}
+_PIN_TOLERANCE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A published classifier: its description, and the checksum and scores that it must have.
+    """A published classifier, with the entries of ``published.yaml``, which says what they are."""
 
-    Attributes:
-        kind: The class of the classifier.
-        target: The name of its target, for prompts.
-        activity: What it predicts, in a few words, for prompts.
-        meaning: One sentence on what its score measures, for prompts.
-        arrays_sha256: The SHA-256 of its arrays.
-        pinned_scores: The scores that scikit-learn gives to a few molecules, for `ClassifierOracle.check_pinned`. The
-            scores of forests were computed with scikit-learn 1.2.2, which can still unpickle these forests. The scores
-            of other classifiers were computed with scikit-learn 1.9.1.
-    """
-
-    kind: type[Classifier]
+    kind: str
     target: str
     activity: str
     meaning: str
@@ -63,56 +42,10 @@ class Published:
     pinned_scores: Mapping[str, float]
 
 
-PUBLISHED: Mapping[str, Published] = MappingProxyType(
-    {
-        "jnk3": Published(
-            kind=Forest,
-            target="JNK3",
-            activity="inhibition of JNK3",
-            meaning="It measures how strongly a molecule inhibits c-Jun N-terminal kinase 3 (JNK3).",
-            arrays_sha256="d10aea864b9f79749e626ec35283736769c1e05952362af334943766bebc72cb",
-            pinned_scores=MappingProxyType(
-                {
-                    "O=C(c1ccc(Cn2c(=O)[nH]c3ccccc3c2=O)cc1)N1CCN(c2ccccc2)CC1": 0.66,
-                    "C[NH+]1CCc2c(sc(NC(=O)c3ccccc3F)c2C#N)C1": 0.5,
-                    "Cn1cc(N2CCC[C@H](Nc3nccc(OCc4ccccc4)n3)C2)cn1": 0.34,
-                    "O=C(c1cncs1)N1CCC(n2c(CCc3ccccc3)nc3cccnc32)CC1": 0.03,
-                }
-            ),
-        ),
-        "gsk3b": Published(
-            kind=Forest,
-            target="GSK3β",
-            activity="inhibition of GSK3β",
-            meaning="It measures how strongly a molecule inhibits glycogen synthase kinase 3 beta (GSK3β).",
-            arrays_sha256="86214bc8c6b9f13663c056c14d63947a1d2f96700dad36d2373b216377faf1b0",
-            pinned_scores=MappingProxyType(
-                {
-                    "CC(C)CNc1nc(N)c([N+](=O)[O-])c(NCc2ccco2)n1": 0.69,
-                    "Cc1nn(-c2ccc(F)cc2)cc1-c1ccnc(NCc2ccccc2)n1": 0.59,
-                    "O=C1Nc2cccc(O)c2Nc2cc(Cl)ccc21": 0.56,
-                    "Cc1cnc2c(S(=O)(=O)N(Cc3ccco3)C3CC3)cccc2c1": 0.05,
-                }
-            ),
-        ),
-        "drd2": Published(
-            kind=SupportVectorMachine,
-            target="DRD2",
-            activity="activity at the dopamine receptor D2",
-            meaning="It measures how likely a molecule is active at the dopamine receptor D2 (DRD2).",
-            arrays_sha256="7282c2463570824a1f03fc3c072907e549dbba5db42233bb27e4e238574af3d1",
-            pinned_scores=MappingProxyType(
-                {
-                    "O=C(CCCN1CCC(O)(c2ccc(Cl)cc2)CC1)c1ccc(F)cc1": 0.9999993745656254,  # haloperidol
-                    "Cc1nc2n(c(=O)c1CCN1CCC(c3noc4cc(F)ccc34)CC1)CCCC2": 0.9826242691070421,  # risperidone
-                    "CN1CCN(C2=Nc3cc(Cl)ccc3Nc3ccccc32)CC1": 0.84118748439398,  # clozapine
-                    "NCCc1ccc(O)c(O)c1": 0.5680806734339598,  # dopamine
-                    "CC(=O)Oc1ccccc1C(=O)O": 0.00030779248192998733,  # aspirin
-                }
-            ),
-        ),
-    }
-)
+PUBLISHED: Final[Mapping[str, Published]] = {
+    name: Published(**entries)
+    for name, entries in yaml.safe_load(Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")).items()
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,89 +57,89 @@ class ClassifierOracle:
     the oracle was created, or if a published file does not hold the published classifier.
 
     Attributes:
-        path: The pickle or ``.npz`` that the classifier was read from.
-        sha256: The SHA-256 of that file for a user's own forest, else None.
-        published_name: The name in `PUBLISHED` of a published classifier, else None.
+        path: The file that the classifier is read from. The ``.npz`` of a published pickle is stored next to it.
+        origin: The name in `PUBLISHED` of a published classifier, or the SHA-256 of a file with a user's own forest.
     """
 
     path: Path
-    sha256: str | None = None
-    published_name: str | None = None
-
-    @classmethod
-    def published(cls, name: str, path: Path) -> Self:
-        """Return the oracle of a published classifier.
-
-        Args:
-            name: The name of the classifier in `PUBLISHED`.
-            path: The published pickle. The ``.npz`` converted from it is stored next to it.
-
-        Raises:
-            DataError: No classifier has this name, or the file does not hold this classifier.
-        """
-        if name not in PUBLISHED:
-            raise DataError(f"no published oracle is named {name!r}; use {join_or([*PUBLISHED])}")
-        _published(name, path)
-        return cls(path, published_name=name)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Self:
-        """Return the oracle of a user's own forest.
-
-        The first bytes of the file tell whether it is read as an ``.npz`` or as a pickle; its name does not matter.
-
-        Raises:
-            InputError: The file is missing, is damaged, or does not hold a forest trained on 2048-bit fingerprints.
-        """
-        absolute = expanded(path).absolute()
-        sha256 = input_sha256(absolute, "task.oracle.path")
-        _file_forest(absolute, sha256)
-        return cls(absolute, sha256)
+    origin: str
 
     @property
     def classifier(self) -> Classifier:
-        """The classifier itself, which is cached after it has been loaded."""
-        if self.published_name is not None:
-            return _published(self.published_name, self.path)
-        return _file_forest(self.path, str(self.sha256))
-
-    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
-        """Return the score of each molecule, in order; a molecule's score does not depend on its batch.
-
-        Args:
-            smiles: ``n`` SMILES; n may be 0.
-
-        Returns:
-            ``(n,)`` scores in [0, 1], higher is better; NaN if the SMILES cannot be parsed or has no atoms.
-        """
-        molecules = [molecule_of(text) for text in smiles]
-        is_molecule = np.array([mol is not None and mol.GetNumAtoms() > 0 for mol in molecules], dtype=np.bool_)
-        scores = np.full(len(molecules), np.nan)
-        valid = [mol for mol, is_valid in zip(molecules, is_molecule, strict=True) if is_valid]
-        classifier = self.classifier
-        if isinstance(classifier, SupportVectorMachine):
-            scores[is_molecule] = classifier.predict(feature_counts(valid))
-        elif isinstance(classifier, Forest):
-            scores[is_molecule] = classifier.predict(morgan_fingerprints(valid))
-        return scores
-
-    def check_pinned(self) -> None:
-        """Check that a published classifier gives its `Published.pinned_scores`; a user's own forest has none to check.
-
-        This guards against a version of RDKit whose fingerprints differ from those the classifier was trained on.
+        """The classifier itself, which is cached after it has been loaded.
 
         Raises:
-            DataError: A score differs by more than 1e-9.
+            DataError: The file is missing, is damaged, has changed, or does not hold this classifier.
         """
-        if self.published_name is None:
-            return
-        pinned = PUBLISHED[self.published_name].pinned_scores
-        for smiles, score in zip(pinned, self(list(pinned)), strict=True):
-            if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
-                raise DataError(
-                    f"the {self.published_name} oracle must score {smiles} as {pinned[smiles]}, got {score}; the "
-                    "fingerprints of this version of RDKit differ from those it was trained on; install another version"
-                )
+        return (_load_published if self.origin in PUBLISHED else _load_own)(self.origin, self.path)
+
+    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
+        """Return the ``(n,)`` scores in [0, 1] of ``n`` valid SMILES, in order; see `Classifier.score`."""
+        return self.classifier.score([molecule_of(text) for text in smiles])
+
+
+def open_published(name: str, path: Path) -> ClassifierOracle:
+    """Return the oracle of a published classifier after testing it on a few molecules with known scores.
+
+    This guards against a version of RDKit whose fingerprints differ from those that the classifier was trained on.
+
+    Args:
+        name: The name of the classifier in `PUBLISHED`.
+        path: The published pickle.
+
+    Raises:
+        DataError: The file does not hold this classifier, or a score differs by more than 1e-9.
+    """
+    oracle, pinned = ClassifierOracle(path, name), PUBLISHED[name].pinned_scores
+    for smiles, score in zip(pinned, oracle(list(pinned)), strict=True):
+        if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
+            raise DataError(
+                f"the {name} oracle must score {smiles} as {pinned[smiles]}, got {score}; the fingerprints of this "
+                "version of RDKit differ from those it was trained on; install another version"
+            )
+    return oracle
+
+
+def open_forest(path: str | Path) -> ClassifierOracle:
+    """Return the oracle of a user's own forest.
+
+    Raises:
+        InputError: The file is missing, is damaged, or does not hold a forest trained on 2048-bit fingerprints.
+    """
+    absolute = expanded(path).absolute()
+    oracle = ClassifierOracle(absolute, input_sha256(absolute, "task.oracle.path"))
+    _ = oracle.classifier
+    return oracle
+
+
+@functools.cache
+def _load_published(name: str, path: Path) -> Classifier:
+    """Load a published classifier from its converted copy next to ``path``, or convert it and store the copy."""
+    kind, converted = _KINDS[PUBLISHED[name].kind], path.with_name(f"{path.name}.npz")
+    if converted.exists():
+        try:
+            classifier = kind.load(converted)
+        except DataError as error:
+            _LOG.warning("%s; converting %s again", error, name)
+        else:
+            if classifier.arrays_sha256() == PUBLISHED[name].arrays_sha256:
+                return classifier
+    classifier = kind.load(path)
+    if classifier.arrays_sha256() != PUBLISHED[name].arrays_sha256:
+        raise DataError(f"{path} does not hold the published {name} oracle; run `evodiverse-data fetch {name}`")
+    try:
+        classifier.save_npz(converted)
+    except OSError as error:
+        _LOG.warning("cannot store the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
+    return classifier
+
+
+@functools.lru_cache(maxsize=16)  # more forests than an objective usually has
+def _load_own(sha256: str, path: Path) -> Classifier:
+    """Load a user's forest, and refuse a file that has changed since the oracle was created."""
+    if input_sha256(path, "task.oracle.path") != sha256:
+        raise DataError(f"the forest {path} has changed since the run began; restore the old file or start a new run")
+    return Forest.load(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +163,6 @@ class TargetOracle:
         """
         _located(self.target)
 
-    def find_source(self) -> Path | str:
-        """Return the file of the function's module, or the function's dotted name if the module has no file."""
-        self.check()
-        source = Path(getattr(sys.modules[self.target.rpartition(".")[0]], "__file__", None) or "")
-        return source if source.is_file() else self.target
-
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return the answer of the user's function, which should be one number for each SMILES; callers check it."""
         return _located(self.target)(smiles)
@@ -247,81 +174,16 @@ def import_targets(oracles: Sequence[TargetOracle]) -> None:
         oracle.check()
 
 
-@dataclass(frozen=True, slots=True)
-class ElsewhereOracle:
-    """A placeholder for ``task.oracle.elsewhere=true``: the evaluator obtains the scores from outside this process."""
+def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
+    """Refuse to score molecules; the oracle for ``task.oracle.elsewhere=true``, whose scores the evaluator obtains.
 
-    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
-        """Refuse to score molecules.
-
-        Raises:
-            InputError: Always. The message names the evaluators that work with this oracle.
-        """
-        raise InputError(
-            f"task.oracle.elsewhere=true cannot score {len(smiles)} molecules in this process; use evaluator=command "
-            "or evaluator=ask"
-        )
-
-
-def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
-    """Return the Morgan fingerprints of radius 2 that the published forests were trained on.
-
-    They are equal bit for bit to ``AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048)``.
-
-    Args:
-        molecules: ``n`` molecules, none of them None; n may be 0.
-
-    Returns:
-        ``(n, 2048)`` uint8 array of 0 and 1.
+    Raises:
+        InputError: Always. The message names the evaluators that work with this oracle.
     """
-    vectors = _MORGAN.GetFingerprints(list(molecules), numThreads=1)
-    packed = b"".join(DataStructs.BitVectToBinaryText(vector) for vector in vectors)
-    return np.unpackbits(np.frombuffer(packed, np.uint8).reshape(-1, N_BITS // 8), axis=1, bitorder="little")
-
-
-def feature_counts(molecules: Sequence[Chem.Mol]) -> "csr_array":
-    """Return the counts of feature-based Morgan fingerprints of radius 3 (FCFP6), the input of the DRD2 classifier.
-
-    Args:
-        molecules: ``n`` molecules, none of them None; n may be 0.
-
-    Returns:
-        ``(n, 2048)`` float32 sparse array.
-    """
-    return as_counts([_FEATURES.GetSparseCountFingerprint(mol).GetNonzeroElements() for mol in molecules])
-
-
-@functools.cache
-def _published(name: str, path: Path) -> Classifier:
-    """Load a published classifier from its converted copy next to ``path``, or convert it and store the copy."""
-    expected = PUBLISHED[name]
-    converted = path.with_name(f"{path.name}.npz")
-    if converted.exists():
-        try:
-            classifier = expected.kind.load_npz(converted)
-        except DataError as error:
-            _LOG.warning("%s; converting %s again", error, name)
-        else:
-            if classifier.arrays_sha256() == expected.arrays_sha256:
-                return classifier
-    classifier = expected.kind.from_pickle(path)
-    if classifier.arrays_sha256() != expected.arrays_sha256:
-        raise DataError(f"{path} does not hold the published {name} oracle; run `evodiverse-data fetch {name}`")
-    try:
-        classifier.save_npz(converted)
-    except OSError as error:
-        _LOG.warning("cannot store the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
-    return classifier
-
-
-@functools.lru_cache(maxsize=16)  # more forests than an objective usually has
-def _file_forest(path: Path, sha256: str) -> Forest:
-    """Load a user's forest, and refuse a file that has changed since the oracle was created."""
-    if input_sha256(path, "task.oracle.path") != sha256:
-        raise DataError(f"the forest {path} has changed since the run began; restore the old file or start a new run")
-    with path.open("rb") as file:
-        is_npz = file.read(len(_ZIP_MAGIC)) == _ZIP_MAGIC
-    return Forest.load_npz(path) if is_npz else Forest.from_pickle(path)
+    raise InputError(
+        f"task.oracle.elsewhere=true cannot score {len(smiles)} molecules in this process; use evaluator=command "
+        "or evaluator=ask"
+    )
 
 
 @functools.cache
@@ -365,7 +227,8 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
         try:
             open_own_oracle(oracle)
         except InputError as error:
-            return [_under(prefix, given[0], violation) for violation in error.violations]
+            keyed = [each if each.startswith(OWN_PREFIX) else f"{OWN_PREFIX}{given[0]}: {each}" for each in error.args]
+            return [f"{prefix}{each.removeprefix(OWN_PREFIX)}" for each in keyed]
         return []
     if oracle.published is None:
         known = "published, path, _target_ or elsewhere" if is_whole_score else "published, path or _target_"
@@ -373,17 +236,6 @@ def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
     if oracle.published not in PUBLISHED:
         return [f"{prefix}published={oracle.published} is unknown; use {join_or([*PUBLISHED])}"]
     return []
-
-
-def _under(prefix: str, key: str, violation: str) -> str:
-    """Return the message ``violation`` with the full key of the faulty setting at its start.
-
-    If the message starts with ``task.oracle.``, this is replaced by ``prefix``. Otherwise ``prefix`` and ``key`` are
-    put in front of it.
-    """
-    if violation.startswith(OWN_PREFIX):
-        return f"{prefix}{violation.removeprefix(OWN_PREFIX)}"
-    return f"{prefix}{key}: {violation}"
 
 
 def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFunction:
@@ -400,24 +252,21 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
     own = open_own_oracle(oracle)
     if own is not None:
         return own
-    name = str(oracle.published)
-    published = ClassifierOracle.published(name, artifact(name))
-    published.check_pinned()
-    return published
+    return open_published(str(oracle.published), artifact(str(oracle.published)))
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
     """Return the user's own oracle after checking it, or None if the settings name none.
 
-    For ``elsewhere=true``, this is an `ElsewhereOracle`, which cannot score molecules itself.
+    For ``elsewhere=true``, this is `score_elsewhere`, which cannot score molecules itself.
     """
     if oracle.elsewhere:
-        return ElsewhereOracle()
+        return score_elsewhere
     if oracle._target_ is not None:
         target = TargetOracle(oracle._target_)
         target.check()
         return target
-    return None if oracle.path is None else ClassifierOracle.from_file(oracle.path)
+    return None if oracle.path is None else open_forest(oracle.path)
 
 
 def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) -> Path | str:
@@ -433,5 +282,7 @@ def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) ->
     if oracle.elsewhere:
         return "elsewhere"
     if oracle._target_ is not None:
-        return TargetOracle(oracle._target_).find_source()
+        TargetOracle(oracle._target_).check()
+        source = Path(getattr(sys.modules[oracle._target_.rpartition(".")[0]], "__file__", None) or "")
+        return source if source.is_file() else oracle._target_
     return artifact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)

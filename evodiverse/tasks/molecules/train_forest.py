@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
 from evodiverse.kit.hints import write_override
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.molecules.forest import N_BITS, Forest, TreeArrays
+from evodiverse.tasks.molecules.diversity import N_BITS
+from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
-from evodiverse.tasks.molecules.oracle import morgan_fingerprints
 from evodiverse.text import count_of
 
 N_TREES: Final = 100
@@ -91,7 +91,7 @@ def train(packed: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) ->
 
     classifier = RandomForestClassifier(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
     classifier.fit(_to_sparse(packed), is_active)
-    return Forest.from_trees([_to_arrays(estimator.tree_) for estimator in classifier.estimators_])
+    return Forest.from_trees([estimator.tree_.__getstate__() for estimator in classifier.estimators_])
 
 
 def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np.bool_]) -> float:
@@ -116,11 +116,6 @@ def _to_sparse(packed: NDArray[np.uint8]) -> sparse.csr_matrix:
 
 def _blocks(packed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
     return [packed[start : start + _MOLECULES_PER_BLOCK] for start in range(0, len(packed), _MOLECULES_PER_BLOCK)]
-
-
-def _to_arrays(tree: Any) -> TreeArrays:
-    """Return the arrays of one of scikit-learn's trees for two classes."""
-    return TreeArrays(tree.children_left, tree.children_right, tree.feature, tree.threshold, tree.value[:, 0, :])
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from evodiverse.store.journal import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Request, Stream
@@ -120,7 +120,7 @@ def smi(tmp_path: Path) -> Callable[[str], Initial]:
 def own_forest(tmp_path: Path) -> Path:
     """The JNK3 forest as a file of the user's own."""
     path = tmp_path / "own.npz"
-    ClassifierOracle.published("jnk3", artifact_path("jnk3")).classifier.save_npz(path)
+    open_published("jnk3", artifact_path("jnk3")).classifier.save_npz(path)
     return path
 
 

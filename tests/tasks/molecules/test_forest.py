@@ -6,8 +6,9 @@ import pytest
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
-from evodiverse.tasks.molecules.forest import LEAF_COLUMN, N_BITS, Forest
-from evodiverse.tasks.molecules.oracle import ClassifierOracle
+from evodiverse.tasks.molecules.diversity import N_BITS
+from evodiverse.tasks.molecules.forest import LEAF_COLUMN, Forest
+from evodiverse.tasks.molecules.oracle import open_published
 
 # Two trees: one tests bit 3 and then, where it is off, bit 7; the other is a single leaf.
 FEATURE = [3, 7, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN, LEAF_COLUMN]
@@ -60,10 +61,10 @@ class Touch:
         ({"right": [5, *RIGHT[1:]]}, "each child must come after its parent, in the same tree"),
         ({"right": [0, *RIGHT[1:]]}, "each child must come after its parent, in the same tree"),
         ({"right": [*RIGHT[:4], 2, 5]}, "each child must come after its parent, in the same tree"),
-        ({"right": RIGHT[:5]}, "all arrays must have 6 nodes"),
+        ({"right": RIGHT[:5]}, r"right must be finite <i4 of shape \(6,\)"),
         ({"probability": [*PROBABILITY[:5], 1.5]}, "expected probabilities"),
-        ({"probability": [*PROBABILITY[:5], np.nan]}, "expected probabilities"),
-        ({"probability": [[0.5]]}, "probability must be a vector"),
+        ({"probability": [*PROBABILITY[:5], np.nan]}, "probability must be finite"),
+        ({"probability": [[0.5]]}, "probability must be finite <f8"),
     ],
 )
 def test_arrays_that_are_no_forest_are_refused(changes, reason):
@@ -78,7 +79,7 @@ def test_arrays_cannot_be_changed():
 
 def test_saved_forest_loads_with_the_same_arrays(tmp_path):
     small_forest().save_npz(tmp_path / "forest")
-    assert Forest.load_npz(tmp_path / "forest").arrays_sha256() == small_forest().arrays_sha256()
+    assert Forest.load(tmp_path / "forest").arrays_sha256() == small_forest().arrays_sha256()
 
 
 def test_the_same_forest_gives_the_same_bytes_and_nothing_else(tmp_path):
@@ -106,7 +107,7 @@ def test_arrays_digest_tells_forests_apart():
 
 def test_missing_npz_is_refused_by_name(tmp_path):
     with pytest.raises(DataError, match=r"cannot read the forest .*absent\.npz"):
-        Forest.load_npz(tmp_path / "absent.npz")
+        Forest.load(tmp_path / "absent.npz")
 
 
 def test_damaged_npz_is_refused_by_name(tmp_path):
@@ -114,7 +115,7 @@ def test_damaged_npz_is_refused_by_name(tmp_path):
     small_forest().save_npz(path)
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(DataError, match=r"forest\.npz does not hold a valid forest"):
-        Forest.load_npz(path)
+        Forest.load(path)
 
 
 def test_npz_with_flipped_byte_is_refused(tmp_path):
@@ -124,20 +125,20 @@ def test_npz_with_flipped_byte_is_refused(tmp_path):
     content[content.index(np.float64(0.125).tobytes())] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"forest\.npz does not hold a valid forest \(BadZipFile: Bad CRC-32"):
-        Forest.load_npz(path)
+        Forest.load(path)
 
 
 def test_npz_without_an_array_is_refused(tmp_path):
     np.savez(tmp_path / "forest.npz", feature=np.zeros(1, np.int16))
     with pytest.raises(DataError, match=r"does not hold a valid forest .*right"):
-        Forest.load_npz(tmp_path / "forest.npz")
+        Forest.load(tmp_path / "forest.npz")
 
 
 def test_npz_with_pickled_objects_is_refused_and_nothing_happens(tmp_path):
     marker = tmp_path / "marker"
     np.savez(tmp_path / "forest.npz", feature=np.array([Touch(marker)], dtype=object))
     with pytest.raises(DataError, match=r"does not hold a valid forest .*allow_pickle=False"):
-        Forest.load_npz(tmp_path / "forest.npz")
+        Forest.load(tmp_path / "forest.npz")
     assert not marker.exists()
 
 
@@ -145,7 +146,7 @@ def test_npz_member_that_is_no_array_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
         archive.writestr("feature", "hello")
     with pytest.raises(DataError, match="does not hold a valid forest"):
-        Forest.load_npz(tmp_path / "forest.npz")
+        Forest.load(tmp_path / "forest.npz")
 
 
 @pytest.mark.parametrize("header", [b"{'descr': '<f8'", b"{'descr': [", b"{'descr': '<f8', 'shape': (10**99,)}", b"3"])
@@ -154,7 +155,7 @@ def test_npz_member_with_a_broken_header_is_refused(tmp_path, header):
     with zipfile.ZipFile(tmp_path / "forest.npz", "w") as archive:
         archive.writestr("feature.npy", member)
     with pytest.raises(DataError, match="does not hold a valid forest"):
-        Forest.load_npz(tmp_path / "forest.npz")
+        Forest.load(tmp_path / "forest.npz")
 
 
 # Prediction
@@ -172,12 +173,6 @@ def test_empty_batch_gives_no_predictions():
     assert small_forest().predict(np.zeros((0, N_BITS), np.uint8)).shape == (0,)
 
 
-@pytest.mark.parametrize("shape", [(N_BITS,), (2, 1024), (1, 2, N_BITS)])
-def test_fingerprints_of_another_shape_are_refused(shape):
-    with pytest.raises(ValueError, match=r"expected fingerprints of shape \(n, 2048\)"):
-        small_forest().predict(np.zeros(shape, np.uint8))
-
-
 def test_bool_and_uint8_fingerprints_predict_alike():
     bits = random_bits(20, density=0.5)
     np.testing.assert_array_equal(small_forest().predict(bits), small_forest().predict(bits.astype(bool)))
@@ -191,7 +186,7 @@ def test_fingerprints_are_left_unchanged():
 
 @pytest.mark.parametrize("n", [1, 2, 255, 257])
 def test_prediction_does_not_depend_on_the_batch(n):
-    forest = ClassifierOracle.published("gsk3b", artifact_path("gsk3b")).classifier
+    forest = open_published("gsk3b", artifact_path("gsk3b")).classifier
     bits = random_bits(600, density=0.03)
     parts = [forest.predict(bits[start : start + n]) for start in range(0, len(bits), n)]
     np.testing.assert_array_equal(np.concatenate(parts), forest.predict(bits))

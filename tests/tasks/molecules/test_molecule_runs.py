@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.tasks.molecules.oracle import ClassifierOracle
+from evodiverse.tasks.molecules.oracle import open_published
 from tests.runs import rows, run_here
 
 N_ITERATIONS = 30
@@ -41,7 +41,7 @@ def test_the_search_gets_somewhere(run: Path, evaluated: list[dict[str, Any]]) -
 
 
 def test_every_logged_score_is_the_oracles_and_every_energy_follows_from_it(evaluated: list[dict[str, Any]]) -> None:
-    oracle = ClassifierOracle.published("jnk3", artifact_path("jnk3"))
+    oracle = open_published("jnk3", artifact_path("jnk3"))
     assert [row["score"] for row in evaluated] == oracle([row["key"] for row in evaluated]).tolist()
     assert all(isclose(row["energy"], log(max(1 - row["score"], 1e-6)), abs_tol=1e-12) for row in evaluated)
 

@@ -12,11 +12,11 @@ from sklearn.ensemble import RandomForestClassifier
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError, InputError
 from evodiverse.tasks.molecules import oracle as oracle_module
-from evodiverse.tasks.molecules.forest import N_BITS, Forest
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle, morgan_fingerprints
+from evodiverse.tasks.molecules.diversity import N_BITS
+from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
+from evodiverse.tasks.molecules.oracle import PUBLISHED, open_forest, open_published
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
-IMATINIB = "Cc1ccc(NC(=O)c2ccc(CN3CCN(C)CC3)cc2)cc1Nc1nccc(-c2cccnc2)n1"
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def silent_rdkit():
 @pytest.fixture
 def fresh_process():
     """Forget the forests that were loaded, as a new process would."""
-    oracle_module._published.cache_clear()
-    oracle_module._file_forest.cache_clear()
+    oracle_module._load_published.cache_clear()
+    oracle_module._load_own.cache_clear()
     yield
-    oracle_module._published.cache_clear()
-    oracle_module._file_forest.cache_clear()
+    oracle_module._load_published.cache_clear()
+    oracle_module._load_own.cache_clear()
 
 
 @pytest.fixture
@@ -79,103 +79,88 @@ def test_no_molecules_have_no_fingerprints():
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_published_oracle_gives_the_pinned_scores(name):
-    ClassifierOracle.published(name, artifact_path(name)).check_pinned()
+    open_published(name, artifact_path(name))
 
 
 def test_pinned_score_that_is_off_is_an_error(monkeypatch):
     wrong = dataclasses.replace(PUBLISHED["jnk3"], pinned_scores={ASPIRIN: 0.5})
     monkeypatch.setattr(oracle_module, "PUBLISHED", {"jnk3": wrong})
     with pytest.raises(DataError, match=r"the jnk3 oracle must score CC\(=O\).* as 0\.5, got 0\.\d+; "):
-        ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
+        open_published("jnk3", artifact_path("jnk3"))
 
 
 def test_scores_are_probabilities(zinc):
-    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))(zinc)
+    scores = open_published("jnk3", artifact_path("jnk3"))(zinc)
     assert ((scores >= 0) & (scores <= 1)).all()
 
 
 def test_empty_batch_gives_no_scores():
-    assert ClassifierOracle.published("jnk3", artifact_path("jnk3"))([]).shape == (0,)
+    assert open_published("jnk3", artifact_path("jnk3"))([]).shape == (0,)
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))
 def test_scores_do_not_depend_on_the_order_of_the_batch(zinc, name):
-    oracle = ClassifierOracle.published(name, artifact_path(name))
+    oracle = open_published(name, artifact_path(name))
     np.testing.assert_array_equal(oracle(zinc[::-1])[::-1], oracle(zinc))
 
 
 def test_all_smiles_of_a_molecule_score_alike(zinc):
     molecules = [Chem.MolFromSmiles(smiles) for smiles in zinc[:50]]
     rewritten = [Chem.MolToSmiles(molecule, canonical=False, rootedAtAtom=3) for molecule in molecules]
-    oracle = ClassifierOracle.published("gsk3b", artifact_path("gsk3b"))
+    oracle = open_published("gsk3b", artifact_path("gsk3b"))
     np.testing.assert_array_equal(oracle(rewritten), oracle(zinc[:50]))
-
-
-@pytest.mark.parametrize("smiles", ["", "c1ccc", "not a molecule"])
-def test_what_is_no_molecule_scores_nan_and_its_neighbors_do_not(smiles, silent_rdkit):
-    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))([ASPIRIN, smiles, IMATINIB])
-    assert np.isnan(scores).tolist() == [False, True, False]
 
 
 # Where forests come from
 
 
-def test_unknown_published_name_is_refused():
-    with pytest.raises(DataError, match="no published oracle is named 'zinc250k'; use jnk3, gsk3b or drd2"):
-        ClassifierOracle.published("zinc250k", artifact_path("zinc250k"))
-
-
 def test_conversion_is_kept_in_the_cache(copied_cache):
-    forest = ClassifierOracle.published("jnk3", artifact_path("jnk3")).classifier
-    assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").arrays_sha256() == forest.arrays_sha256()
+    forest = open_published("jnk3", artifact_path("jnk3")).classifier
+    assert Forest.load(copied_cache / "jnk3.pkl.npz").arrays_sha256() == forest.arrays_sha256()
 
 
 def test_kept_conversion_is_enough(copied_cache):
-    ClassifierOracle.published("jnk3", artifact_path("jnk3"))
+    open_published("jnk3", artifact_path("jnk3"))
     (copied_cache / "jnk3.pkl").unlink()
-    oracle_module._published.cache_clear()
-    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
+    oracle_module._load_published.cache_clear()
+    open_published("jnk3", artifact_path("jnk3"))
 
 
 def test_kept_conversion_of_another_forest_is_rebuilt(copied_cache, own_forest):
-    Forest.from_pickle(own_forest).save_npz(copied_cache / "jnk3.pkl.npz")
-    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
+    Forest.load(own_forest).save_npz(copied_cache / "jnk3.pkl.npz")
+    open_published("jnk3", artifact_path("jnk3"))
 
 
 def test_damaged_conversion_is_rebuilt(copied_cache):
     (copied_cache / "jnk3.pkl.npz").write_bytes(b"PK")
-    ClassifierOracle.published("jnk3", artifact_path("jnk3")).check_pinned()
-    assert Forest.load_npz(copied_cache / "jnk3.pkl.npz").n_trees == 100
+    open_published("jnk3", artifact_path("jnk3"))
+    assert Forest.load(copied_cache / "jnk3.pkl.npz").roots.size == 100
 
 
 def test_pickle_and_npz_of_a_users_forest_score_alike(own_forest, tmp_path, zinc):
-    Forest.from_pickle(own_forest).save_npz(tmp_path / "forest.npz")
-    from_npz, from_pickle = ClassifierOracle.from_file(tmp_path / "forest.npz"), ClassifierOracle.from_file(own_forest)
+    Forest.load(own_forest).save_npz(tmp_path / "forest.npz")
+    from_npz, from_pickle = open_forest(tmp_path / "forest.npz"), open_forest(own_forest)
     np.testing.assert_array_equal(from_npz(zinc), from_pickle(zinc))
-
-
-def test_users_forest_has_no_pinned_scores(own_forest):
-    ClassifierOracle.from_file(own_forest).check_pinned()
 
 
 def test_missing_forest_is_refused_by_name(tmp_path):
     with pytest.raises(InputError, match=r"cannot read .*absent\.pkl \(No such file or directory\)"):
-        ClassifierOracle.from_file(tmp_path / "absent.pkl")
+        open_forest(tmp_path / "absent.pkl")
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04 and more", b"\x80\x04 and more", b""])
 def test_damaged_forest_is_refused_by_name(tmp_path, content):
     (tmp_path / "forest").write_bytes(content)
-    with pytest.raises(DataError, match=r"/forest (does not hold a valid forest|is not a readable pickle)"):
-        ClassifierOracle.from_file(tmp_path / "forest")
+    with pytest.raises(DataError, match=r"/forest does not hold a valid forest"):
+        open_forest(tmp_path / "forest")
 
 
 def test_forest_that_changed_since_is_refused_by_a_new_process(own_forest, tmp_path, fresh_process):
     path = tmp_path / "forest.pkl"
     path.write_bytes(own_forest.read_bytes())
-    oracle = ClassifierOracle.from_file(path)
+    oracle = open_forest(path)
     path.write_bytes(artifact_path("jnk3").read_bytes())
-    oracle_module._file_forest.cache_clear()
+    oracle_module._load_own.cache_clear()
     with pytest.raises(DataError, match="has changed since the run began"):
         oracle([ASPIRIN])
 
@@ -184,7 +169,7 @@ def test_the_forests_of_an_objective_are_loaded_once(own_forest, tmp_path, fresh
     copies = [tmp_path / f"{number}.pkl" for number in range(5)]
     for copy in copies:
         copy.write_bytes(own_forest.read_bytes())
-    oracles = [ClassifierOracle.from_file(copy) for copy in copies]
+    oracles = [open_forest(copy) for copy in copies]
     for copy in copies:
         copy.unlink()
     assert [oracle(zinc[:5]).shape for oracle in oracles] == [(5,)] * 5
@@ -194,11 +179,11 @@ def test_the_forests_of_an_objective_are_loaded_once(own_forest, tmp_path, fresh
 
 
 def test_oracle_is_small_to_send():
-    assert len(pickle.dumps(ClassifierOracle.published("gsk3b", artifact_path("gsk3b")))) < 1000
+    assert len(pickle.dumps(open_published("gsk3b", artifact_path("gsk3b")))) < 1000
 
 
 def test_oracle_scores_alike_in_another_process(own_forest, zinc):
-    oracle = ClassifierOracle.from_file(own_forest)
+    oracle = open_forest(own_forest)
     program = "import pickle, sys; oracle, smiles = pickle.load(sys.stdin.buffer); print(oracle(smiles).tolist())"
     command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {program}"]
     answer = subprocess.run(command, input=pickle.dumps((oracle, zinc[:20])), capture_output=True, check=True)

@@ -10,7 +10,7 @@ from rdkit.Chem import AllChem
 from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules import parsing
 from evodiverse.tasks.molecules.operators.chemistry_rules import canonical_smiles
-from evodiverse.tasks.molecules.oracle import ClassifierOracle
+from evodiverse.tasks.molecules.oracle import open_published
 from evodiverse.tasks.molecules.parsing import MAX_CHARACTERS, Reader, parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 from tests.tasks.clock import MAX_SECONDS, cpu_seconds
@@ -147,7 +147,7 @@ def test_stereoisomers_are_different_molecules(first: str, second: str) -> None:
 
 @pytest.mark.parametrize(("first", "second"), STEREOISOMERS)
 def test_the_published_oracle_scores_stereoisomers_alike(first: str, second: str) -> None:
-    scores = ClassifierOracle.published("jnk3", artifact_path("jnk3"))([key(first), key(second)])
+    scores = open_published("jnk3", artifact_path("jnk3"))([key(first), key(second)])
     assert scores[0] == scores[1]
 
 

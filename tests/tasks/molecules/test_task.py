@@ -11,7 +11,7 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.errors import ContractError, ServiceError
 from evodiverse.ports import Summarizer
 from evodiverse.tasks.molecules.initial import Library, read_published
-from evodiverse.tasks.molecules.oracle import PUBLISHED, ClassifierOracle
+from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
 from evodiverse.tasks.molecules.task import MoleculeTask, OracleFunction, energy
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
@@ -156,7 +156,7 @@ def test_a_score_outside_zero_to_one_breaks_the_contract_by_name(score: float) -
 
 def test_the_published_forest_is_an_oracle() -> None:
     pinned = PUBLISHED["jnk3"].pinned_scores
-    answers = make_task(ClassifierOracle.published("jnk3", artifact_path("jnk3"))).evaluate(molecules(*pinned))
+    answers = make_task(open_published("jnk3", artifact_path("jnk3"))).evaluate(molecules(*pinned))
     assert [answer.score for answer in answers] == pytest.approx(list(pinned.values()), abs=1e-12)
 
 
@@ -225,7 +225,7 @@ def test_a_task_keeps_its_library_when_it_is_sent() -> None:
 
 
 def test_a_task_is_small_to_send() -> None:
-    oracle = ClassifierOracle.published("jnk3", artifact_path("jnk3"))
+    oracle = open_published("jnk3", artifact_path("jnk3"))
     assert len(pickle.dumps(make_task(oracle, read_published(artifact_path("zinc250k"))))) < 1000
 
 

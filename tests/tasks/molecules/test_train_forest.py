@@ -9,7 +9,7 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.forest import Forest
-from evodiverse.tasks.molecules.oracle import ClassifierOracle
+from evodiverse.tasks.molecules.oracle import open_forest
 from evodiverse.tasks.molecules.train_forest import Order, train_forest
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
@@ -54,7 +54,7 @@ def test_the_user_is_told_every_step(order) -> None:
 
 def test_the_forest_scores_molecules_as_an_oracle(order) -> None:
     list(train_forest(order))
-    active, inactive = ClassifierOracle.from_file("forest.npz")(["c1ccncc1CO", "CCCN"])
+    active, inactive = open_forest("forest.npz")(["c1ccncc1CO", "CCCN"])
     assert active > 0.7 > 0.3 > inactive
 
 
@@ -158,7 +158,7 @@ def test_a_forest_that_exists_is_kept_unless_forced(order) -> None:
     assert refusal(order) == told
     assert Path("forest.npz").read_text() == "precious"
     list(train_forest(dataclasses.replace(order, force=True)))
-    assert Forest.load_npz(Path("forest.npz")).n_trees == 100
+    assert Forest.load(Path("forest.npz")).roots.size == 100
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_the_forest_is_scikit_learns_of_default_settings(packed, is_active) -> N
     bits = np.unpackbits(packed, axis=1)
     theirs = RandomForestClassifier(random_state=7).fit(bits[:450], is_active[:450])
     forest = train(packed[:450], is_active[:450], seed=7)
-    assert forest.n_trees == 100
+    assert forest.roots.size == 100
     np.testing.assert_allclose(forest.predict(bits[450:]), theirs.predict_proba(bits[450:])[:, 1], rtol=0, atol=1e-12)
 
 

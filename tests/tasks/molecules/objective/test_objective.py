@@ -16,7 +16,7 @@ from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
-from evodiverse.tasks.molecules.oracle import ClassifierOracle
+from evodiverse.tasks.molecules.oracle import open_published
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Hypothesis
 from tests.runs import plan
@@ -76,7 +76,7 @@ def test_properties_are_rdkits() -> None:
 
 
 def test_a_published_forest_is_a_component() -> None:
-    forest = ClassifierOracle.published("jnk3", artifact_path("jnk3"))
+    forest = open_published("jnk3", artifact_path("jnk3"))
     assert raw({"kind": "oracle", "published": "jnk3"}, ASPIRIN, ETHANOL) == forest([ASPIRIN, ETHANOL]).tolist()
 
 
