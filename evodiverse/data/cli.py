@@ -1,14 +1,11 @@
 """The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from tabulate import tabulate
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.frame import finish, make_parser, whole_number
@@ -41,8 +38,6 @@ columns of the table (CSV in UTF-8; names in upper or lower case; other columns 
 The forest has scikit-learn's default settings (100 trees). It reads Morgan fingerprints (radius 2, 2048 bits, no
 chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
 in the same part."""
-_WIDE = 2_000  # characters of a line of the list if the output is not a terminal, so that no line is folded
-_STYLES = {State.PRESENT: "green", State.ABSENT: "yellow", State.DAMAGED: "bold red"}
 _OUTCOMES = {
     State.PRESENT: "already there",
     State.ABSENT: "fetched",
@@ -131,7 +126,7 @@ def _add_training(subcommand: argparse.ArgumentParser) -> None:
     add = subcommand.add_argument
     add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, optionally, Split")
     add("--output", metavar="FOREST.npz", type=Path, required=True, help="file to write the forest to")
-    add("--threshold", metavar="T", type=_threshold, help="molecules with a label of at least T are active")
+    add("--threshold", metavar="T", type=float, help="molecules with a label of at least T are active")
     add(
         "--seed",
         type=whole_number(0, 2**32 - 1),
@@ -140,16 +135,6 @@ def _add_training(subcommand: argparse.ArgumentParser) -> None:
     )
     add("--skip-invalid", action="store_true", help="skip and count lines with an invalid SMILES")
     add("--force", action="store_true", help="replace the output file if it exists")
-
-
-def _threshold(text: str) -> float:
-    try:
-        threshold = float(text)
-    except ValueError:
-        threshold = math.nan
-    if not math.isfinite(threshold):
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}")
-    return threshold
 
 
 def _short(names: Iterable[str]) -> list[str]:
@@ -164,26 +149,18 @@ def _named(arguments: argparse.Namespace) -> list[str]:
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for head in ("name", "state"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("size", no_wrap=True, justify="right")
-    table.add_column("license", no_wrap=True)
-    for head in ("source", "description"):
-        table.add_column(head, overflow="fold")
-    for entry in map(inspect_artifact, ARTIFACTS):
-        artifact, state = entry.artifact, Text(entry.state, _STYLES[entry.state])
-        source = f"{artifact.requirement} {artifact.member}"
-        size = f"{artifact.n_bytes / 1e6:.1f} MB"
-        table.add_row(artifact.name, state, size, artifact.license, source, artifact.description)
-    console = Console(markup=False, highlight=False, emoji=False)
-    if console.is_terminal:
-        console.print(table)
-    else:
-        console.width = _WIDE
-        with console.capture() as drawn:
-            console.print(table)
-        say("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+    rows = [
+        (
+            entry.artifact.name,
+            entry.state,
+            f"{entry.artifact.n_bytes / 1e6:.1f} MB",
+            entry.artifact.license,
+            f"{entry.artifact.requirement} {entry.artifact.member}",
+            entry.artifact.description,
+        )
+        for entry in map(inspect_artifact, ARTIFACTS)
+    ]
+    say(tabulate(rows, ("name", "state", "size", "license", "source", "description"), "plain", disable_numparse=True))
     say(f"cache folder: {cache_folder()}")
 
 
@@ -197,13 +174,8 @@ def _verify(arguments: argparse.Namespace) -> None:
     for entry in entries:
         words = f"is intact (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
         say(f"{entry.artifact.name}: {entry.path} {words}")
-    wrong = [entry for entry in entries if entry.state is not State.PRESENT]
-    remedies = [f"{entry.path}: {entry.remedy}" for entry in wrong if not entry.is_fetchable]
-    fetchable = [entry.artifact for entry in wrong if entry.is_fetchable]
-    if fetchable:
-        remedies.append(f"{len(fetchable)} of {len(entries)} missing or damaged; run `{fetch_command(fetchable)}`")
-    if remedies:
-        raise DataError(*remedies)
+    if wrong := [entry.artifact for entry in entries if entry.state is not State.PRESENT]:
+        raise DataError(f"{len(wrong)} of {len(entries)} missing or damaged; run `{fetch_command(wrong)}`")
 
 
 def _path(arguments: argparse.Namespace) -> None:

