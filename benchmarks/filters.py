@@ -118,9 +118,9 @@ def measure_times(filters: Filters) -> Iterator[tuple[str, float]]:
             look(molecule)
         return (time.process_time() - began) / len(keys) * 1e6
 
-    for one in settings.ranges:
-        yield one.name, each(PROPERTIES[one.name])
-    for name in settings.catalogs:
+    for name in settings.ranges:
+        yield name, each(PROPERTIES[name])
+    for name in settings.catalogs or ():
         yield name, each(partial(_find_first, name))
     for key in keys:
         molecule_of(key)

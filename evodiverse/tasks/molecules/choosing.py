@@ -12,7 +12,7 @@ from rdkit.SimDivFilters.rdSimDivPickers import MaxMinPicker
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.diversity import fingerprint
-from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
+from evodiverse.tasks.molecules.initial import Molecule
 from evodiverse.tasks.molecules.objective.components import Component, Measure, OracleComponent
 from evodiverse.tasks.molecules.objective.settings import read_component
 from evodiverse.tasks.molecules.objective.transforms import Transform
@@ -20,10 +20,11 @@ from evodiverse.tasks.molecules.settings import Initial
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
-Choose = Callable[[AnyLibrary, int, np.random.Generator], list[Molecule]]
-"""Chooses the molecules that a pool starts from, out of a library: at most as many as requested.
+Sample = Callable[[int, np.random.Generator], list[Molecule]]
+"""Draws different molecules of a library uniformly: as many as requested, or fewer if the library is smaller."""
 
-`MoleculeTask.initial` calls it with the library, the number of molecules, and a random generator."""
+Choose = Callable[[Sample, int, np.random.Generator], list[Molecule]]
+"""Chooses the molecules that a pool starts from out of those that it draws: at most as many as requested."""
 
 MANY: Final = 100_000
 """The maximum number of molecules that are compared without a message about the time that this takes."""
@@ -33,9 +34,9 @@ _UNUSED_SCORE: Final = (
 )
 
 
-def choose_any(library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
-    """Draw ``size`` molecules of the library uniformly, or all if it has fewer."""
-    return library.sample(size, rng)
+def choose_any(sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
+    """Draw ``size`` molecules uniformly, or all if there are fewer."""
+    return sample(size, rng)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,19 @@ class ChooseDifferent:
 
     among: int
 
-    def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
+    def __call__(self, sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return ``size`` molecules in the order in which they were chosen.
 
         Up to ``among`` molecules are first drawn at random. If no more than ``size`` are drawn, all of them are
         returned, in the order of the file.
         """
-        n_drawn = min(self.among, len(library))
-        if n_drawn > MANY:
+        drawn = _draw_in_file_order(sample, self.among, rng)
+        if len(drawn) > MANY:
             _LOG.info(
                 "task.initial.choose=diverse computes the fingerprints of %s molecules for each pool, which may take "
                 "minutes; a lower task.initial.among is faster",
-                f"{n_drawn:,}",
+                f"{len(drawn):,}",
             )
-        drawn = _draw_in_file_order(library, self.among, rng)
         if len(drawn) <= size:
             return drawn
         bits = [fingerprint(molecule.smiles) for molecule in drawn]
@@ -87,9 +87,9 @@ class ChooseBest:
     measure: Measure
     transform: Transform | None
 
-    def __call__(self, library: AnyLibrary, size: int, rng: np.random.Generator) -> list[Molecule]:
+    def __call__(self, sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Return up to ``size`` molecules, best first."""
-        drawn = _draw_in_file_order(library, self.among, rng)
+        drawn = _draw_in_file_order(sample, self.among, rng)
         scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
         if self.transform is not None:
             with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
@@ -135,9 +135,9 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
     return ChooseBest(initial.among, component.build(artifact), transform)
 
 
-def _draw_in_file_order(library: AnyLibrary, among: int, rng: np.random.Generator) -> list[Molecule]:
+def _draw_in_file_order(sample: Sample, among: int, rng: np.random.Generator) -> list[Molecule]:
     """Draw up to ``among`` molecules uniformly, and return them in the order of the file."""
-    return sorted(library.sample(among, rng), key=lambda molecule: molecule.line)
+    return sorted(sample(among, rng), key=lambda molecule: molecule.line)
 
 
 def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:

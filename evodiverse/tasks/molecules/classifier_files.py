@@ -163,7 +163,8 @@ def _build_dtype(record: Any) -> np.dtype[Any]:
     """Build the dtype that a pickle describes; the constructor of ``np.dtype`` checks what comes from the file."""
     _version, order, _subtype, names, fields, itemsize, *_rest = record.state
     if names is None:
-        return np.dtype(record.args[0]).newbyteorder(order)
+        plain: np.dtype[Any] = np.dtype(record.args[0])
+        return plain.newbyteorder(order)
     formats, offsets = zip(*(fields[name][:2] for name in names), strict=True)
     kinds = [_build_dtype(kind) for kind in formats]
     return np.dtype({"names": list(names), "formats": kinds, "offsets": list(offsets), "itemsize": itemsize})

@@ -23,7 +23,7 @@ from evodiverse.tasks.molecules.oracle import (
     find_oracle_violations,
     open_oracle,
 )
-from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violation
+from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
@@ -176,8 +176,7 @@ def _find_highlight_violations(highlight: object) -> list[str]:
     patterns = [highlight] if isinstance(highlight, str) else highlight
     if not isinstance(patterns, list) or not all(isinstance(pattern, str) for pattern in patterns):
         return [f"task.highlight must be a SMARTS or a list of SMARTS, got {highlight}"]
-    found = (find_smarts_violation(pattern, "task.highlight") for pattern in patterns)
-    return [violation for violation in found if violation]
+    return [each for pattern in patterns for each in find_smarts_violations(pattern, "task.highlight")]
 
 
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:

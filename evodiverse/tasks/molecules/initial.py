@@ -39,10 +39,7 @@ class Molecule(NamedTuple):
 
 
 class AnyLibrary(Protocol):
-    """A library: the molecules that searches can start from.
-
-    The functions of type `evodiverse.tasks.molecules.choosing.Choose` call `sample` when a pool starts.
-    """
+    """A library: the molecules that searches can start from."""
 
     @property
     def names_lines(self) -> bool:

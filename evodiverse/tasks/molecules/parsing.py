@@ -211,10 +211,10 @@ def read_smarts(smarts: str) -> Chem.Mol:
     return pattern
 
 
-def find_smarts_violation(smarts: str, key: str) -> str | None:
-    """Return what is wrong with the SMARTS of a configuration key, or None if it can be used."""
+def find_smarts_violations(smarts: str, key: str) -> list[str]:
+    """Return what is wrong with the SMARTS of a configuration key; nothing if it can be used."""
     try:
         read_smarts(smarts)
     except ValueError as error:
-        return f"{key}: {error}"
-    return None
+        return [f"{key}: {error}"]
+    return []

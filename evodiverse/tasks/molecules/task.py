@@ -67,7 +67,8 @@ class MoleculeTask:
         own = oracle.columns if isinstance(oracle, Objective) else {}
         self._oracle = oracle
         self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if library.names_lines else own
-        self._library = library if filters is None else FilteredLibrary(library, filters, max_heavy_atoms, initial_size)
+        self._library = library
+        self._filtered = None if filters is None else FilteredLibrary(library, filters, max_heavy_atoms, initial_size)
         self._choose = choose
         self._highlight = tuple(highlight)
         self._line_of: dict[str, int] = {}
@@ -77,11 +78,12 @@ class MoleculeTask:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the library, which worker processes do not need."""
-        return self.__dict__ | {"_library": Library(()), "_choose": choose_any}
+        return self.__dict__ | {"_library": Library(()), "_filtered": None, "_choose": choose_any}
 
     def initial(self, stream: Stream) -> list[str]:
         """Choose the molecules that a pool starts from, and return their SMILES."""
-        chosen = self._choose(self._library, self._initial_size, stream.rng())
+        sample = (self._filtered or self._library).sample
+        chosen = self._choose(sample, self._initial_size, stream.rng())
         if self._library.names_lines:
             for molecule in chosen:
                 self._line_of.setdefault(molecule.smiles, molecule.line)
@@ -93,10 +95,10 @@ class MoleculeTask:
         Raises:
             InputError: Too few molecules pass.
         """
-        if isinstance(self._library, FilteredLibrary):
+        if self._filtered is not None:
             choose = self._choose
             size = choose.among if isinstance(choose, ChooseDifferent | ChooseBest) else self._initial_size
-            self._library.check(size, stream.rng())
+            self._filtered.check(size, stream.rng())
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""

@@ -27,7 +27,7 @@ SIZE = 12
 def choose(library: AnyLibrary, size: int = SIZE, seed: int = 0, **settings: Any) -> list[Molecule]:
     settings = {"among": 200, "size": size, **settings}
     assert choosing.find_violations(Initial(**settings)) == []
-    return choosing.build(Initial(**settings), artifact_path)(library, size, Stream(seed, 1).rng())
+    return choosing.build(Initial(**settings), artifact_path)(library.sample, size, Stream(seed, 1).rng())
 
 
 def violations(**settings: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Self
@@ -13,7 +13,7 @@ from rdkit import Chem
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.filters.catalogs import Alerts
 from evodiverse.tasks.molecules.filters.known import Known, read_known
-from evodiverse.tasks.molecules.filters.settings import FilterSettings, Range
+from evodiverse.tasks.molecules.filters.settings import FilterSettings
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles, read_smarts
 from evodiverse.tasks.molecules.properties import PROPERTIES
@@ -46,10 +46,6 @@ class Filters:
         """
         return cls(settings, None if settings.novel is None else read_known(settings.novel))
 
-    def find_rejection(self, smiles: str) -> Rejection | None:
-        """Return which filter rejects a molecule, given as canonical isomeric SMILES, or None if it passes."""
-        return _judge(self, smiles)
-
     def find_faults(self, smiles: str) -> Iterator[str]:
         """Yield what each filter objects to in a molecule, the fastest filters first.
 
@@ -64,16 +60,16 @@ class Filters:
         for name, pattern in settings.smarts.items():
             if molecule.HasSubstructMatch(read_smarts(pattern)):
                 yield f"smarts {name}"
-        for one in settings.ranges:
-            if one.name not in _SLOW:
-                yield from _find_outside(molecule, one)
-        for catalog in settings.catalogs:
+        for name, bounds in settings.ranges.items():
+            if name not in _SLOW:
+                yield from _find_outside(molecule, name, *bounds)
+        for catalog in settings.catalogs or ():
             alert = next(alerts.find(catalog), None)
             if alert is not None:
                 yield f"{catalog} {alert}"
-        for one in settings.ranges:
-            if one.name in _SLOW:
-                yield from _find_outside(molecule, one)
+        for name in _SLOW:
+            if name in settings.ranges:
+                yield from _find_outside(molecule, name, *settings.ranges[name])
 
 
 def parse_filtered(text: str, max_heavy_atoms: int, filters: Filters | None) -> Hypothesis | Rejection:
@@ -81,16 +77,17 @@ def parse_filtered(text: str, max_heavy_atoms: int, filters: Filters | None) -> 
     parsed = parse_smiles(text, max_heavy_atoms)
     if filters is None or isinstance(parsed, Rejection):
         return parsed
-    return filters.find_rejection(parsed.key) or parsed
+    return find_rejection(filters, parsed.key) or parsed
 
 
 @lru_cache(maxsize=20_000)  # children recur, and initial molecules are judged when drawn and when evaluated
-def _judge(filters: Filters, smiles: str) -> Rejection | None:
+def find_rejection(filters: Filters, smiles: str) -> Rejection | None:
+    """Return which filter rejects a molecule, given as canonical isomeric SMILES, or None if it passes."""
     fault = next(filters.find_faults(smiles), None)
     return None if fault is None else Rejection(Reason.FILTERED, fault)
 
 
-def _find_elements(molecule: Chem.Mol, allowed: tuple[str, ...] | None) -> Iterator[str]:
+def _find_elements(molecule: Chem.Mol, allowed: list[str] | None) -> Iterator[str]:
     """Yield one fault for each element that is not allowed, in the order of the atoms; hydrogen is always allowed."""
     if allowed is not None:
         symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
@@ -105,13 +102,13 @@ def _find_ring(molecule: Chem.Mol, at_most: int | None) -> Iterator[str]:
             yield f"ring of {largest} atoms, at most {at_most}"
 
 
-def _find_outside(molecule: Chem.Mol, allowed: Range) -> Iterator[str]:
+def _find_outside(molecule: Chem.Mol, name: str, low: float, high: float) -> Iterator[str]:
     """Yield a fault if a property is outside its range; NaN is outside every range."""
-    value = float(PROPERTIES[allowed.name](molecule))
-    if value > allowed.high:
-        yield f"{allowed.name} {_write_apart(value, allowed.high)} above {allowed.high:g}"
-    elif not value >= allowed.low:
-        yield f"{allowed.name} {_write_apart(value, allowed.low)} below {allowed.low:g}"
+    value = float(PROPERTIES[name](molecule))
+    if value > high:
+        yield f"{name} {_write_apart(value, high)} above {high:g}"
+    elif not value >= low:
+        yield f"{name} {_write_apart(value, low)} below {low:g}"
 
 
 def _write_apart(value: float, bound: float) -> str:
@@ -150,23 +147,6 @@ class FilteredLibrary:
     max_heavy_atoms: int
     needed: int
     told: set[str] = field(default_factory=set)
-
-    @property
-    def names_lines(self) -> bool:
-        """Whether the molecules come from a user's file (see `AnyLibrary.names_lines`)."""
-        return self.library.names_lines
-
-    def all_smiles(self) -> Sequence[str]:
-        """Return the SMILES of all molecules, whether or not they pass the filters."""
-        return self.library.all_smiles()
-
-    def digest(self) -> str:
-        """Return the digest of the unfiltered library."""
-        return self.library.digest()
-
-    def __len__(self) -> int:
-        """Return the size of the unfiltered library."""
-        return len(self.library)
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly from those that pass the filters and are not too large.

@@ -50,7 +50,7 @@ class Known:
         return place < len(self.hashes) and bool(self.hashes[place] == _hash_smiles(smiles))
 
 
-def read_known(path: Path) -> Known:
+def read_known(file: str) -> Known:
     """Read a file of known molecules in one of the formats of `Source`.
 
     If a molecule has several fragments, like a salt, each fragment counts as known, too. The hashes are stored in the
@@ -60,7 +60,7 @@ def read_known(path: Path) -> Known:
         InputError: The file cannot be read, contains no molecules, or has an invalid record, whose line the message
             names.
     """
-    path = expanded(path)
+    path = expanded(file)
     return _load_known(path, input_sha256(path, KEY))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
+from math import inf
 from typing import Final
 
 import numpy as np
@@ -15,13 +15,16 @@ Values = NDArray[np.float64]
 Transform = Callable[[Values], Values]
 """Maps ``(n,)`` raw values to ``(n,)`` scores; NaN stays NaN."""
 
+_FINITE: Final = {"above": -inf, "below": inf}
+_POSITIVE: Final = {"above": 0, "below": inf}
+
 
 @dataclass
 class Gaussian:
     """A score of 1 at ``mu`` that falls on both sides: exp(-((x - mu) / sigma)² / 2)."""
 
-    mu: float = documented("the best value", default=MISSING)
-    sigma: float = documented("distance from the best value at which the score is 0.61", default=MISSING, above=0)
+    mu: float = documented("the best value", default=MISSING, **_FINITE)
+    sigma: float = documented("distance from the best value at which the score is 0.61", default=MISSING, **_POSITIVE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -51,8 +54,8 @@ class MaxGaussian(Gaussian):
 class Linear:
     """A straight line from 0 at ``low`` to 1 at ``high``, clipped outside; ``low`` may be larger than ``high``."""
 
-    low: float = documented("value with a score of 0", default=MISSING)
-    high: float = documented("value with a score of 1", default=MISSING)
+    low: float = documented("value with a score of 0", default=MISSING, **_FINITE)
+    high: float = documented("value with a score of 1", default=MISSING, **_FINITE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -63,8 +66,8 @@ class Linear:
 class Sigmoid(Linear):
     """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``."""
 
-    low: float = documented("value with a score of 0.12", default=MISSING)
-    high: float = documented("value with a score of 0.88", default=MISSING)
+    low: float = documented("value with a score of 0.12", default=MISSING, **_FINITE)
+    high: float = documented("value with a score of 0.88", default=MISSING, **_FINITE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -77,7 +80,7 @@ class Sigmoid(Linear):
 class Step:
     """A score of 1 from ``threshold`` on and 0 below; with ``above=False``, 1 up to ``threshold`` and 0 above."""
 
-    threshold: float = documented("value at which the score jumps, and which itself scores 1", default=MISSING)
+    threshold: float = documented("value of the jump, which itself scores 1", default=MISSING, **_FINITE)
     above: bool = documented("whether larger values score 1; false: smaller ones", default=True)
 
     def __call__(self, raw: Values) -> Values:
@@ -90,24 +93,22 @@ class Step:
 class Thresholded:
     """A score that is the value divided by ``threshold``, clipped to [0, 1]."""
 
-    threshold: float = documented("smallest value with a score of 1", default=MISSING, above=0)
+    threshold: float = documented("smallest value with a score of 1", default=MISSING, **_POSITIVE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
         return np.clip(raw / self.threshold, 0.0, 1.0)
 
 
-TRANSFORMS: Final[Mapping[str, type]] = MappingProxyType(
-    {
-        "gaussian": Gaussian,
-        "min_gaussian": MinGaussian,
-        "max_gaussian": MaxGaussian,
-        "linear": Linear,
-        "sigmoid": Sigmoid,
-        "step": Step,
-        "thresholded": Thresholded,
-    }
-)
+TRANSFORMS: Final[Mapping[str, type]] = {
+    "gaussian": Gaussian,
+    "min_gaussian": MinGaussian,
+    "max_gaussian": MaxGaussian,
+    "linear": Linear,
+    "sigmoid": Sigmoid,
+    "step": Step,
+    "thresholded": Thresholded,
+}
 
 
 def arithmetic_mean(scores: Values, weights: Values) -> Values:
@@ -138,6 +139,8 @@ def product(scores: Values, weights: Values) -> Values:
     return products
 
 
-COMBINATIONS: Final[Mapping[str, Callable[[Values, Values], Values]]] = MappingProxyType(
-    {"arithmetic_mean": arithmetic_mean, "geometric_mean": geometric_mean, "product": product}
-)
+COMBINATIONS: Final[Mapping[str, Callable[[Values, Values], Values]]] = {
+    "arithmetic_mean": arithmetic_mean,
+    "geometric_mean": geometric_mean,
+    "product": product,
+}

@@ -93,7 +93,6 @@ def test_drawing_more_than_a_pool_starts_from_may_give_fewer() -> None:
 def test_lines_are_those_of_the_library() -> None:
     library = filtered(("CN", "CC", "CCN", "CCC"))
     assert library.sample(4, Stream(0, 1).rng()) == [("CC", 2), ("CCC", 4)]
-    assert (library.names_lines, len(library)) == (False, 4)
 
 
 def test_a_library_of_which_none_passes_is_an_error() -> None:

@@ -236,9 +236,9 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ),
         (
             {"kind": "logp", "transform": "gaussian"},
-            "transform must be a group of keys with a kind, such as {kind: gaussian, mu: 2, sigma: 1}, got gaussian",
+            "transform must be a group of keys, got gaussian",
         ),
-        ({"kind": "logp", "transform": []}, "one.transform must be a group of keys with a kind, such as"),
+        ({"kind": "logp", "transform": []}, "one.transform must be a group of keys, got []"),
         (
             {"kind": "logp", "transform": {**GAUSSIAN, "mu": {"a": 1}}},
             "components.one.transform.mu must be a number, got {'a': 1}",
@@ -248,17 +248,17 @@ GAUSSIAN = {"kind": "gaussian", "mu": 1, "sigma": 1}
         ({"kind": "logp", "transform": {"mu": 1}}, "one.transform.kind has no value; use one of gaussian"),
         ({"kind": "logp", "transform": {"kind": "gaussian", "mu": 1}}, "one.transform.sigma has no value; set it"),
         ({"kind": "logp", "transform": {**GAUSSIAN, "sigma": 0}}, "one.transform.sigma must be above 0, got 0"),
-        ({"kind": "logp", "transform": {**GAUSSIAN, "mu": nan}}, "one.transform.mu must be a finite number, got nan"),
+        ({"kind": "logp", "transform": {**GAUSSIAN, "mu": nan}}, "one.transform.mu must be a number, got nan"),
         (
             {"kind": "logp", "transform": {"kind": "linear", "low": 1, "high": 1}},
             "task.objective.components.one.transform.low and task.objective.components.one.transform.high are both 1.0",
         ),
         ({"kind": "similarity"}, "task.objective.components.one.smiles has no value; set it"),
         ({"kind": "similarity", "smiles": []}, "one.smiles must name at least one molecule"),
-        *(
-            ({"kind": "similarity", "smiles": smiles}, f"one.smiles must be a SMILES or a list of SMILES, got {shown}")
-            for smiles, shown in (({"a": "CCO"}, "{'a': 'CCO'}"), (None, "null"), ([{"a": "CCO"}], "[{"), (3, "3"))
-        ),
+        ({"kind": "similarity", "smiles": {"a": "CCO"}}, "one.smiles must be a list, got {'a': 'CCO'}"),
+        ({"kind": "similarity", "smiles": None}, "one.smiles must be a value other than null, got null"),
+        ({"kind": "similarity", "smiles": [{"a": "CCO"}]}, "one.smiles[0] must be text, got {'a': 'CCO'}"),
+        ({"kind": "similarity", "smiles": 3}, "one.smiles must be a list, got 3"),
         ({"kind": "similarity", "smiles": "C(("}, "one.smiles: 'C((' is not a molecule"),
         (
             {"kind": "similarity", "smiles": "C", "fingerprint": "ECFP5"},
