@@ -14,7 +14,7 @@ from evodiverse.errors import InputError
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.metrics import measure_molecules
-from evodiverse.tasks.molecules.store import MoleculeStore
+from evodiverse.tasks.molecules.store import open_store
 from tests.docking.receptors import write_receptor
 from tests.docking.toys import Idle, OnlyEthanol, Toy
 from tests.results.builders import write_run
@@ -42,7 +42,7 @@ def order(tmp_path: Path, run: Run) -> Order:
 
 
 def measured(run: Run, folder: Path) -> Mapping[str, Any]:
-    with MoleculeStore(folder / "store") as store:
+    with open_store(folder / "store") as store:
         return measure_molecules(read_log(run), store)
 
 

@@ -27,7 +27,7 @@ from evodiverse.runlog.runs import DOCKING, Run, find_records, read_record
 from evodiverse.runner.process import complain, say
 from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.molecules.metrics import select_last_tops
-from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError
+from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError, open_store
 from evodiverse.text import count_of
 
 _MOLECULES: Final = "evodiverse.tasks.molecules"
@@ -83,7 +83,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
     if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
         raise InputError(f"the tasks {', '.join(tasks)} have different targets; list the targets with --targets")
     batches = []
-    with MoleculeStore(cache_folder() / "analysis") as store:
+    with open_store(cache_folder() / "analysis") as store:
         for run in runs:
             try:
                 batch = _plan(run, choose(run), settings, store)

@@ -45,27 +45,16 @@ class Artifact:
     is_optional: bool = False
 
 
-def _read_table(text: str) -> dict[str, Artifact]:
-    """Return the artifacts that a table such as ``artifacts.yaml`` lists, by name."""
-    return {
-        name: Artifact(
-            name=name,
-            requirement=requirement,
-            member=file["member"],
-            sha256=file["sha256"],
-            file_name=file.get("path", name),
-            n_bytes=file["bytes"],
-            download_bytes=wheel["bytes"],
-            license=wheel["license"],
-            description=file["content"],
-            is_optional=wheel.get("is_optional", False),
-        )
-        for requirement, wheel in yaml.safe_load(text).items()
-        for name, file in wheel["files"].items()
-    }
+def _read_artifacts(path: Path) -> dict[str, Artifact]:
+    """Return the artifacts that ``artifacts.yaml`` lists, by name."""
+    artifacts = {}
+    for requirement, wheel in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        for name, file in wheel.pop("files").items():
+            artifacts[name] = Artifact(name=name, requirement=requirement, **wheel, **{"file_name": name, **file})
+    return artifacts
 
 
-ARTIFACTS: dict[str, Artifact] = _read_table(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+ARTIFACTS: dict[str, Artifact] = _read_artifacts(Path(__file__).with_suffix(".yaml"))
 
 
 def artifact_names(name: str) -> list[str]:

@@ -185,10 +185,10 @@ def _path(arguments: argparse.Namespace) -> None:
 
 
 def _train_forest(arguments: argparse.Namespace) -> None:
-    from evodiverse.tasks.molecules.train_forest import Order, train_forest  # the other commands need no RDKit
+    from evodiverse.tasks.molecules.train_forest import train_forest  # the other commands need no RDKit
 
     options = {name: value for name, value in vars(arguments).items() if name not in ("command", "interrupted")}
-    for line in train_forest(Order(**options)):
+    for line in train_forest(**options):
         say(line)
 
 

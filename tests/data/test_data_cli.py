@@ -232,7 +232,7 @@ def test_train_forest_continues_after_the_pipe_is_closed(table):
 
 
 def test_train_forest_interrupted_says_that_nothing_was_written(table, capsys, monkeypatch):
-    def interrupted(order):
+    def interrupted(**options):
         raise Interrupted(signal.SIGINT)
 
     monkeypatch.setattr(train_forest, "train_forest", interrupted)

@@ -62,8 +62,8 @@ def select_by_average(
 
     Molecules are visited from the highest score to the lowest. A molecule is selected if its *average* Tanimoto
     similarity to those selected before it is below ``limit``, so two selected molecules may be very similar. Only the
-    paper's metrics use this; molecules count as different by `select_apart`. The selection may hold fewer than
-    ``count`` molecules.
+    paper's metrics use this; molecules count as different if each similarity is below the limit. The selection may
+    hold fewer than ``count`` molecules.
 
     Args:
         smiles: ``(n,)`` valid SMILES; one that occurs twice may be selected twice.
@@ -76,60 +76,34 @@ def select_by_average(
         Up to ``count`` indices in the order of selection.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
-    selected = select_ranked_by_average((smiles[index] for index in ranked), count, limit, fingerprint)
+    selected = select_ranked((smiles[index] for index in ranked), count, limit, fingerprint)
     return [ranked[place] for place in selected]
 
 
-def select_ranked_by_average(
+def average(similarities: Sequence[float]) -> float:
+    """Return the mean of one or more similarities."""
+    return sum(similarities) / len(similarities)
+
+
+def select_ranked(
     ranked: Iterable[str],
     count: int,
     limit: float = SIMILARITY_LIMIT,
     fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
-) -> list[int]:
-    """Return the indices that `select_by_average` selects from SMILES that are already ranked, best first."""
-    return _select(ranked, count, limit, fingerprint, lambda similarities: sum(similarities) / len(similarities))
-
-
-def select_apart(
-    ranked: Iterable[str],
-    count: int,
-    limit: float = SIMILARITY_LIMIT,
-    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
-) -> list[int]:
-    """Select good molecules that are all different greedily, and return their indices.
-
-    A molecule is selected if its similarity to *each* molecule selected before it is below ``limit``.
-
-    Args:
-        ranked: Valid SMILES, best first.
-        count: The maximum number of molecules to select.
-        limit: The pairwise similarity, 0 to 1, that a molecule must stay below.
-        fingerprint: A function that returns the fingerprint of a SMILES.
-    """
-    return _select(ranked, count, limit, fingerprint, max)
-
-
-def _select(
-    ranked: Iterable[str],
-    count: int,
-    limit: float,
-    fingerprint: Callable[[str], DataStructs.ExplicitBitVect],
-    summary: Callable[[Sequence[float]], float],
+    summary: Callable[[Sequence[float]], float] = average,
 ) -> list[int]:
     """Visit molecules from best to worst, and select each that is not too similar to those selected before it.
-
-    The similarities of a molecule to the selected ones are reduced to one number, such as their mean. The molecule is
-    selected if this number is below ``limit``. The first molecule is always selected.
 
     Args:
         ranked: Valid SMILES, best first.
         count: The maximum number of molecules to select.
         limit: The value, 0 to 1, that the summary must stay below.
         fingerprint: A function that returns the fingerprint of a SMILES.
-        summary: A function that reduces one or more similarities to one number.
+        summary: A function that reduces the similarities of a molecule to the selected ones to one number. With
+            ``max``, all selected molecules are different.
 
     Returns:
-        The indices of the selected molecules.
+        The indices of the selected molecules. The first molecule is always selected.
     """
     selected: list[int] = []
     taken: list[DataStructs.ExplicitBitVect] = []

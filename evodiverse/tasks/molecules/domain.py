@@ -30,20 +30,6 @@ from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 if TYPE_CHECKING:
     from evodiverse.tasks.molecules.metrics import MoleculeMetrics
 
-__all__ = [
-    "build_metrics",
-    "build_operator",
-    "build_prompts",
-    "build_task",
-    "choose_problems",
-    "count_initial",
-    "find_violations",
-    "is_shared",
-    "libraries",
-    "settings",
-    "sources",
-]
-
 settings = MoleculeSettings
 libraries = ("rdkit",)
 

@@ -7,7 +7,7 @@ from rdkit import Chem
 from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules.diversity import select_apart
+from evodiverse.tasks.molecules.diversity import select_ranked
 from evodiverse.tasks.molecules.objective.objective import RAW
 from evodiverse.tasks.molecules.parsing import read_smarts
 
@@ -25,7 +25,7 @@ _RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a m
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
     """Return a PNG of up to ten molecules with their scores, selected by score so that all are different.
 
-    Two molecules are different if their similarity is below 0.4, as in the metrics of hits; see `select_apart`.
+    Two molecules are different if their similarity is below 0.4, as in the metrics of hits; see `select_ranked`.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
@@ -34,7 +34,7 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     ranked = (entry.candidate.genotype for entry in discoveries)
-    chosen = [discoveries[place] for place in select_apart(ranked, N_DRAWN)]
+    chosen = [discoveries[place] for place in select_ranked(ranked, N_DRAWN, summary=max)]
     lines = _arrange([column for column in columns if column.endswith(RAW)])
     legends = [_legend(rank, entry, lines) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))

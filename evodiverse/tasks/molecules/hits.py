@@ -19,7 +19,7 @@ from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker, MaxMinPicker
 
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
-from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, select_apart
+from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, select_ranked
 from evodiverse.tasks.molecules.store import Bits
 
 HIT_SCORES: Final = (0.5, 0.7)
@@ -60,7 +60,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     ranked = log.top(list(log.scores), len(log.scores))
     hits, bits = _find_hits(log, fingerprint, HIT)
     different = {limit: [hits[place] for place in find_different([*bits.values()], limit)] for limit in LIMITS}
-    apart = select_apart((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint)
+    apart = select_ranked((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint, max)
     return {
         **{f"hits_{score:g}": _count_at_least(log, hits, score) for score in HIT_SCORES},
         # Hits with lower scores are visited later, so they do not change which hits with higher scores are selected.

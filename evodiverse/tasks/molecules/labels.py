@@ -65,33 +65,16 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
             The message names the first few of these lines.
     """
     table = TextFile(expanded(path), at_most=MAX_BYTES).table()
-    try:
-        return _read_table(table, is_binary=is_binary, skip_invalid=skip_invalid)
-    except _FaultyTableError as error:
-        raise InputError(*(f"{path} {violation}" for violation in error.args)) from error
-
-
-class _FaultyTableError(ValueError):
-    """What is wrong with a table, one argument per fault."""
-
-
-def _read_table(table: Table, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
-    """Return the molecules of a table; see `read_labeled`.
-
-    Raises:
-        InputError: The file cannot be read to its end.
-        _FaultyTableError: The table is invalid.
-    """
     if not table.names:
-        raise _FaultyTableError("is empty; its first line must name the columns, for example: smiles,label")
-    columns, rows = _find_columns(table), list(table.rows)
+        raise InputError(f"{path} is empty; its first line must name the columns, for example: smiles,label")
+    columns, rows = _find_columns(path, table), list(table.rows)
     mark = find_decimal_mark([cells[columns.label] for _, cells in rows if columns.label < len(cells)], table.delimiter)
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
     for number, cells in rows:
         try:
             label, is_test = _read_row(cells, columns, mark, is_binary=is_binary)
         except ValueError as error:
-            malformed.append(f"line {number}: {error}")
+            malformed.append(f"{path} line {number}: {error}")
             continue
         parsed = parse_smiles(cells[columns.smiles], MAX_HEAVY_ATOMS, allow_fragments=True)
         if not isinstance(parsed, Rejection):
@@ -102,33 +85,35 @@ def _read_table(table: Table, *, is_binary: bool, skip_invalid: bool) -> Labeled
             n_skipped += 1
         else:
             quoted = cells[columns.smiles][:_MAX_QUOTED]
-            malformed.append(f"line {number}: {quoted!r} is not a molecule ({parsed}); fix it or use --skip-invalid")
+            malformed.append(
+                f"{path} line {number}: {quoted!r} is not a molecule ({parsed}); fix it or use --skip-invalid"
+            )
     if malformed:
         n_more = len(malformed) - MAX_SHOWN
-        more = [f"has {count_of(n_more, 'more malformed line')}"] if n_more > 0 else []
-        raise _FaultyTableError(*malformed[:MAX_SHOWN], *more)
+        more = [f"{path} has {count_of(n_more, 'more malformed line')}"] if n_more > 0 else []
+        raise InputError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
-        raise _FaultyTableError("contains no molecules; write one per line, below the names of the columns")
+        raise InputError(f"{path} contains no molecules; write one per line, below the names of the columns")
     is_test_column = None if columns.split is None else np.array(parts, np.bool_)
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
-def _find_columns(table: Table) -> _Columns:
+def _find_columns(path: Path, table: Table) -> _Columns:
     """Return the positions of the columns ``smiles``, ``label`` and ``split``.
 
     Raises:
-        _FaultyTableError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
+        InputError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
     """
     try:
         smiles, label, split = map(table.find_column, ("smiles", "label", "split"))
     except ValueError as error:
-        raise _FaultyTableError(str(error)) from error
+        raise InputError(f"{path} {error}") from error
     if smiles is not None and label is not None:
         return _Columns(smiles, label, split, len(table.names))
     missing, names = "smiles" if smiles is None else "label", table.names
     remedy = f"rename a column to {missing}" if len(names) > 1 else "separate the names of the columns by commas"
     shown = table.delimiter.join(names)[:_MAX_QUOTED]
-    raise _FaultyTableError(f"has no column {missing}; its header is {shown!r}; {remedy}")
+    raise InputError(f"{path} has no column {missing}; its header is {shown!r}; {remedy}")
 
 
 def _read_row(cells: Sequence[str], columns: _Columns, mark: str, *, is_binary: bool) -> tuple[float, bool]:

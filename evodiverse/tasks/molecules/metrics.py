@@ -26,13 +26,13 @@ from evodiverse.tasks.molecules.diversity import (
     fingerprint,
     pairwise_distances,
     select_by_average,
-    select_ranked_by_average,
+    select_ranked,
     unpack,
 )
 from evodiverse.tasks.molecules.hits import HIT, LIMIT, count_hits, measure_hits
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Source
-from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError
+from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError, open_store
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
@@ -112,7 +112,7 @@ class MoleculeMetrics:
 def _opened(tools: Tools, log: str) -> Iterator[MoleculeStore]:
     """Open the store of fingerprints; within the context, a text that is no molecule means that a log is damaged."""
     try:
-        with MoleculeStore(tools.folder) as store:
+        with open_store(tools.folder) as store:
             yield store
     except NoMoleculeError as error:
         raise InputError(f"{log} is damaged ({error}); run it again with overwrite=true") from error
@@ -176,7 +176,7 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     for pools in log.states:
         calls = log.top(union(pools), len(log.scores))
         keys = [log.keys[call] for call in calls]
-        n_diverse.append(len(select_ranked_by_average(keys, len(keys), fingerprint=store.fingerprint)))
+        n_diverse.append(len(select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
         drug_like = [log.scores[call] for call, key in zip(calls, keys, strict=True) if _is_drug_like(key, store)]
         n_drug_like.append(len(drug_like))
         means.append(mean(drug_like))
@@ -277,7 +277,7 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
     curve = []
     for last in accumulate(calls_by_iteration(log)):
         calls = [call for call in ranked if call <= last]
-        taken = select_ranked_by_average((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
+        taken = select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
         curve.append(fmean(log.scores[calls[place]] for place in taken))
     return curve
 

@@ -63,9 +63,6 @@ ATOM_SIGMA = 1.0
 TOTAL_SIGMA = 2.0
 ELEMENTS = frozenset(Chem.GetPeriodicTable().GetElementSymbol(number) for number in range(1, 119))
 """The symbols of all elements."""
-MAX_ATOMS = 1_000
-"""The maximum number of atoms in a formula that molecules are compared with."""
-_MAX_CHARACTERS = 200
 _TERM = re.compile(r"([A-Z][a-z]?)(\d*)")
 
 
@@ -85,18 +82,6 @@ def count_atoms(formula: str) -> Counter[str]:
     if not counts.total():
         raise ValueError(f"{formula!r} has no atoms")
     return counts
-
-
-def check_size(formula: str) -> None:
-    """Check that a molecular formula has a sensible number of atoms; `count_atoms` checks the rest.
-
-    Raises:
-        ValueError: The formula has too many characters or atoms.
-    """
-    if len(formula) > _MAX_CHARACTERS:
-        raise ValueError(f"expected at most {_MAX_CHARACTERS} characters, got {len(formula):,}; shorten it")
-    if sum(int(count) for count in re.findall(r"\d+", formula)) > MAX_ATOMS:
-        raise ValueError(f"{formula!r} has more than {MAX_ATOMS:,} atoms; lower the numbers")
 
 
 def isomer_score(target: Counter[str], molecule: Chem.Mol) -> float:

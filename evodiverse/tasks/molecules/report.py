@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -41,29 +41,6 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
     return [numbers.setdefault(cluster_of[at], len(numbers) + 1) for at in range(len(fingerprints))]
 
 
-def count_clusters(numbers: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return the number of each cluster, its size, and the index of its first molecule.
-
-    Args:
-        numbers: The cluster number of each molecule, as `find_clusters` returns them.
-    """
-    sizes = Counter(numbers)
-    return [(number, sizes[number], numbers.index(number)) for number in sorted(sizes)]
-
-
-def count_scaffolds(scaffolds: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return each scaffold, most frequent first, with its number of molecules and the index of the first of these.
-
-    Args:
-        scaffolds: The scaffold of each molecule.
-    """
-    places: dict[str, list[int]] = defaultdict(list)
-    for at, scaffold in enumerate(scaffolds):
-        places[scaffold].append(at)
-    counted = [(scaffold, len(those), those[0]) for scaffold, those in places.items()]
-    return sorted(counted, key=lambda entry: (-entry[1], entry[2]))
-
-
 N_LISTED: Final = 100
 COLUMNS: Final = (
     "rank",
@@ -95,12 +72,13 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     numbers = find_clusters([fingerprint(text) for text in smiles])
+    scaffolds = [find_scaffold(text) or ACYCLIC for text in smiles]
     table = _list_top(discoveries, numbers, columns)
     return {
         "top.csv": table,
         "top.sdf": _write_top(table),
-        "clusters.csv": _list_clusters(discoveries, numbers),
-        "scaffolds.csv": _list_scaffolds(discoveries),
+        "clusters.csv": _list_groups(("cluster", "size"), numbers, Counter(numbers).items(), discoveries),
+        "scaffolds.csv": _list_groups(("scaffold", "count"), scaffolds, Counter(scaffolds).most_common(), discoveries),
     }
 
 
@@ -145,19 +123,25 @@ def _mark_unspecified_bonds(molecule: Chem.Mol) -> None:
             molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
 
 
-def _list_clusters(discoveries: Sequence[Discovery], numbers: Sequence[int]) -> bytes:
-    rows = [[number, size, *_best(discoveries[first])] for number, size, first in count_clusters(numbers)]
-    return _table(["cluster", "size", "best_score", "best_smiles", "best_call"], rows)
+def _list_groups(
+    header: Sequence[str],
+    groups: Sequence[object],
+    sizes: Iterable[tuple[object, int]],
+    discoveries: Sequence[Discovery],
+) -> bytes:
+    """Return the table of some groups of molecules with the best molecule of each.
 
-
-def _list_scaffolds(discoveries: Sequence[Discovery]) -> bytes:
-    counted = count_scaffolds([find_scaffold(entry.candidate.genotype) for entry in discoveries])
-    rows = [[scaffold or ACYCLIC, count, *_best(discoveries[first])] for scaffold, count, first in counted]
-    return _table(["scaffold", "count", "best_score", "best_smiles", "best_call"], rows)
-
-
-def _best(entry: Discovery) -> tuple[float | None, str, int]:
-    return entry.candidate.score, entry.candidate.genotype, entry.candidate.call
+    Args:
+        header: The names of the first two columns.
+        groups: The group of each molecule, best molecule first.
+        sizes: The groups in the order in which they are listed, each with its number of molecules.
+        discoveries: The molecules.
+    """
+    rows = []
+    for group, size in sizes:
+        best = discoveries[groups.index(group)].candidate
+        rows.append([group, size, best.score, best.genotype, best.call])
+    return _table([*header, "best_score", "best_smiles", "best_call"], rows)
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:

@@ -1,20 +1,19 @@
 """An on-disk cache of the fingerprints, QED, SA scores and scaffolds of molecules."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import rdkit
 from rdkit import Chem, DataStructs
 
-from evodiverse.errors import DataError, InputError, describe, reason
-from evodiverse.kit.files import refuse_link
+from evodiverse.errors import DataError, describe, reason
 from evodiverse.tasks.molecules import diversity, properties
 from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.tasks.molecules.properties import Quality
-from evodiverse.vocabulary import Reason, Rejection
+from evodiverse.vocabulary import Rejection
 
 Bits = DataStructs.ExplicitBitVect
 
@@ -28,8 +27,9 @@ class NoMoleculeError(ValueError):
     """A text in a log is not a molecule that a run could have logged, so the log is damaged."""
 
 
-class MoleculeStore:
-    """A context manager that caches properties of molecules in a file that any number of processes may share.
+@contextmanager
+def open_store(folder: Path) -> Iterator["MoleculeStore"]:
+    """Open a cache of properties of molecules in a file that any number of processes may share.
 
     New values are written on exit; if the process is killed before that, they are computed again later. Each version of
     RDKit has its own file.
@@ -40,40 +40,39 @@ class MoleculeStore:
     Raises:
         DataError: The file cannot be used.
     """
+    path = folder / f"molecules-rdkit-{rdkit.__version__}.sqlite"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
+        ) from error
+    try:
+        with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as file:
+            file.execute(_SCHEMA)
+            store = MoleculeStore(file)
+            try:
+                yield store
+            finally:
+                with file:
+                    file.executemany("INSERT OR IGNORE INTO known VALUES (?, ?, ?)", store.new)
+    except sqlite3.Error as error:
+        raise DataError(
+            f"{path} cannot be used ({describe(error)}); delete the file, and it will be created again"
+        ) from error
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / f"molecules-rdkit-{rdkit.__version__}.sqlite"
+
+class MoleculeStore:
+    """The properties of molecules, from an open file or newly computed (see `open_store`).
+
+    Attributes:
+        new: The rows to add to the file.
+    """
+
+    def __init__(self, file: sqlite3.Connection) -> None:
+        self._file = file
         self._known: dict[tuple[str, str], Any] = {}
-        self._new: list[tuple[str, str, bytes | str]] = []
-
-    def __enter__(self) -> Self:
-        """Open the file."""
-        try:
-            refuse_link(self._path)
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = sqlite3.connect(self._path, timeout=_BUSY_SECONDS)
-            self._file.execute(_SCHEMA)
-        except OSError as error:
-            raise DataError(
-                f"{self._path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
-            ) from error
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
-        except InputError as error:  # a fault of the cache, not of the run that is being measured
-            raise DataError(str(error)) from error
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Write the new values, and close the file."""
-        try:
-            with self._file:
-                self._file.executemany("INSERT OR IGNORE INTO known VALUES (?, ?, ?)", self._new)
-        except sqlite3.Error as failure:
-            raise self._unusable(failure) from failure
-        finally:
-            self._file.close()
+        self.new: list[tuple[str, str, bytes | str]] = []
 
     def fingerprint(self, smiles: str) -> Bits:
         """Return the Morgan fingerprint of a valid SMILES (radius 2, 2048 bits)."""
@@ -114,21 +113,13 @@ class MoleculeStore:
         """
         place = (what, smiles)
         if place not in self._known:
-            try:
-                row = self._file.execute("SELECT value FROM known WHERE what = ? AND smiles = ?", place).fetchone()
-            except sqlite3.Error as error:
-                raise self._unusable(error) from error
+            row = self._file.execute("SELECT value FROM known WHERE what = ? AND smiles = ?", place).fetchone()
             if row is None:
                 self._known[place] = compute(_read_logged(smiles))
-                self._new.append((*place, write(self._known[place])))
+                self.new.append((*place, write(self._known[place])))
             else:
                 self._known[place] = read(row[0])
         return self._known[place]
-
-    def _unusable(self, error: sqlite3.Error) -> DataError:
-        return DataError(
-            f"{self._path} cannot be used ({describe(error)}); delete the file, and it will be created again"
-        )
 
 
 def _read_logged(smiles: str) -> Chem.Mol:
@@ -139,11 +130,7 @@ def _read_logged(smiles: str) -> Chem.Mol:
     Raises:
         NoMoleculeError: The text is not a molecule that a run could have logged, or would keep RDKit busy for minutes.
     """
-    if not smiles:
-        return Chem.MolFromSmiles("")
-    molecule = read_molecule(smiles, MAX_HEAVY_ATOMS)
-    if isinstance(molecule, Chem.Mol) and any(sign in smiles for sign in ".*~"):
-        molecule = Rejection(Reason.UNPARSABLE, "several fragments, or placeholders for atoms or bonds")
+    molecule = read_molecule(smiles, MAX_HEAVY_ATOMS) if smiles else Chem.Mol()
     if isinstance(molecule, Rejection):
         raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs such a text")
     return molecule

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -104,103 +103,84 @@ def measure_auc(forest: Forest, packed: NDArray[np.uint8], is_active: NDArray[np
     """
     from sklearn.metrics import roc_auc_score  # takes a second
 
-    scores = [forest.predict(np.unpackbits(block, axis=1)) for block in _blocks(packed)]
+    scores = [forest.predict(block) for block in _unpacked_blocks(packed)]
     return float(roc_auc_score(is_active, np.concatenate(scores)))
 
 
 def _to_sparse(packed: NDArray[np.uint8]) -> sparse.csr_matrix:
     """Return the bits as a sparse matrix. From a dense one, scikit-learn builds the same trees in twice the time."""
-    blocks = [sparse.csr_matrix(np.unpackbits(block, axis=1), dtype=np.float32) for block in _blocks(packed)]
+    blocks = [sparse.csr_matrix(block, dtype=np.float32) for block in _unpacked_blocks(packed)]
     return sparse.vstack(blocks, format="csr")
 
 
-def _blocks(packed: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
-    return [packed[start : start + _MOLECULES_PER_BLOCK] for start in range(0, len(packed), _MOLECULES_PER_BLOCK)]
+def _unpacked_blocks(packed: NDArray[np.uint8]) -> Iterator[NDArray[np.uint8]]:
+    for start in range(0, len(packed), _MOLECULES_PER_BLOCK):
+        yield np.unpackbits(packed[start : start + _MOLECULES_PER_BLOCK], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """The arguments of the command ``evodiverse-data train-forest``.
+def train_forest(
+    data: Path, output: Path, threshold: float | None, seed: int, *, skip_invalid: bool, force: bool
+) -> Iterator[str]:
+    """Train a forest on a user's table, write it to ``output``, and yield messages about the progress.
 
-    Attributes:
+    Args:
         data: A CSV file with the columns smiles, label and, optionally, Split.
         output: The ``.npz`` file to write.
         threshold: The smallest label of an active molecule, or None if labels are 0 or 1.
         seed: The seed, 0 to 2**32 - 1, of the forest and, without a column Split, of the held-out quarter.
         skip_invalid: Whether to skip lines that hold no molecule.
         force: Whether to replace an existing ``output``.
-    """
-
-    data: Path
-    output: Path
-    threshold: float | None
-    seed: int
-    skip_invalid: bool
-    force: bool
-
-
-def train_forest(order: Order) -> Iterator[str]:
-    """Train a forest on a user's table, write it to ``order.output``, and yield messages about the progress.
 
     Raises:
-        InputError: scikit-learn is not installed, the table cannot be used, or the forest cannot be written.
+        InputError: The table cannot be used, or the forest cannot be written.
     """
-    output = expanded(order.output)
-    _check_output(order, output)
-    molecules = read_labeled(order.data, is_binary=order.threshold is None, skip_invalid=order.skip_invalid)
-    is_active = molecules.labels >= (1 if order.threshold is None else order.threshold)
+    _check_output(data, output, force=force)
+    molecules = read_labeled(data, is_binary=threshold is None, skip_invalid=skip_invalid)
+    is_active = molecules.labels >= (1 if threshold is None else threshold)
     skipped = f"; skipped {count_of(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
-    yield f"{order.data}: {count_of(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
+    yield f"{data}: {count_of(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
     packed = pack_fingerprints(molecules.smiles)
     twins = number_twins(packed)
     is_test = molecules.is_test
     if is_test is None:
-        is_test = hold_out(twins, is_active, np.random.default_rng(order.seed))
-    _check_classes(order, molecules, is_active, is_test)
+        is_test = hold_out(twins, is_active, np.random.default_rng(seed))
+    _check_classes(data, molecules, is_active, is_test)
     yield from _describe_twins(twins, is_active, is_test)
     yield f"train: {_describe(is_active[~is_test])}"
-    origin = f"a quarter, drawn with seed {order.seed}" if molecules.is_test is None else "by the column Split"
+    origin = f"a quarter, drawn with seed {seed}" if molecules.is_test is None else "by the column Split"
     yield f"test: {_describe(is_active[is_test])} ({origin})"
-    forest = train(packed[~is_test], is_active[~is_test], order.seed)
+    forest = train(packed[~is_test], is_active[~is_test], seed)
     yield f"ROC AUC on the test part: {measure_auc(forest, packed[is_test], is_active[is_test]):.3f}"
     try:
-        forest.save_npz(output)
+        forest.save_npz(expanded(output))
     except OSError as error:
-        raise InputError(f"--output: cannot write {order.output} ({reason(error)}); choose another place") from error
-    yield f"wrote {order.output}: {N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
-    yield f"next: evodiverse task=jnk3 {write_override('task.oracle.path', str(order.output))}"
+        raise InputError(f"--output: cannot write {output} ({reason(error)}); choose another place") from error
+    yield f"wrote {output}: {N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
+    yield f"next: evodiverse task=jnk3 {write_override('task.oracle.path', str(output))}"
 
 
-def _check_output(order: Order, output: Path) -> None:
+def _check_output(data: Path, output: Path, *, force: bool) -> None:
     """Refuse an output path that cannot be written, before the forest is trained.
 
     Raises:
         InputError: The folder does not exist or is not writable, the path is a folder, a link, a device or the table
-            itself, or the file exists and ``order.force`` is not set.
+            itself, or the file exists and ``force`` is not set.
     """
-    data = expanded(order.data)
-    try:
-        output.lstat()
-        exists = True
-    except (FileNotFoundError, NotADirectoryError):
-        exists = False
-    except (OSError, ValueError) as error:  # a name that is too long, a null byte
-        raise InputError(f"--output: cannot write {str(order.output)!r} ({error}); choose another path") from error
-    if output.is_dir():
-        raise InputError(f"--output: {order.output} is a folder; name a file, such as {order.output / 'forest.npz'}")
-    if not output.parent.is_dir():
-        raise InputError(f"--output: the folder {output.parent} does not exist; create it or choose another one")
-    refuse_odd_file(output)
-    if exists and os.path.exists(data) and output.samefile(data):
-        raise InputError(f"--output: {order.output} is the table itself; choose another name")
-    if exists and not order.force:
-        raise InputError(f"--output: {order.output} exists; choose another name, or replace it with --force")
-    if not os.access(output.parent, os.W_OK):
-        raise InputError(f"--output: the folder {output.parent} cannot be written; choose another one")
+    path = expanded(output)
+    if path.is_dir():
+        raise InputError(f"--output: {output} is a folder; name a file, such as {output / 'forest.npz'}")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise InputError(f"--output: the folder {path.parent} does not exist or is not writable; choose another one")
+    refuse_odd_file(path)
+    if path.exists():
+        if expanded(data).exists() and path.samefile(expanded(data)):
+            raise InputError(f"--output: {output} is the table itself; choose another name")
+        if not force:
+            raise InputError(f"--output: {output} exists; choose another name, or replace it with --force")
 
 
 def _check_classes(
-    order: Order, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
+    data: Path, molecules: LabeledMolecules, is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
 ) -> None:
     """Check that the training set and the test set both have active and inactive molecules.
 
@@ -210,13 +190,13 @@ def _check_classes(
     if is_active.all() or not is_active.any():
         state, other = ("active", "inactive") if is_active.all() else ("inactive", "active")
         low, high = molecules.labels.min(), molecules.labels.max()
-        remedy = f"add {other} molecules" if order.threshold is None else "choose another --threshold"
-        raise InputError(f"{order.data}: all molecules are {state}, with labels from {low:g} to {high:g}; {remedy}")
+        remedy = f"add {other} molecules or choose another --threshold"
+        raise InputError(f"{data}: all molecules are {state}, with labels from {low:g} to {high:g}; {remedy}")
     for name, part in (("train", is_active[~is_test]), ("test", is_active[is_test])):
         if not 0 < part.sum() < len(part):
             remedy = "add such molecules" if molecules.is_test is None else "change the column Split"
             raise InputError(
-                f"{order.data}: the {name} part has {_describe(part)}, but must have active and inactive ones; {remedy}"
+                f"{data}: the {name} part has {_describe(part)}, but must have active and inactive ones; {remedy}"
             )
 
 

@@ -1,10 +1,10 @@
-"""Clusters of molecules as Butina defines them, and counts."""
+"""Clusters of molecules as Butina defines them."""
 
 import numpy as np
 from rdkit import DataStructs
 
 from evodiverse.tasks.molecules.diversity import fingerprint
-from evodiverse.tasks.molecules.report import LEAST_SIMILARITY, count_clusters, count_scaffolds, find_clusters
+from evodiverse.tasks.molecules.report import LEAST_SIMILARITY, find_clusters
 
 RINGS = ("c1ccccc1", "C1CCNCC1", "c1ccncc1O", "C1CC1", "c1ccc2[nH]ccc2c1")
 RELATIVES = [f"{'C' * n}{ring}" for n in range(2, 14) for ring in RINGS]
@@ -23,9 +23,4 @@ def test_members_are_similar_to_a_center_and_the_first_cluster_is_the_largest() 
 def test_clusters_are_numbered_as_they_occur() -> None:
     bits = [fingerprint(smiles) for smiles in ("CCO", "c1ccccc1CCN", "CCO", "c1ccccc1CCN", "O=C=O")]
     assert find_clusters(bits) == [1, 2, 1, 2, 3]
-    assert count_clusters([1, 2, 1, 2, 3]) == [(1, 2, 0), (2, 2, 1), (3, 1, 4)]
     assert find_clusters(bits[:1]) == [1]
-
-
-def test_scaffolds_are_ordered_by_number_then_by_their_best() -> None:
-    assert count_scaffolds(["a", "b", "c", "b", "c"]) == [("b", 2, 1), ("c", 2, 2), ("a", 1, 0)]

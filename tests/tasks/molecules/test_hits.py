@@ -14,10 +14,10 @@ from rdkit.DataStructs import ExplicitBitVect
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.molecules import hits
-from evodiverse.tasks.molecules.diversity import fingerprint, select_apart
+from evodiverse.tasks.molecules.diversity import fingerprint, select_ranked
 from evodiverse.tasks.molecules.hits import count_div_hits, find_different, measure_hits, pick_max_min
 from evodiverse.tasks.molecules.metrics import measure_molecules
-from evodiverse.tasks.molecules.store import MoleculeStore
+from evodiverse.tasks.molecules.store import open_store
 from tests.results.builders import evaluated_row, make_log
 
 Discovery = tuple[Collection[int], float | None]
@@ -88,9 +88,9 @@ def test_counts_by_calls_are_those_of_the_calls_up_to_then(molecules: list[Disco
 @given(BITS, st.sampled_from([0.2, 0.25, 0.4, 0.5, 0.6, 1.0]))
 def test_all_ways_to_select_apart_are_one(bits: list[frozenset[int]], limit: float) -> None:
     vectors = {str(place): vector(some) for place, some in enumerate(bits)}
-    expected = select_apart(vectors, len(vectors), limit, vectors.__getitem__)
+    expected = select_ranked(vectors, len(vectors), limit, vectors.__getitem__, max)
     assert find_different([*vectors.values()], limit) == expected
-    assert select_apart(vectors, 3, limit, vectors.__getitem__) == expected[:3]
+    assert select_ranked(vectors, 3, limit, vectors.__getitem__, max) == expected[:3]
 
 
 # Laws
@@ -154,7 +154,7 @@ def test_a_collapsed_run_has_one_hit_that_differs() -> None:
 
 def test_a_mean_of_what_was_found_hides_a_collapse_that_one_of_ten_shows(tmp_path: Path) -> None:
     rows = [evaluated_row(0, n, "C" * (20 + n), 0.9) for n in range(1, 21)]  # alkanes, all with the same bits
-    with MoleculeStore(tmp_path) as store:
+    with open_store(tmp_path) as store:
         found = measure_molecules(make_log(rows, [[[*range(1, 21)]]]), store)
     assert (found["diverse_top10"], found["n_diverse_top10"]) == (pytest.approx(0.9), 1)
     assert (found["diverse_top10_full"], found["diverse_top10_archive_full"]) == pytest.approx((0.09, 0.09))

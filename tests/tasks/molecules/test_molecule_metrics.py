@@ -28,7 +28,7 @@ from evodiverse.tasks.molecules.metrics import (
     pmo_auc,
 )
 from evodiverse.tasks.molecules.properties import assess
-from evodiverse.tasks.molecules.store import MoleculeStore
+from evodiverse.tasks.molecules.store import MoleculeStore, open_store
 from tests.results.builders import (
     evaluated_row,
     initial_row,
@@ -56,7 +56,7 @@ def log_with_budget(budget: int, **settings: object) -> Log:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[MoleculeStore]:
-    with MoleculeStore(tmp_path / "cache") as opened:
+    with open_store(tmp_path / "cache") as opened:
         yield opened
 
 

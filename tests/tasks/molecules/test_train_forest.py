@@ -1,16 +1,17 @@
 """From a table to a forest that a search takes, and what is told on the way."""
 
-import dataclasses
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.tasks.molecules import train_forest as command
 from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.oracle import open_forest
-from evodiverse.tasks.molecules.train_forest import Order, train_forest
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
 ACTIVE = [f"c1ccncc1{group}" for group in GROUPS]
@@ -19,30 +20,43 @@ TABLE = ["smiles,label", *(f"{text},1" for text in ACTIVE), *(f"{text},0" for te
 SPLIT_TABLE = [f"{line},{part}" for line, part in zip(TABLE, ["Split", *["test", "train", "train"] * 12], strict=True)]
 
 
-@pytest.fixture
-def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Order:
-    """What a user asks for in a folder that holds a table."""
+OPTIONS: dict[str, Any] = {
+    "data": Path("own.csv"),
+    "output": Path("forest.npz"),
+    "threshold": None,
+    "seed": 0,
+    "skip_invalid": False,
+    "force": False,
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The current folder holds a table."""
     monkeypatch.chdir(tmp_path)
     write(*TABLE)
-    return Order(Path("own.csv"), Path("forest.npz"), threshold=None, seed=0, skip_invalid=False, force=False)
+
+
+def train_forest(**changes: Any) -> Iterator[str]:
+    return command.train_forest(**(OPTIONS | changes))
 
 
 def write(*lines: str) -> None:
     Path("own.csv").write_text("\n".join(lines), encoding="utf-8")
 
 
-def refusal(order: Order, **changes: object) -> str:
+def refusal(**changes: object) -> str:
     """The one line that an order is refused with; nothing new is in the folder."""
     before = sorted(os.listdir())
     with pytest.raises(InputError, match=r".") as caught:
-        list(train_forest(dataclasses.replace(order, **changes)))
+        list(train_forest(**changes))
     assert sorted(os.listdir()) == before
     (line,) = caught.value.violations
     return line
 
 
-def test_the_user_is_told_every_step(order) -> None:
-    assert list(train_forest(order)) == [
+def test_the_user_is_told_every_step() -> None:
+    assert list(train_forest()) == [
         "own.csv: 36 molecules, 12 active",
         "train: 27 molecules, 9 active",
         "test: 9 molecules, 3 active (a quarter, drawn with seed 0)",
@@ -52,67 +66,67 @@ def test_the_user_is_told_every_step(order) -> None:
     ]
 
 
-def test_the_forest_scores_molecules_as_an_oracle(order) -> None:
-    list(train_forest(order))
+def test_the_forest_scores_molecules_as_an_oracle() -> None:
+    list(train_forest())
     active, inactive = open_forest("forest.npz")(["c1ccncc1CO", "CCCN"])
     assert active > 0.7 > 0.3 > inactive
 
 
-def test_the_same_table_and_seed_give_the_same_bytes(order) -> None:
+def test_the_same_table_and_seed_give_the_same_bytes() -> None:
     names = ["a.npz", "b.npz", "c.npz"]
     for name, seed in zip(names, [1, 1, 2], strict=True):
-        list(train_forest(dataclasses.replace(order, output=Path(name), seed=seed)))
+        list(train_forest(output=Path(name), seed=seed))
     first, second, other = (Path(name).read_bytes() for name in names)
     assert first == second != other
 
 
-def test_a_threshold_makes_labels_of_at_least_it_active(order) -> None:
+def test_a_threshold_makes_labels_of_at_least_it_active() -> None:
     write("smiles,label", *(f"{text},{n}" for n, text in enumerate(INACTIVE)))
-    assert next(train_forest(dataclasses.replace(order, threshold=10))) == "own.csv: 24 molecules, 14 active"
+    assert next(train_forest(threshold=10)) == "own.csv: 24 molecules, 14 active"
 
 
-def test_a_threshold_may_be_0_or_below(order) -> None:
+def test_a_threshold_may_be_0_or_below() -> None:
     write("smiles,label", *(f"{text},{n - 5}" for n, text in enumerate(INACTIVE)))
-    assert next(train_forest(dataclasses.replace(order, threshold=0.0))) == "own.csv: 24 molecules, 19 active"
-    assert next(train_forest(dataclasses.replace(order, threshold=-2.0))) == "own.csv: 24 molecules, 21 active"
+    assert next(train_forest(threshold=0.0)) == "own.csv: 24 molecules, 19 active"
+    assert next(train_forest(threshold=-2.0)) == "own.csv: 24 molecules, 21 active"
 
 
-def test_the_column_split_decides_where_a_molecule_goes(order) -> None:
+def test_the_column_split_decides_where_a_molecule_goes() -> None:
     write(*SPLIT_TABLE)
-    told = list(train_forest(order))
+    told = list(train_forest())
     assert told[1:3] == ["train: 24 molecules, 8 active", "test: 12 molecules, 4 active (by the column Split)"]
 
 
-def test_only_the_train_part_is_trained_on(order) -> None:
+def test_only_the_train_part_is_trained_on() -> None:
     write(*SPLIT_TABLE)
-    list(train_forest(order))
+    list(train_forest())
     write(*(line for line in SPLIT_TABLE if not line.endswith(",test")), "CO,0,test", "CS,1,test")
-    list(train_forest(dataclasses.replace(order, output=Path("again.npz"))))
+    list(train_forest(output=Path("again.npz")))
     assert Path("again.npz").read_bytes() == Path("forest.npz").read_bytes()
 
 
-def test_lines_passed_over_are_counted(order) -> None:
+def test_lines_passed_over_are_counted() -> None:
     write(*TABLE, "C((,1")
-    first = next(train_forest(dataclasses.replace(order, skip_invalid=True)))
+    first = next(train_forest(skip_invalid=True))
     assert first == "own.csv: 36 molecules, 12 active; skipped 1 line without a molecule"
 
 
-def test_copies_and_contradictions_are_counted(order) -> None:
+def test_copies_and_contradictions_are_counted() -> None:
     write(*TABLE, TABLE[1], "C[C@H](N)CCO,1", "C[C@@H](N)CCO,0")
-    assert list(train_forest(order))[1:3] == [
+    assert list(train_forest())[1:3] == [
         "4 molecules share their fingerprint with another one: duplicates, stereoisomers or others",
         "contradictory labels: 1 fingerprint with active and inactive molecules",
     ]
 
 
-def test_a_part_of_our_own_never_leaks(order) -> None:
+def test_a_part_of_our_own_never_leaks() -> None:
     write(TABLE[0], *(line for line in TABLE[1:] for _ in range(3)))
-    assert not [line for line in train_forest(order) if line.startswith("warning")]
+    assert not [line for line in train_forest() if line.startswith("warning")]
 
 
-def test_a_split_that_leaks_is_told(order) -> None:
+def test_a_split_that_leaks_is_told() -> None:
     write(*SPLIT_TABLE, f"{TABLE[1]},train")
-    (warning,) = [line for line in train_forest(order) if line.startswith("warning")]
+    (warning,) = [line for line in train_forest() if line.startswith("warning")]
     assert warning.startswith(
         "warning: the test part has 1 molecule with a fingerprint that also occurs in the train part"
     )
@@ -121,10 +135,10 @@ def test_a_split_that_leaks_is_told(order) -> None:
 @pytest.mark.parametrize(
     ("lines", "threshold", "told"),
     [
-        (["CC,1", "CCC,1"], None, "all molecules are active, with labels from 1 to 1; add inactive molecules"),
-        (["CC,0"], None, "all molecules are inactive, with labels from 0 to 0; add active molecules"),
-        (["CC,4", "CCC,9"], 9.5, "all molecules are inactive, with labels from 4 to 9; choose another --threshold"),
-        (["CC,4", "CCC,9"], 4.0, "all molecules are active, with labels from 4 to 9; choose another --threshold"),
+        (["CC,1", "CCC,1"], None, "all molecules are active, with labels from 1 to 1; add inactive molecules or"),
+        (["CC,0"], None, "all molecules are inactive, with labels from 0 to 0; add active molecules or"),
+        (["CC,4", "CCC,9"], 9.5, "all molecules are inactive, with labels from 4 to 9; add"),
+        (["CC,4", "CCC,9"], 4.0, "all molecules are active, with labels from 4 to 9; add"),
         (
             ["CC,1", "CCC,0", "CCCC,0"],
             None,
@@ -132,9 +146,9 @@ def test_a_split_that_leaks_is_told(order) -> None:
         ),
     ],
 )
-def test_molecules_of_one_class_are_refused(order, lines, threshold, told) -> None:
+def test_molecules_of_one_class_are_refused(lines, threshold, told) -> None:
     write("smiles,label", *lines)
-    assert refusal(order, threshold=threshold).startswith(f"own.csv: {told}")
+    assert refusal(threshold=threshold).startswith(f"own.csv: {told}")
 
 
 @pytest.mark.parametrize(
@@ -146,51 +160,49 @@ def test_molecules_of_one_class_are_refused(order, lines, threshold, told) -> No
         (["train"] * 20 + ["test"] * 16, "the test part has 16 molecules, 0 active"),
     ],
 )
-def test_a_split_without_both_classes_in_each_part_is_refused(order, parts, told) -> None:
+def test_a_split_without_both_classes_in_each_part_is_refused(parts, told) -> None:
     write(*(f"{line},{part}" for line, part in zip(TABLE, ["Split", *parts], strict=True)))
     expected = f"own.csv: {told}, but must have active and inactive ones; change the column Split"
-    assert refusal(order) == expected
+    assert refusal() == expected
 
 
-def test_a_forest_that_exists_is_kept_unless_forced(order) -> None:
+def test_a_forest_that_exists_is_kept_unless_forced() -> None:
     Path("forest.npz").write_text("precious")
     told = "--output: forest.npz exists; choose another name, or replace it with --force"
-    assert refusal(order) == told
+    assert refusal() == told
     assert Path("forest.npz").read_text() == "precious"
-    list(train_forest(dataclasses.replace(order, force=True)))
+    list(train_forest(force=True))
     assert Forest.load(Path("forest.npz")).roots.size == 100
 
 
 @pytest.mark.parametrize(
     ("output", "told"),
     [
-        ("absent/forest.npz", "the folder absent does not exist; create it"),
-        ("own.csv/forest.npz", "the folder own.csv does not exist; create it"),
+        ("absent/forest.npz", "the folder absent does not exist or is not writable"),
+        ("own.csv/forest.npz", "the folder own.csv does not exist or is not writable"),
         (".", "--output: . is a folder; name a file, such as forest.npz"),
         ("own.csv", "--output: own.csv is the table itself; choose another name"),
         ("/dev/null", "/dev/null is neither a file nor a folder"),
-        ("x" * 300, "--output: cannot write 'xxx"),
-        ("nul\0l", "--output: cannot write 'nul"),
     ],
 )
-def test_a_place_that_no_forest_can_be_written_to_is_refused(order, output: str, told: str) -> None:
-    assert told in refusal(order, output=Path(output), force=True)
+def test_a_place_that_no_forest_can_be_written_to_is_refused(output: str, told: str) -> None:
+    assert told in refusal(output=Path(output), force=True)
 
 
-def test_nothing_is_written_through_a_link(order) -> None:
+def test_nothing_is_written_through_a_link() -> None:
     Path("link.npz").symlink_to("elsewhere.npz")
-    assert refusal(order, output=Path("link.npz"), force=True).startswith("link.npz is a link")
+    assert refusal(output=Path("link.npz"), force=True).startswith("link.npz is a link")
 
 
-def test_a_folder_that_cannot_be_written_is_refused_before_training(order, monkeypatch) -> None:
+def test_a_folder_that_cannot_be_written_is_refused_before_training(monkeypatch) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert refusal(order) == "--output: the folder . cannot be written; choose another one"
+    assert refusal() == "--output: the folder . does not exist or is not writable; choose another one"
 
 
-def test_a_full_disk_leaves_nothing_behind(order, monkeypatch) -> None:
+def test_a_full_disk_leaves_nothing_behind(monkeypatch) -> None:
     def full(*arguments: object, **options: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
     told = "--output: cannot write forest.npz (No space left on device); choose another place"
-    assert refusal(order) == told
+    assert refusal() == told

@@ -15,7 +15,7 @@ from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 from evodiverse.kit.documented import documented, documented_mapping
 from evodiverse.tasks.molecules.oracle import PUBLISHED, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import find_smarts_violations, molecule_of, read_smarts
-from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, check_size, count_atoms, in_words, isomer_score
+from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, count_atoms, in_words, isomer_score
 from evodiverse.tasks.molecules.settings import Oracle
 
 Fingerprint = Any
@@ -241,7 +241,6 @@ class Formula(Component):
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the formula."""
         try:
-            check_size(self.formula)
             count_atoms(self.formula)
         except ValueError as error:
             yield f"{prefix}formula: {error}"
