@@ -58,7 +58,7 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
 
 
 def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Docked]) -> None:
-    """Write the ``docking/`` folder of a run; the new folder replaces an old one only when it is complete.
+    """Write the ``docking/`` folder of a run; the new folder replaces an old one when it is complete.
 
     Nothing else in the run changes.
 
@@ -84,12 +84,8 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
             write_file(unfinished / "part-000000.parquet", encode_part(rows, _SCHEMA))
             sync_folder(unfinished)
             if folder.exists():
-                old = unfinished.with_suffix(".old")
-                folder.rename(old)
-                unfinished.rename(folder)
-                shutil.rmtree(old)
-            else:
-                unfinished.rename(folder)
+                shutil.rmtree(folder)
+            unfinished.rename(folder)
             sync_folder(run.path)
         except OSError as error:
             raise ServiceError(

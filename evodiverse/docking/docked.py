@@ -130,12 +130,9 @@ class DockingCache:
         """Return the stored result of a job; None if there is no result or its file is damaged."""
         try:
             stored = read_json(self._file(job), _MOST_BYTES)
-        except (OSError, ValueError):
+            return Docked(stored["score"], stored["pose"])
+        except (OSError, ValueError, KeyError):
             return None
-        score, pose = stored.get("score"), stored.get("pose")
-        if not (isinstance(score, float) and isinstance(pose, str) and pose and stored.get("key") == job.key):
-            return None
-        return Docked(score, pose)
 
     def keep(self, job: Job, docked: Docked) -> None:
         """Store the result of a job, unless it failed.

@@ -19,12 +19,10 @@ LARGEST_SIDE: Final = 100.0
 # The lines and the atom types that Vina 1.2 reads in a rigid receptor.
 _ATOMS: Final = ("ATOM", "HETATM")
 _IGNORED: Final = ("REMARK", "TER", "END", "WARNING")
-_TYPES: Final = frozenset(
-    {
-        *("C", "A", "N", "NA", "O", "OA", "P", "S", "SA", "F", "Cl", "Br", "I", "H", "HD", "Si", "Se", "At"),
-        *("Mg", "Mn", "Zn", "Ca", "Fe", "Na", "K", "Cu", "Hg", "Co", "U", "Cd", "Ni"),
-    }
-)
+_TYPES: Final = {
+    *("C", "A", "N", "NA", "O", "OA", "P", "S", "SA", "F", "Cl", "Br", "I", "H", "HD", "Si", "Se", "At"),
+    *("Mg", "Mn", "Zn", "Ca", "Fe", "Na", "K", "Cu", "Hg", "Co", "U", "Cd", "Ni"),
+}
 
 
 @dataclass(frozen=True, slots=True)
