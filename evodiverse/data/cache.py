@@ -11,8 +11,7 @@ import hashlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,7 +165,13 @@ def _fetch_unusable(artifacts: Sequence[Artifact], *, with_bar: bool) -> None:
     """Lock the cache, and fetch those artifacts that no other process has fetched in the meantime."""
     folder = cache_folder()
     try:
-        with _locked(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("a") as file:  # the operating system releases the lock when the process dies
+            if not lock(file.fileno(), waits=False):
+                _LOG.info("waiting for another process that is filling %s ...", folder)
+                lock(file.fileno(), waits=True)
+            for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # left by a killed process that held the lock
+                shutil.rmtree(abandoned, ignore_errors=True)
             wheels: dict[str, list[Artifact]] = {}
             for artifact in artifacts:
                 if inspect_artifact(artifact.name).state is not State.PRESENT:
@@ -178,19 +183,6 @@ def _fetch_unusable(artifacts: Sequence[Artifact], *, with_bar: bool) -> None:
             f"cannot write to the cache folder {folder} ({error.strerror or error}); set EVODIVERSE_CACHE to a "
             f"writable folder with enough space, then run `{fetch_command(artifacts)}`"
         ) from error
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of the cache. The operating system releases it when the process dies."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("a") as file:
-        if not lock(file.fileno(), waits=False):
-            _LOG.info("waiting for another process that is filling %s ...", folder)
-            lock(file.fileno(), waits=True)
-        for abandoned in folder.glob(f"{_DOWNLOAD_PREFIX}*"):  # left by a killed process that held the lock
-            shutil.rmtree(abandoned, ignore_errors=True)
-        yield
 
 
 def _fetch_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: bool) -> None:

@@ -13,7 +13,6 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +69,8 @@ class Encoder:
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if unit else vectors
 
     def _embed_batch(self, texts: Sequence[str]) -> FloatArray:
-        torch, _ = _libraries()
+        import torch  # takes seconds
+
         limits = {"padding": True, "truncation": True, "max_length": self._max_tokens}
         tokens = self._tokenizer(list(texts), return_tensors="pt", **limits)
         with torch.inference_mode():
@@ -107,7 +107,24 @@ def codebert_folder(*, offline: bool = False) -> Path:
         DataError: CodeBERT is not in the cache, and the hub cannot be reached or ``offline`` is set.
     """
     check_installed()
-    return _hub_folder(CODEBERT, CODEBERT_REVISION, offline)
+    import httpx
+    from huggingface_hub import snapshot_download, try_to_load_from_cache
+
+    for weights in _WEIGHTS:  # the last file that a download completes
+        found = try_to_load_from_cache(CODEBERT, weights, revision=CODEBERT_REVISION)
+        if isinstance(found, str):
+            return Path(found).parent
+    if offline:
+        raise DataError(
+            f"{CODEBERT} is not in the cache of the Hugging Face hub, and network access is off; call load_codebert() "
+            "once"
+        )
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns about unauthenticated requests
+    try:
+        return Path(snapshot_download(CODEBERT, revision=CODEBERT_REVISION, allow_patterns=list(_HUB_FILES)))
+    except (OSError, httpx.HTTPError) as error:
+        reason = f"cannot download {CODEBERT} from the Hugging Face hub ({describe(error)})"
+        raise DataError(f"{reason}; check that this machine can reach huggingface.co") from error
 
 
 def load_minilm(folder: Path) -> Encoder:
@@ -135,22 +152,13 @@ def check_installed() -> None:
         raise InputError(_NOT_INSTALLED)
 
 
-def _libraries() -> tuple[ModuleType, ModuleType]:
-    """Import torch and transformers, which takes seconds, and return both."""
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise InputError(_NOT_INSTALLED) from error
-    return torch, transformers
-
-
 def _load(folder: Path) -> tuple[Any, Any]:
     """Return the tokenizer and the model in a folder.
 
     transformers silently replaces missing weights and a missing vocabulary, so this function checks for both.
     """
-    _, transformers = _libraries()
+    check_installed()
+    import transformers  # takes seconds
     from safetensors import SafetensorError
 
     transformers.utils.logging.set_verbosity_error()  # the relevant problems are checked for below
@@ -168,24 +176,3 @@ def _load(folder: Path) -> tuple[Any, Any]:
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise DataError(f"{folder} is missing the vocabulary of its tokenizer; download it again")
     return tokenizer, model.float().eval()
-
-
-def _hub_folder(name: str, revision: str, offline: bool) -> Path:
-    """Return the folder of a model in the cache of the Hugging Face hub, after downloading it if it is not there."""
-    import httpx
-    from huggingface_hub import snapshot_download, try_to_load_from_cache
-
-    for weights in _WEIGHTS:  # the last file that a download completes
-        found = try_to_load_from_cache(name, weights, revision=revision)
-        if isinstance(found, str):
-            return Path(found).parent
-    if offline:
-        raise DataError(
-            f"{name} is not in the cache of the Hugging Face hub, and network access is off; call load_codebert() once"
-        )
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns about unauthenticated requests
-    try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(_HUB_FILES)))
-    except (OSError, httpx.HTTPError) as error:
-        reason = f"cannot download {name} from the Hugging Face hub ({describe(error)})"
-        raise DataError(f"{reason}; check that this machine can reach huggingface.co") from error
