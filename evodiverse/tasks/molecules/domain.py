@@ -41,11 +41,11 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
     if settings.highlight is not None:
         violations += _find_highlight_violations(settings.highlight)
-    checks: list[Callable[[], object]] = [lambda: _build_filters(settings)]
-    if settings.prompts.dir is not None:
-        checks.append(lambda: prompts.read_chosen(settings.prompts))
-    if settings.initial.path is not None:
-        checks.append(lambda: _open_user_library(settings))
+    checks: list[Callable[[], object]] = [
+        lambda: _build_filters(settings),
+        lambda: prompts.read_templates(settings.prompts.dir),
+        lambda: settings.initial.path is None or _open_user_library(settings),
+    ]
     for check in checks:
         try:
             check()

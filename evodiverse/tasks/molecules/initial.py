@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.parsing import Reader
-from evodiverse.tasks.molecules.records import Record, Source
+from evodiverse.tasks.molecules.records import Record, Source, describe_fault
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
@@ -38,25 +38,6 @@ class Molecule(NamedTuple):
     line: int
 
 
-class AnyLibrary(Protocol):
-    """A library: the molecules that searches can start from."""
-
-    @property
-    def names_lines(self) -> bool:
-        """Whether the molecules come from a user's file. If so, `MoleculeTask` logs their line numbers."""
-
-    def __len__(self) -> int: ...
-
-    def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Draw ``size`` different molecules uniformly, or fewer if the library is smaller."""
-
-    def all_smiles(self) -> Sequence[str]:
-        """Return valid SMILES of all molecules; of a file of more than `MOST_READ` records, as many as are drawn."""
-
-    def digest(self) -> str:
-        """Return a digest that changes with the molecules that `all_smiles` returns."""
-
-
 @dataclass(frozen=True, slots=True)
 class Library:
     """A library in memory.
@@ -74,7 +55,7 @@ class Library:
 
     @property
     def names_lines(self) -> bool:
-        """Whether the molecules come from a user's file (see `AnyLibrary.names_lines`)."""
+        """Whether the molecules come from a user's file. If so, `MoleculeTask` logs their line numbers."""
         return bool(self.lines)
 
     def __len__(self) -> int:
@@ -161,6 +142,10 @@ class StreamedLibrary:
         return f"{input_sha256(self.source.path, self.source.key, None)} {self.source.column} {self.reader}"
 
 
+AnyLibrary: TypeAlias = Library | StreamedLibrary
+"""The molecules that searches can start from."""
+
+
 def shuffled(n: int, rng: np.random.Generator) -> Iterator[int]:
     """Yield the numbers below ``n`` in random order, all orders equally likely.
 
@@ -197,10 +182,21 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
             not set. The message names the first few of these records.
     """
     source = Source(expanded(path), column)
-    n_records = source.count()
+    return _open_library(source, source.stamp(), reader, skip_invalid)
+
+
+@lru_cache(maxsize=2)
+def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: bool) -> AnyLibrary:  # noqa: ARG001
+    """Open a library; the result is cached until ``stamp``, which `Source.stamp` returns, shows that it has changed.
+
+    The check before a run and the run itself thus read the file only once.
+    """
+    n_records = sum(1 for _ in source.records())
     if n_records > WHOLE:
         return StreamedLibrary(source, n_records, reader, skip_invalid)
-    found = _read_whole(source, source.stamp(), reader)
+    found = _Found(source, reader)
+    for record in source.records():
+        found.add(record)
     found.check(skip_invalid=skip_invalid)
     return Library(tuple(found.line_of), tuple(found.line_of.values()), found.notice)
 
@@ -215,20 +211,18 @@ class _Found:
         self.line_of: dict[str, int] = {}
         self.n_malformed = 0
         self._n_read = 0
-        self._source = source
-        self._read = reader.read_entry if source.is_sdf else reader.read
+        self._source, self._reader = source, reader
         self._first: list[tuple[int, str]] = []
 
     def add(self, record: Record) -> None:
         """Parse a record; a molecule that occurred before is ignored."""
         self._n_read += 1
-        parsed = self._read(record.text)
+        parsed = self._source.parse(record, self._reader)
         if not isinstance(parsed, Rejection):
             self.line_of.setdefault(parsed.genotype, record.line)
             return
         self.n_malformed += 1
-        shown = record.text.lstrip().partition("\n")[0][:60]
-        self._first.append((record.line, f"line {record.line}: {shown!r} is malformed ({parsed})"))
+        self._first.append((record.line, describe_fault(record, parsed)))
         self._first = sorted(self._first)[:MAX_SHOWN]
 
     @property
@@ -255,16 +249,3 @@ class _Found:
         if not self.line_of:
             first = f"; {self._first[0][1]}" if self._first else ""
             raise InputError(f"task.initial.path: {path} contains no molecules{first}")
-
-
-@lru_cache(maxsize=2)
-def _read_whole(source: Source, stamp: object, reader: Reader) -> _Found:  # noqa: ARG001 (part of the cache key)
-    """Read a complete file.
-
-    The result is cached until ``stamp``, which `Source.stamp` returns, shows that the file has changed. The check
-    before a run and the run itself thus read the file only once.
-    """
-    found = _Found(source, reader)
-    for record in source.records():
-        found.add(record)
-    return found

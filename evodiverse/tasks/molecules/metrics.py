@@ -99,9 +99,8 @@ class MoleculeMetrics:
         """
         source = Source(file, key="--reference", column_key=None)
         records = list(source.records())
-        read = _READER.read_entry if source.is_sdf else _READER.read
         order = np.random.default_rng(0).permutation(len(records))
-        parsed = (read(records[place].text) for place in order.tolist())
+        parsed = (source.parse(records[place], _READER) for place in order.tolist())
         valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
         if not (fingerprints := [*islice(valid, most)]):
             raise InputError(f"--reference: {file} holds no molecules; check the file")

@@ -12,7 +12,7 @@ from typing import Final
 from rdkit import Chem
 from rdkit.Chem import QED, Crippen, Descriptors, GraphDescriptors, Lipinski, rdMolDescriptors
 
-from evodiverse.tasks.molecules.parsing import canonical_form
+from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
 
 Property = Callable[[Chem.Mol], float]
 
@@ -124,25 +124,15 @@ class Quality:
 
 @lru_cache(maxsize=20_000)
 def find_scaffold(smiles: str) -> str:
-    """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
-    return molecule_scaffold(Chem.MolFromSmiles(smiles))
-
-
-def molecule_scaffold(molecule: Chem.Mol) -> str:
-    """Return the canonical SMILES of a molecule's Murcko scaffold, or "" for a molecule without rings."""
+    """Return the canonical SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # here so that invalid settings are reported fast
 
-    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule)  # type: ignore[no-untyped-call]
+    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule_of(smiles))  # type: ignore[no-untyped-call]
     return canonical_form(scaffold) or scaffold
 
 
 @lru_cache(maxsize=20_000)
 def assess(smiles: str) -> Quality:
     """Return the QED and the SA score of a valid SMILES."""
-    return assess_molecule(Chem.MolFromSmiles(smiles))
-
-
-def assess_molecule(molecule: Chem.Mol) -> Quality:
-    """Return the QED and the SA score of a molecule."""
-    qed = QED.qed(molecule)  # type: ignore[no-untyped-call]
-    return Quality(float(qed), sa_score(molecule))
+    molecule = molecule_of(smiles)
+    return Quality(float(QED.qed(molecule)), sa_score(molecule))  # type: ignore[no-untyped-call]

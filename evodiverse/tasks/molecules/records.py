@@ -1,28 +1,20 @@
-"""Reading the records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF.
-
-Nothing here parses the chemistry.
-"""
+"""Reading the records of a library of molecules: lines of SMILES, rows of a table or entries of an SDF."""
 
 import hashlib
 import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from evodiverse.errors import InputError
 from evodiverse.kit.tables import BLOCK_BYTES, MAX_LINE, Table, TextFile
+from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.vocabulary import Hypothesis, Rejection
 
 COLUMNS: Final = ("smiles", "canonical_smiles")
 """The names that the column of SMILES in a table may have, in order of preference; see `Table.find_column`."""
-_LINES, _CSV, _TSV, _SDF = "lines", "csv", "tsv", "sdf"
-_FORMATS: Final = {
-    **dict.fromkeys(("", ".smi", ".smiles", ".txt"), _LINES),
-    ".csv": _CSV,
-    ".tsv": _TSV,
-    ".sdf": _SDF,
-}
+_SUFFIXES: Final = ("", ".smi", ".smiles", ".txt", ".csv", ".tsv", ".sdf")
 _END_OF_ENTRY: Final = "\n$$$$\n"
 _MAX_LISTED: Final = 10
 
@@ -54,18 +46,11 @@ class Source:
     @property
     def is_sdf(self) -> bool:
         """Whether the records are entries of an SDF instead of SMILES."""
-        return self._format == _SDF
+        return self._suffix == ".sdf"
 
-    def count(self) -> int:
-        """Return the number of records.
-
-        The result is cached until the size, the modification time or the first megabyte of the file changes.
-
-        Raises:
-            InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line,
-                if it has one.
-        """
-        return _count_records(self, self.stamp())
+    def parse(self, record: Record, reader: Reader) -> Hypothesis | Rejection:
+        """Return the molecule that a record holds, or why it is rejected."""
+        return reader.read_entry(record.text) if self.is_sdf else reader.read(record.text)
 
     def records(self) -> Iterator[Record]:
         """Yield all records.
@@ -77,7 +62,7 @@ class Source:
             InputError: The file cannot be read in the format of its suffix. The message names the fault, and its line,
                 if it has one.
         """
-        if self._format in (_CSV, _TSV):
+        if self._suffix in (".csv", ".tsv"):
             return self._rows()
         if self.column is not None:
             raise InputError(
@@ -107,15 +92,15 @@ class Source:
         return TextFile(self.path, self.key)
 
     @property
-    def _format(self) -> str:
+    def _suffix(self) -> str:
         name = self.path.name.lower()
         suffix = Path(name.removesuffix(".gz")).suffix
-        if suffix not in _FORMATS:
-            known = ", ".join(filter(None, _FORMATS))
+        if suffix not in _SUFFIXES:
+            known = ", ".join(filter(None, _SUFFIXES))
             raise InputError(
                 f"{self.key}: {self.path} has an unknown format; use one of {known}, optionally followed by .gz"
             )
-        return _FORMATS[suffix]
+        return suffix
 
     def stamp(self) -> tuple[int, int, bytes]:
         """Return the size, the modification time in nanoseconds and the hash of the first megabyte of the file.
@@ -170,6 +155,7 @@ class Source:
             yield Record(line, rest)
 
 
-@lru_cache(maxsize=4)
-def _count_records(source: Source, stamp: tuple[int, int, bytes]) -> int:  # noqa: ARG001 (part of the cache key)
-    return sum(1 for _ in source.records())
+def describe_fault(record: Record, rejection: Rejection) -> str:
+    """Return the line of a record that is no molecule, how it begins, and what is wrong with it."""
+    shown = record.text.lstrip().partition("\n")[0][:60]
+    return f"line {record.line}: {shown!r} is malformed ({rejection})"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import rdkit
-from rdkit import Chem, DataStructs
+from rdkit import DataStructs
 
 from evodiverse.errors import DataError, describe, reason
 from evodiverse.tasks.molecules import diversity, properties
@@ -79,7 +79,7 @@ class MoleculeStore:
         bits: Bits = self._look_up(
             "fingerprint",
             smiles,
-            diversity.molecule_fingerprint,
+            diversity.fingerprint,
             DataStructs.BitVectToBinaryText,
             DataStructs.CreateFromBinaryText,
         )
@@ -87,18 +87,18 @@ class MoleculeStore:
 
     def scaffold(self, smiles: str) -> str:
         """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
-        return str(self._look_up("stable scaffold", smiles, properties.molecule_scaffold, str, str))
+        return str(self._look_up("stable scaffold", smiles, properties.find_scaffold, str, str))
 
     def quality(self, smiles: str) -> Quality:
         """Return the QED and the SA score of a valid SMILES."""
-        found: Quality = self._look_up("quality", smiles, properties.assess_molecule, _write_quality, _read_quality)
+        found: Quality = self._look_up("quality", smiles, properties.assess, _write_quality, _read_quality)
         return found
 
     def _look_up(
         self,
         what: str,
         smiles: str,
-        compute: Callable[[Chem.Mol], Any],
+        compute: Callable[[str], Any],
         write: Callable[[Any], bytes | str],
         read: Callable[[Any], Any],
     ) -> Any:
@@ -115,25 +115,23 @@ class MoleculeStore:
         if place not in self._known:
             row = self._file.execute("SELECT value FROM known WHERE what = ? AND smiles = ?", place).fetchone()
             if row is None:
-                self._known[place] = compute(_read_logged(smiles))
+                _check_logged(smiles)
+                self._known[place] = compute(smiles)
                 self.new.append((*place, write(self._known[place])))
             else:
                 self._known[place] = read(row[0])
         return self._known[place]
 
 
-def _read_logged(smiles: str) -> Chem.Mol:
-    """Return the molecule of a SMILES from a log, or an empty molecule for "".
-
-    The scaffold of a molecule without rings is "". A log may come from an untrusted source, so the text is checked.
+def _check_logged(smiles: str) -> None:
+    """Check a SMILES from a log, which may come from an untrusted source; "" is the scaffold of one without rings.
 
     Raises:
         NoMoleculeError: The text is not a molecule that a run could have logged, or would keep RDKit busy for minutes.
     """
-    molecule = read_molecule(smiles, MAX_HEAVY_ATOMS) if smiles else Chem.Mol()
+    molecule = read_molecule(smiles, MAX_HEAVY_ATOMS) if smiles else None
     if isinstance(molecule, Rejection):
         raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs such a text")
-    return molecule
 
 
 def _write_quality(value: Quality) -> str:

@@ -21,7 +21,7 @@ from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mea
 from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
-from evodiverse.tasks.molecules.objective.objective import Measured, Objective
+from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
 from evodiverse.tasks.molecules.report import lay_out
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
@@ -118,7 +118,8 @@ class MoleculeTask:
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         if isinstance(self._oracle, Objective):
-            return _composed_evaluations(self._oracle.measure(smiles, self._apart()), tuple(self._oracle.columns))
+            measured = self._oracle.measure(smiles, self._apart())
+            return list(map(_evaluation, measured.scores.tolist(), measured.rejections, measured.details))
         scores, rejections = ask(self._oracle, smiles, "the oracle", self._apart())
         outside = (scores < 0) | (scores > 1)
         if outside.any():
@@ -215,29 +216,12 @@ def energy(score: float) -> float:
 
 
 _NO_SCORE: Final = Rejection(Reason.NON_FINITE, "the oracle returned NaN")
+_NO_DETAILS: Final[Mapping[str, Detail]] = {}
 
 
-def _evaluation(score: float, rejection: Rejection | None = None) -> Evaluation:
-    if np.isnan(score):
-        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE))
-    return Evaluation(score, energy(score))
-
-
-def _composed_evaluations(measured: Measured, names: Sequence[str]) -> list[Evaluation]:
-    """Return the evaluations by an objective, with the raw values and scores of its components as details.
-
-    Args:
-        measured: What the objective measured.
-        names: The names of the columns, two for each component: raw value and score.
-    """
-    numbers = np.stack([measured.raw, measured.values], axis=2).reshape(len(measured.scores), -1)
-    evaluations = []
-    for place, (score, row) in enumerate(zip(measured.scores.tolist(), numbers.tolist(), strict=True)):
-        details = {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
-        if isnan(score):
-            missing = next(name for name, number in details.items() if number is None)
-            error = str(measured.rejections.get(place) or Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
-            evaluations.append(Evaluation(None, None, valid=False, error=error, details=details))
-        else:
-            evaluations.append(Evaluation(score, energy(score), details=details))
-    return evaluations
+def _evaluation(
+    score: float, rejection: Rejection | None = None, details: Mapping[str, Detail] = _NO_DETAILS
+) -> Evaluation:
+    if isnan(score):
+        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE), details=details)
+    return Evaluation(score, energy(score), details=details)

@@ -31,9 +31,9 @@ def test_what_is_kept_is_what_rdkit_computes(tmp_path: Path) -> None:
 def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ask(tmp_path)
     for module, name in (
-        (diversity, "molecule_fingerprint"),
-        (properties, "assess_molecule"),
-        (properties, "molecule_scaffold"),
+        (diversity, "fingerprint"),
+        (properties, "assess"),
+        (properties, "find_scaffold"),
     ):
         monkeypatch.setattr(module, name, pytest.fail)
     assert ask(tmp_path) == first

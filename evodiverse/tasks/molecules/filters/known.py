@@ -17,7 +17,7 @@ from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.parsing import Reader
-from evodiverse.tasks.molecules.records import Source
+from evodiverse.tasks.molecules.records import Source, describe_fault
 from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
 from evodiverse.vocabulary import Rejection
 
@@ -92,14 +92,10 @@ def _hash_all(path: Path) -> Iterator[np.uint64]:
         InputError: The file cannot be read, or a record holds no molecule.
     """
     source = Source(path, key=KEY, column_key=None)
-    read = _READER.read_entry if source.is_sdf else _READER.read
     for record in source.records():
-        parsed = read(record.text)
+        parsed = source.parse(record, _READER)
         if isinstance(parsed, Rejection):
-            shown = record.text.lstrip().partition("\n")[0][:60]
-            raise InputError(
-                f"{KEY}: {path} line {record.line}: {shown!r} is malformed ({parsed}); fix it or remove it"
-            )
+            raise InputError(f"{KEY}: {path} {describe_fault(record, parsed)}; fix it or remove it")
         yield _hash_smiles(parsed.key)
         if "." in parsed.key:
             fragments = map(_READER.read, parsed.key.split("."))

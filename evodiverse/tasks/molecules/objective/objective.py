@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -14,7 +15,7 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
 from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, Values
-from evodiverse.vocabulary import Rejection
+from evodiverse.vocabulary import Reason, Rejection
 
 RAW, VALUE = "_raw", "_value"
 """The suffixes of a component's columns: its raw value, and its score from 0 to 1."""
@@ -36,13 +37,15 @@ class Measured:
         scores: ``(n,)`` combined scores from 0 to 1; NaN for a molecule for which a component has no value.
         raw: ``(n, k)`` raw values of the components.
         values: ``(n, k)`` scores of the components from 0 to 1, after their transforms.
-        rejections: Why a component rejected molecules, by their places; see `ask`.
+        rejections: Why each molecule got no score; None for a molecule with a score.
+        details: The values of the log columns for each molecule; None where a component has no value.
     """
 
     scores: Values
     raw: Values
     values: Values
-    rejections: Mapping[int, Rejection]
+    rejections: Sequence[Rejection | None]
+    details: Sequence[Mapping[str, float | None]]
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,15 @@ class Objective:
         weights = np.array([part.component.weight for part in self.parts])
         # Rounding may lift a mean of ones above 1.
         scores = np.clip(COMBINATIONS[self.combine](values, weights), 0.0, 1.0)
-        return Measured(scores, raw, values, rejections)
+        names, numbers = tuple(self.columns), np.stack([raw, values], axis=2).reshape(len(smiles), -1)
+        details = [
+            {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
+            for row in numbers.tolist()
+        ]
+        for place in np.flatnonzero(np.isnan(scores)).tolist():
+            missing = next(name for name, number in details[place].items() if number is None)
+            rejections.setdefault(place, Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
+        return Measured(scores, raw, values, [rejections.get(place) for place in range(len(smiles))], details)
 
     def describe(self) -> str:
         """Return a sentence that describes the score, for prompts."""

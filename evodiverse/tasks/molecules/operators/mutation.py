@@ -7,7 +7,7 @@ these rules.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from rdkit import Chem
@@ -30,16 +30,6 @@ Edit: TypeAlias = Callable[[Chem.RWMol, Site], None]
 """Changes a molecule at one site, in place."""
 
 SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE
-
-
-class AtomEdit(Protocol):
-    """An edit that adds an atom of ``element`` with a bond of ``order``.
-
-    For each rule, `_new_atoms` fixes ``element`` and ``order`` with ``functools.partial``; the result is an `Edit`.
-    """
-
-    def __call__(self, mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
-        """Change ``mol`` in place."""
 
 
 class Rule(NamedTuple):
@@ -127,7 +117,7 @@ def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weig
         weight: The weight of all these rules together.
     """
     sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]
-    edit: AtomEdit = {"insert_atom": _insert, "append_atom": _append}[kind]
+    edit = _insert if kind == "insert_atom" else _append
     symbols = elements.split()
     return tuple(
         (
@@ -198,24 +188,16 @@ def _draw_change_atom(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
     return _CHANGE_ATOM[old, pick([choice for choice in ELEMENTS if choice[0] != old], rng)]
 
 
-KINDS: Final[tuple[tuple[str, float], ...]] = (
-    ("insert_atom", 0.15),
-    ("change_bond_order", 0.14),
-    ("delete_cyclic_bond", 0.14),
-    ("add_ring", 0.14),
-    ("delete_atom", 0.14),
-    ("change_atom", 0.14),
-    ("append_atom", 0.15),
+KINDS: Final[tuple[tuple[RuleTable | None, float], ...]] = (
+    (INSERT_ATOM, 0.15),
+    (CHANGE_BOND_ORDER, 0.14),
+    (DELETE_CYCLIC_BOND, 0.14),
+    (ADD_RING, 0.14),
+    (DELETE_ATOM, 0.14),
+    (None, 0.14),  # `_draw_change_atom`
+    (APPEND_ATOM, 0.15),
 )
-
-_TABLES: Final[dict[str, RuleTable]] = {
-    "insert_atom": INSERT_ATOM,
-    "change_bond_order": CHANGE_BOND_ORDER,
-    "delete_cyclic_bond": DELETE_CYCLIC_BOND,
-    "add_ring": ADD_RING,
-    "delete_atom": DELETE_ATOM,
-    "append_atom": APPEND_ATOM,
-}
+"""The rules of each kind of mutation, with the weight of the kind in the draw."""
 
 
 def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
@@ -223,8 +205,8 @@ def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
 
     The result is None if the kind is ``change_atom`` and the molecule has none of the elements in `ELEMENTS`.
     """
-    kind = pick(KINDS, rng)
-    return _draw_change_atom(mol, rng) if kind == "change_atom" else pick(_TABLES[kind], rng)
+    rules = pick(KINDS, rng)
+    return _draw_change_atom(mol, rng) if rules is None else pick(rules, rng)
 
 
 def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:

@@ -13,7 +13,7 @@ from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
-from evodiverse.tasks.molecules.settings import MoleculeSettings, PromptSettings
+from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.text import TYPOGRAPHY, find_answers
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
 
@@ -42,7 +42,7 @@ class MoleculePrompts:
 
     example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
 
-    def __init__(self, templates: Mapping[Prompt, str], target: str, meaning: str, rules: str = "") -> None:
+    def __init__(self, templates: Mapping[str, str], target: str, meaning: str, rules: str = "") -> None:
         self._templates = {prompt: Template(text) for prompt, text in templates.items()}
         self._score = f"{target} score"
         self._meaning = meaning
@@ -73,24 +73,14 @@ class MoleculePrompts:
         return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
 
 
-def read_templates(folder: Path) -> dict[Prompt, str]:
-    """Return the templates of a folder, ``cold.txt`` and ``hot.txt``.
+def read_templates(folder: str | Path | None) -> dict[str, str]:
+    """Return the templates of a folder, ``cold.txt`` and ``hot.txt``; None is the folder of EvoDiverse's own.
 
     Raises:
         InputError: A template is missing, has no field for the parents, or names an unknown field. The message
             lists all faults.
     """
-    texts = templates.read_templates(folder, dict.fromkeys(Prompt, FIELDS))
-    return {prompt: texts[prompt] for prompt in Prompt}
-
-
-def read_chosen(settings: PromptSettings) -> dict[Prompt, str]:
-    """Return the templates that the settings name: the user's own, or those of EvoDiverse.
-
-    Raises:
-        InputError: The user's templates cannot be used.
-    """
-    return read_templates(SHIPPED if settings.dir is None else expanded(settings.dir))
+    return templates.read_templates(SHIPPED if folder is None else expanded(folder), dict.fromkeys(Prompt, FIELDS))
 
 
 def build(settings: MoleculeSettings) -> MoleculePrompts:
@@ -102,7 +92,7 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
     """
     filters = read_filters(settings.filters)
     rules = "" if filters is None else filters.describe()
-    return MoleculePrompts(read_chosen(settings.prompts), *_describe_score(settings), rules)
+    return MoleculePrompts(read_templates(settings.prompts.dir), *_describe_score(settings), rules)
 
 
 def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
