@@ -26,8 +26,7 @@ from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import select_by_average
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, Alerts
-from evodiverse.tasks.molecules.filters.filters import Filters
-from evodiverse.tasks.molecules.filters.settings import read_filters
+from evodiverse.tasks.molecules.filters.filters import Filters, build_filters
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles
 from evodiverse.tasks.molecules.properties import PROPERTIES
 from evodiverse.vocabulary import Hypothesis
@@ -52,10 +51,10 @@ class Shown(NamedTuple):
 
 def build() -> Filters:
     """Return the filters of the set `SET`."""
-    settings = read_filters(SET)
-    if settings is None:
+    filters = build_filters(SET)
+    if filters is None:
         raise ValueError(f"{SET} asks for nothing")
-    return Filters.build(settings)
+    return filters
 
 
 def find_run(runs: Sequence[Run], filters: str | None) -> Run:

@@ -4,7 +4,6 @@ Wheels come from the package index that pip is configured for, so the mirrors an
 no account is needed.
 """
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from evodiverse.errors import DataError
+from evodiverse.kit.documented import nearest
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 
@@ -70,9 +70,7 @@ def find_artifact(name: str) -> Artifact:
     """
     artifact = ARTIFACTS.get(name)
     if artifact is None:
-        near = difflib.get_close_matches(name, ARTIFACTS, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise DataError(f"unknown artifact {name!r}; {hint}expected one of {', '.join(ARTIFACTS)}")
+        raise DataError(f"unknown artifact {name!r}; {nearest(name, list(ARTIFACTS))}")
     return artifact
 
 

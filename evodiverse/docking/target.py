@@ -183,9 +183,8 @@ def _read_entry(task: str, entry: Any, folder: Path) -> Target:
         raise InputError(f"receptor is {receptor!r}, expected the path of a PDBQT file")
     if isinstance(numbers, str):
         return read_target(task, folder / expanded(receptor), read_vina_box(folder / expanded(numbers)))
-    is_list = isinstance(numbers, list) and all(type(number) in (int, float) for number in numbers)
     try:
-        box = Box.of(numbers if is_list else [])
-    except ValueError as error:
+        box = Box.of(numbers if isinstance(numbers, list) else [])
+    except (TypeError, ValueError) as error:
         raise InputError(f"box: {error}") from error
     return read_target(task, folder / expanded(receptor), box)

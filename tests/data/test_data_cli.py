@@ -147,9 +147,7 @@ def test_path_exits_2_where_the_file_is_damaged(damaged_cache, capsys):
 
 def test_unknown_name_exits_2_and_names_the_nearest(cache, capsys):
     assert main(["fetch", "elmo"]) == 2
-    assert (
-        capsys.readouterr().err == "evodiverse: unknown artifact 'elmo'; did you mean 'elm'? expected one of oak, elm\n"
-    )
+    assert capsys.readouterr().err == "evodiverse: unknown artifact 'elmo'; did you mean elm?\n"
 
 
 def test_unknown_subcommand_exits_2(capsys):

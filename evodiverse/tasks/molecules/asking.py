@@ -44,7 +44,11 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
     """
     if not isinstance(function, TargetOracle):
         return Answers(_call(function, smiles, name), {})
-    answer = _ask_own(function, list(smiles), name, apart)
+    arguments = function, list(smiles), name
+    try:
+        answer = _call_own(*arguments) if apart is None else apart.call(_call_own, *arguments)
+    except TooLongError:
+        answer = Rejection(Reason.TIMED_OUT, f"no score after {apart.timeout:g} s" if apart else "")
     if not isinstance(answer, Rejection):
         return Answers(answer, {})
     if len(smiles) == 1:
@@ -52,17 +56,6 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
     each = [ask(function, [text], name, apart) for text in smiles]
     rejections = {place: one.rejections[0] for place, one in enumerate(each) if one.rejections}
     return Answers(np.concatenate([one.numbers for one in each]), rejections)
-
-
-def _ask_own(
-    oracle: TargetOracle, smiles: list[str], name: str, apart: Apart | None
-) -> NDArray[np.float64] | Rejection:
-    if apart is None:
-        return _call_own(oracle, smiles, name)
-    try:
-        return apart.call(_call_own, oracle, smiles, name)
-    except TooLongError:
-        return Rejection(Reason.TIMED_OUT, f"no score after {apart.timeout:g} s")
 
 
 def _call_own(oracle: TargetOracle, smiles: list[str], name: str) -> NDArray[np.float64] | Rejection:

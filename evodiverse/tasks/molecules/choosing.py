@@ -1,6 +1,5 @@
 """Choosing the molecules of a library that a pool starts from: at random, for diversity, or by score."""
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,16 +17,12 @@ from evodiverse.tasks.molecules.objective.settings import read_component
 from evodiverse.tasks.molecules.objective.transforms import Transform
 from evodiverse.tasks.molecules.settings import Initial
 
-_LOG = logging.getLogger("evodiverse.tasks.molecules")
-
 Sample = Callable[[int, np.random.Generator], list[Molecule]]
 """Draws different molecules of a library uniformly: as many as requested, or fewer if the library is smaller."""
 
 Choose = Callable[[Sample, int, np.random.Generator], list[Molecule]]
 """Chooses the molecules that a pool starts from out of those that it draws: at most as many as requested."""
 
-MANY: Final = 100_000
-"""The maximum number of molecules that are compared without a message about the time that this takes."""
 _PREFIX: Final = "task.initial.score."
 _UNUSED_SCORE: Final = (
     "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
@@ -59,12 +54,6 @@ class ChooseDifferent:
         returned, in the order of the file.
         """
         drawn = _draw_in_file_order(sample, self.among, rng)
-        if len(drawn) > MANY:
-            _LOG.info(
-                "task.initial.choose=diverse computes the fingerprints of %s molecules for each pool, which may take "
-                "minutes; a lower task.initial.among is faster",
-                f"{len(drawn):,}",
-            )
         if len(drawn) <= size:
             return drawn
         bits = [fingerprint(molecule.smiles) for molecule in drawn]

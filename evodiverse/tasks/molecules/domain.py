@@ -9,20 +9,14 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import choosing, prompts
-from evodiverse.tasks.molecules.filters.filters import Filters
+from evodiverse.tasks.molecules.filters.filters import build_filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.operators import GraphGA
-from evodiverse.tasks.molecules.oracle import (
-    OWN_PREFIX,
-    TargetOracle,
-    find_oracle_source,
-    find_oracle_violations,
-    open_oracle,
-)
+from evodiverse.tasks.molecules.oracle import TargetOracle, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
@@ -42,7 +36,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     if settings.highlight is not None:
         violations += _find_highlight_violations(settings.highlight)
     checks: list[Callable[[], object]] = [
-        lambda: _build_filters(settings),
+        lambda: build_filters(settings.filters),
         lambda: prompts.read_templates(settings.prompts.dir),
         lambda: settings.initial.path is None or _open_user_library(settings),
     ]
@@ -138,8 +132,9 @@ def build_task(
     )
     initial = settings.initial
     choose = choosing.build(initial, artifact)
-    library, highlight = _open_library(settings, artifact), _choose_highlight(settings)
-    arguments = oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, _build_filters(settings)
+    library, filters = _open_library(settings, artifact), build_filters(settings.filters)
+    highlight = _choose_highlight(settings)
+    arguments = oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, filters
     functions = oracle.measures if isinstance(oracle, Objective) else (oracle,)
     own = [function for function in functions if isinstance(function, TargetOracle)]
     if settings.score_timeout is None or not own or any(each.target.startswith("__main__.") for each in own):
@@ -168,7 +163,7 @@ def _find_highlight_violations(highlight: object) -> list[str]:
 def _find_score_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with ``task.objective``, or with ``task.oracle`` if there is no objective."""
     if not settings.objective:
-        return find_oracle_violations(settings.oracle, OWN_PREFIX)
+        return find_oracle_violations(settings.oracle)
     violations = []
     if settings.oracle.is_own or settings.oracle.published is not None:
         violations.append(
@@ -180,11 +175,6 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
     except InputError as error:
         violations += error.violations
     return violations
-
-
-def _build_filters(settings: MoleculeSettings) -> Filters | None:
-    asked = read_filters(settings.filters)
-    return None if asked is None else Filters.build(asked)
 
 
 def _open_library(settings: MoleculeSettings, artifact: Callable[[str], Path]) -> AnyLibrary:

@@ -63,9 +63,8 @@ class Library:
 
     def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly; return all, in file order, if there are at most ``size``."""
-        if len(self) <= size:
-            return [self._molecule(index) for index in range(len(self))]
-        return [self._molecule(index) for index in rng.choice(len(self), size=size, replace=False).tolist()]
+        places = range(len(self)) if len(self) <= size else rng.choice(len(self), size=size, replace=False).tolist()
+        return [Molecule(self.smiles[at], self.lines[at] if self.lines else at + 1) for at in places]
 
     def all_smiles(self) -> Sequence[str]:
         """Return the SMILES of all molecules."""
@@ -74,9 +73,6 @@ class Library:
     def digest(self) -> str:
         """Return a digest of the SMILES."""
         return hashlib.sha256("\n".join(self.smiles).encode()).hexdigest()
-
-    def _molecule(self, index: int) -> Molecule:
-        return Molecule(self.smiles[index], self.lines[index] if self.lines else index + 1)
 
 
 @dataclass(slots=True)
@@ -125,7 +121,7 @@ class StreamedLibrary:
                 f"task.initial.path: {read:,} records drawn from {self.source.path} hold {len(found.line_of):,} "
                 f"molecules, expected {size:,}; check the file, or lower task.initial.size"
             )
-        if found.n_malformed and not self._has_warned:
+        if found.faults and not self._has_warned:
             _LOG.warning("%s", found.notice)
             self._has_warned = True
         return [Molecule(*item) for item in found.line_of.items()]
@@ -201,38 +197,41 @@ def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: b
     return Library(tuple(found.line_of), tuple(found.line_of.values()), found.notice)
 
 
+@dataclass(slots=True)
 class _Found:
     """The molecules found in records of a file.
 
-    ``line_of`` maps each SMILES to the line of the first record that was added with this SMILES.
+    Attributes:
+        source: The file.
+        reader: The parser of records.
+        line_of: For each SMILES, the line of the first record that was added with this SMILES.
+        faults: The line of each malformed record, and a message about it.
+        n_read: The number of records that were added.
     """
 
-    def __init__(self, source: Source, reader: Reader) -> None:
-        self.line_of: dict[str, int] = {}
-        self.n_malformed = 0
-        self._n_read = 0
-        self._source, self._reader = source, reader
-        self._first: list[tuple[int, str]] = []
+    source: Source
+    reader: Reader
+    line_of: dict[str, int] = field(default_factory=dict)
+    faults: list[tuple[int, str]] = field(default_factory=list)
+    n_read: int = 0
 
     def add(self, record: Record) -> None:
         """Parse a record; a molecule that occurred before is ignored."""
-        self._n_read += 1
-        parsed = self._source.parse(record, self._reader)
-        if not isinstance(parsed, Rejection):
+        self.n_read += 1
+        parsed = self.source.parse(record, self.reader)
+        if isinstance(parsed, Rejection):
+            self.faults.append((record.line, describe_fault(record, parsed)))
+        else:
             self.line_of.setdefault(parsed.genotype, record.line)
-            return
-        self.n_malformed += 1
-        self._first.append((record.line, describe_fault(record, parsed)))
-        self._first = sorted(self._first)[:MAX_SHOWN]
 
     @property
     def notice(self) -> str:
         """The message about malformed records that were skipped, or an empty string."""
-        if not self.n_malformed:
+        if not self.faults:
             return ""
-        _, first = self._first[0]
-        counted = f"{self.n_malformed:,} of {count_of(self._n_read, 'record')}"
-        return f"{self._source.path}: skipped {counted}, which cannot be used; the first fault: {first}"
+        counted = f"{len(self.faults):,} of {count_of(self.n_read, 'record')}"
+        first = min(self.faults)[1]
+        return f"{self.source.path}: skipped {counted}, which cannot be used; the first fault: {first}"
 
     def check(self, *, skip_invalid: bool) -> None:
         """Refuse a file without molecules, and a file with malformed records unless ``skip_invalid`` is set.
@@ -240,12 +239,12 @@ class _Found:
         Raises:
             InputError: The file is refused. The message names the first few malformed records.
         """
-        path = self._source.path
-        if self.n_malformed and not skip_invalid:
-            shown = [f"{path} {message}" for _, message in self._first]
-            if self.n_malformed > MAX_SHOWN:
-                shown.append(f"{path}: {count_of(self.n_malformed - MAX_SHOWN, 'more malformed record')}")
+        path, messages = self.source.path, [message for _, message in sorted(self.faults)]
+        if messages and not skip_invalid:
+            shown = [f"{path} {message}" for message in messages[:MAX_SHOWN]]
+            if len(messages) > MAX_SHOWN:
+                shown.append(f"{path}: {count_of(len(messages) - MAX_SHOWN, 'more malformed record')}")
             raise InputError(*(f"{message}; fix it or set task.initial.skip_invalid=true" for message in shown))
         if not self.line_of:
-            first = f"; {self._first[0][1]}" if self._first else ""
+            first = f"; {messages[0]}" if messages else ""
             raise InputError(f"task.initial.path: {path} contains no molecules{first}")

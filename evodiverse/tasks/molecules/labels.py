@@ -1,10 +1,9 @@
 """A user's table of labeled molecules, from which a forest is trained."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,15 +41,6 @@ class LabeledMolecules:
     n_skipped: int = 0
 
 
-class _Columns(NamedTuple):
-    """The positions of the columns of a table, and the number of cells in each line."""
-
-    smiles: int
-    label: int
-    split: int | None
-    n_cells: int
-
-
 def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
     """Read and check a user's CSV file with the columns smiles, label and, optionally, Split.
 
@@ -67,16 +57,22 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     table = TextFile(expanded(path), at_most=MAX_BYTES).table()
     if not table.names:
         raise InputError(f"{path} is empty; its first line must name the columns, for example: smiles,label")
-    columns, rows = _find_columns(path, table), list(table.rows)
-    mark = find_decimal_mark([cells[columns.label] for _, cells in rows if columns.label < len(cells)], table.delimiter)
+    smiles_at, label_at, split_at = _find_columns(path, table)
+    rows = list(table.rows)
+    mark = find_decimal_mark([cells[label_at] for _, cells in rows if label_at < len(cells)], table.delimiter)
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
     for number, cells in rows:
         try:
-            label, is_test = _read_row(cells, columns, mark, is_binary=is_binary)
+            if len(cells) != len(table.names):
+                raise ValueError(  # noqa: TRY301
+                    f"expected {len(table.names)} cells as in the header, got {len(cells)}; quote cells with delimiters"
+                )
+            is_test = split_at is not None and _read_split(cells[split_at])
+            label = _read_label(cells[label_at].strip(), mark, is_binary=is_binary)
         except ValueError as error:
             malformed.append(f"{path} line {number}: {error}")
             continue
-        parsed = parse_smiles(cells[columns.smiles], MAX_HEAVY_ATOMS, allow_fragments=True)
+        parsed = parse_smiles(cells[smiles_at], MAX_HEAVY_ATOMS, allow_fragments=True)
         if not isinstance(parsed, Rejection):
             smiles.append(parsed.genotype)
             labels.append(label)
@@ -84,7 +80,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         elif skip_invalid:
             n_skipped += 1
         else:
-            quoted = cells[columns.smiles][:_MAX_QUOTED]
+            quoted = cells[smiles_at][:_MAX_QUOTED]
             malformed.append(
                 f"{path} line {number}: {quoted!r} is not a molecule ({parsed}); fix it or use --skip-invalid"
             )
@@ -94,11 +90,11 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         raise InputError(*malformed[:MAX_SHOWN], *more)
     if not smiles:
         raise InputError(f"{path} contains no molecules; write one per line, below the names of the columns")
-    is_test_column = None if columns.split is None else np.array(parts, np.bool_)
+    is_test_column = None if split_at is None else np.array(parts, np.bool_)
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
-def _find_columns(path: Path, table: Table) -> _Columns:
+def _find_columns(path: Path, table: Table) -> tuple[int, int, int | None]:
     """Return the positions of the columns ``smiles``, ``label`` and ``split``.
 
     Raises:
@@ -109,27 +105,19 @@ def _find_columns(path: Path, table: Table) -> _Columns:
     except ValueError as error:
         raise InputError(f"{path} {error}") from error
     if smiles is not None and label is not None:
-        return _Columns(smiles, label, split, len(table.names))
+        return smiles, label, split
     missing, names = "smiles" if smiles is None else "label", table.names
     remedy = f"rename a column to {missing}" if len(names) > 1 else "separate the names of the columns by commas"
     shown = table.delimiter.join(names)[:_MAX_QUOTED]
     raise InputError(f"{path} has no column {missing}; its header is {shown!r}; {remedy}")
 
 
-def _read_row(cells: Sequence[str], columns: _Columns, mark: str, *, is_binary: bool) -> tuple[float, bool]:
-    """Return the label of a line and whether it belongs to the test part.
-
-    Raises:
-        ValueError: The number of cells, the label or the part is invalid.
-    """
-    if len(cells) != columns.n_cells:
-        raise ValueError(
-            f"expected {columns.n_cells} cells as in the header, got {len(cells)}; quote cells with delimiters"
-        )
-    part = "train" if columns.split is None else cells[columns.split].strip().lower()
+def _read_split(cell: str) -> bool:
+    """Return whether a molecule belongs to the test part."""
+    part = cell.strip().lower()
     if part not in {"train", "test"}:
         raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; fix it or remove the column")
-    return _read_label(cells[columns.label].strip(), mark, is_binary=is_binary), part == "test"
+    return part == "test"
 
 
 def _read_label(text: str, mark: str, *, is_binary: bool) -> float:

@@ -12,7 +12,7 @@ from itertools import accumulate, islice
 from math import ceil
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +22,7 @@ from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.runs import DOCKING, read_docking
 from evodiverse.runlog.values import Measurement, mean
-from evodiverse.tasks.molecules.diversity import (
-    fingerprint,
-    pairwise_distances,
-    select_by_average,
-    select_ranked,
-    unpack,
-)
+from evodiverse.tasks.molecules import diversity
 from evodiverse.tasks.molecules.hits import HIT, LIMIT, count_hits, measure_hits
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Source
@@ -51,7 +45,7 @@ class MoleculeMetrics:
     """The metrics of all molecule runs (see `evodiverse.ports.Metrics`)."""
 
     kind = "molecules"
-    columns: Mapping[str, type] = MappingProxyType({})
+    columns: ClassVar[Mapping[str, type]] = {}
     targets = (0.5, 0.6, 0.7, 0.8, 0.9)
     libraries = ("rdkit",)
     reads_texts = False
@@ -85,7 +79,7 @@ class MoleculeMetrics:
     def embed(self, genotypes: Sequence[str], tools: Tools) -> NDArray[np.float32]:
         """Return the ``(n, 2048)`` bits of the fingerprints of molecules."""
         with _opened(tools, "a log") as store:
-            return unpack([store.fingerprint(smiles) for smiles in genotypes]).astype(np.float32)
+            return diversity.unpack([store.fingerprint(smiles) for smiles in genotypes]).astype(np.float32)
 
     def embed_reference(self, file: Path, most: int) -> NDArray[np.float32]:
         """Return the ``(n, 2048)`` bits of the fingerprints of a random sample of the molecules in a file.
@@ -101,10 +95,10 @@ class MoleculeMetrics:
         records = list(source.records())
         order = np.random.default_rng(0).permutation(len(records))
         parsed = (source.parse(records[place], _READER) for place in order.tolist())
-        valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
+        valid = (diversity.fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
         if not (fingerprints := [*islice(valid, most)]):
             raise InputError(f"--reference: {file} holds no molecules; check the file")
-        return unpack(fingerprints).astype(np.float32)
+        return diversity.unpack(fingerprints).astype(np.float32)
 
 
 @contextmanager
@@ -137,7 +131,7 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
     scaffolds = [store.scaffold(log.keys[call]) for call in last]
-    different = select_by_average(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
+    different = diversity.select_by_average(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
     return {
         "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
@@ -175,16 +169,16 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     for pools in log.states:
         calls = log.top(union(pools), len(log.scores))
         keys = [log.keys[call] for call in calls]
-        n_diverse.append(len(select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
-        drug_like = [log.scores[call] for call, key in zip(calls, keys, strict=True) if _is_drug_like(key, store)]
+        n_diverse.append(len(diversity.select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
+        qualities = map(store.quality, keys)
+        drug_like = [
+            log.scores[call]
+            for call, quality in zip(calls, qualities, strict=True)
+            if quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA
+        ]
         n_drug_like.append(len(drug_like))
         means.append(mean(drug_like))
     return {"curve.n_diverse": n_diverse, "curve.drug_like": means, "curve.n_drug_like": n_drug_like}
-
-
-def _is_drug_like(key: str, store: MoleculeStore) -> bool:
-    quality = store.quality(key)
-    return quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA
 
 
 def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
@@ -229,11 +223,8 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
         return {}
     tops = select_last_tops(log, fingerprint)
     if absent := list(dict.fromkeys(key for keys in tops for key in keys if key not in docked)):
-        verb, first = ("is", f": {absent[0]}") if len(absent) == 1 else ("are", f", such as {absent[0]}")
-        raise InputError(
-            f"{count_of(len(absent), 'molecule')} {verb} missing from {log.run.path / DOCKING}{first}; "
-            "run evodiverse-dock"
-        )
+        n_absent = count_of(len(absent), "molecule")
+        raise InputError(f"{log.run.path / DOCKING} lacks {n_absent}, such as {absent[0]}; run evodiverse-dock")
     scores = [[score for key in keys if (score := docked[key]) is not None] for keys in tops]
     means = [fmean(some) for some in scores if some]
     return {"docking_last": mean(scores[-1]), "docking_last5": mean(means), "n_docked_last": len(scores[-1])}
@@ -257,7 +248,7 @@ def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprin
         The oracle calls of the selected molecules, best first.
     """
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
-    return [calls[at] for at in select_by_average(keys, scores, N_TOP, fingerprint=fingerprint)]
+    return [calls[at] for at in diversity.select_by_average(keys, scores, N_TOP, fingerprint=fingerprint)]
 
 
 def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
@@ -276,7 +267,7 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
     curve = []
     for last in accumulate(calls_by_iteration(log)):
         calls = [call for call in ranked if call <= last]
-        taken = select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
+        taken = diversity.select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
         curve.append(fmean(log.scores[calls[place]] for place in taken))
     return curve
 
@@ -350,7 +341,7 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
     A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other
     fingerprint, including empty ones.
     """
-    return mean(pairwise_distances(fingerprints))
+    return mean(diversity.pairwise_distances(fingerprints))
 
 
 def first_of_each(items: Sequence[str]) -> list[int]:

@@ -5,6 +5,7 @@ import importlib
 import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -115,17 +116,14 @@ def open_forest(path: str | Path) -> ClassifierOracle:
 @functools.cache
 def _load_published(name: str, path: Path) -> Classifier:
     """Load a published classifier from its converted copy next to ``path``, or convert it and store the copy."""
-    kind, converted = _KINDS[PUBLISHED[name].kind], path.with_name(f"{path.name}.npz")
-    if converted.exists():
-        try:
-            classifier = kind.load(converted)
-        except DataError as error:
-            _LOG.warning("%s; converting %s again", error, name)
-        else:
-            if classifier.arrays_sha256() == PUBLISHED[name].arrays_sha256:
-                return classifier
+    expected, converted = PUBLISHED[name], path.with_name(f"{path.name}.npz")
+    kind = _KINDS[expected.kind]
+    with suppress(DataError):  # not converted yet, or damaged
+        classifier = kind.load(converted)
+        if classifier.arrays_sha256() == expected.arrays_sha256:
+            return classifier
     classifier = kind.load(path)
-    if classifier.arrays_sha256() != PUBLISHED[name].arrays_sha256:
+    if classifier.arrays_sha256() != expected.arrays_sha256:
         raise DataError(f"{path} does not hold the published {name} oracle; run `evodiverse-data fetch {name}`")
     try:
         classifier.save_npz(converted)
@@ -211,7 +209,7 @@ OWN_PREFIX: Final = "task.oracle."
 """The prefix of the keys of an oracle that gives the whole score, not only that of one component of an objective."""
 
 
-def find_oracle_violations(oracle: Oracle, prefix: str) -> list[str]:
+def find_oracle_violations(oracle: Oracle, prefix: str = OWN_PREFIX) -> list[str]:
     """Return what is wrong with the settings of an oracle, and with the user's file or function that they name.
 
     Args:

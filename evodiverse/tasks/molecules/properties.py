@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import exp
-from types import MappingProxyType
 from typing import Final
 
 from rdkit import Chem
@@ -24,23 +23,21 @@ def sa_score(molecule: Chem.Mol) -> float:
     return float(sascorer.calculateScore(molecule))
 
 
-PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
-    {
-        "qed": QED.qed,  # drug-likeness, 0 to 1 (Bickerton 2012)
-        "sa": sa_score,
-        "logp": Crippen.MolLogP,  # type: ignore[attr-defined]  # Wildman and Crippen 1999
-        "tpsa": rdMolDescriptors.CalcTPSA,  # Å², of N and O (Ertl 2000)
-        "weight": Descriptors.MolWt,  # type: ignore[attr-defined]  # g/mol, average
-        "rings": rdMolDescriptors.CalcNumRings,
-        "aromatic_rings": rdMolDescriptors.CalcNumAromaticRings,
-        "rotatable_bonds": rdMolDescriptors.CalcNumRotatableBonds,
-        "donors": rdMolDescriptors.CalcNumHBD,
-        "acceptors": rdMolDescriptors.CalcNumHBA,
-        "sp3_share": rdMolDescriptors.CalcFractionCSP3,
-        "heavy_atoms": Lipinski.HeavyAtomCount,
-        "bertz": GraphDescriptors.BertzCT,  # complexity (Bertz 1981)
-    }
-)
+PROPERTIES: Final[Mapping[str, Property]] = {
+    "qed": QED.qed,  # drug-likeness, 0 to 1 (Bickerton 2012)
+    "sa": sa_score,
+    "logp": Crippen.MolLogP,  # type: ignore[attr-defined]  # Wildman and Crippen 1999
+    "tpsa": rdMolDescriptors.CalcTPSA,  # Å², of N and O (Ertl 2000)
+    "weight": Descriptors.MolWt,  # type: ignore[attr-defined]  # g/mol, average
+    "rings": rdMolDescriptors.CalcNumRings,
+    "aromatic_rings": rdMolDescriptors.CalcNumAromaticRings,
+    "rotatable_bonds": rdMolDescriptors.CalcNumRotatableBonds,
+    "donors": rdMolDescriptors.CalcNumHBD,
+    "acceptors": rdMolDescriptors.CalcNumHBA,
+    "sp3_share": rdMolDescriptors.CalcFractionCSP3,
+    "heavy_atoms": Lipinski.HeavyAtomCount,
+    "bertz": GraphDescriptors.BertzCT,  # complexity (Bertz 1981)
+}
 _IN_WORDS: Final = {
     "qed": "drug-likeness (QED)",
     "sa": "ease of synthesis (SA score)",

@@ -138,9 +138,8 @@ class Source:
             raise self._file.unreadable("its first line names no column")
         shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
         missing = "no column of SMILES" if self.column is None else f"no column {self.column}"
-        if self.column_key is None:
-            raise InputError(f"{self.key}: {self.path} has {missing}; rename one of {shown} to smiles")
-        raise InputError(f"{self.column_key}: {self.path} has {missing}; set it to one of {shown}")
+        remedy = f"rename one of {shown} to smiles" if self.column_key is None else f"set it to one of {shown}"
+        raise InputError(f"{self.column_key or self.key}: {self.path} has {missing}; {remedy}")
 
     def _entries(self) -> Iterator[Record]:
         line, rest = 1, ""

@@ -1,10 +1,10 @@
 """An on-disk cache of the fingerprints, QED, SA scores and scaffolds of molecules."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import rdkit
 from rdkit import DataStructs
@@ -76,41 +76,21 @@ class MoleculeStore:
 
     def fingerprint(self, smiles: str) -> Bits:
         """Return the Morgan fingerprint of a valid SMILES (radius 2, 2048 bits)."""
-        bits: Bits = self._look_up(
-            "fingerprint",
-            smiles,
-            diversity.fingerprint,
-            DataStructs.BitVectToBinaryText,
-            DataStructs.CreateFromBinaryText,
-        )
+        bits: Bits = self._look_up("fingerprint", smiles)
         return bits
 
     def scaffold(self, smiles: str) -> str:
         """Return the SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
-        return str(self._look_up("stable scaffold", smiles, properties.find_scaffold, str, str))
+        return str(self._look_up("stable scaffold", smiles))
 
     def quality(self, smiles: str) -> Quality:
         """Return the QED and the SA score of a valid SMILES."""
-        found: Quality = self._look_up("quality", smiles, properties.assess, _write_quality, _read_quality)
+        found: Quality = self._look_up("quality", smiles)
         return found
 
-    def _look_up(
-        self,
-        what: str,
-        smiles: str,
-        compute: Callable[[str], Any],
-        write: Callable[[Any], bytes | str],
-        read: Callable[[Any], Any],
-    ) -> Any:
-        """Return a property of a molecule from memory, from the file, or newly computed.
-
-        Args:
-            what: The name of the property in the file.
-            smiles: The molecule.
-            compute: A function that computes the property.
-            write: A function that converts the property for the file.
-            read: A function that converts the property back.
-        """
+    def _look_up(self, what: str, smiles: str) -> Any:
+        """Return one of `_PROPERTIES` of a molecule from memory, from the file, or newly computed."""
+        compute, write, read = _PROPERTIES[what]
         place = (what, smiles)
         if place not in self._known:
             row = self._file.execute("SELECT value FROM known WHERE what = ? AND smiles = ?", place).fetchone()
@@ -141,3 +121,11 @@ def _write_quality(value: Quality) -> str:
 def _read_quality(text: str) -> Quality:
     qed, sa_score = map(float, text.split())
     return Quality(qed, sa_score)
+
+
+_PROPERTIES: Final[Mapping[str, tuple[Callable[[str], Any], Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    "fingerprint": (diversity.fingerprint, DataStructs.BitVectToBinaryText, DataStructs.CreateFromBinaryText),
+    "stable scaffold": (properties.find_scaffold, str, str),
+    "quality": (properties.assess, _write_quality, _read_quality),
+}
+"""The properties by their names in the file: functions that compute one, convert it for the file, and back."""

@@ -97,13 +97,8 @@ class SupportVectorMachine(Classifier):
         squares = counts.multiply(counts).sum(axis=1, dtype=np.float64)
         distances = squares[:, np.newaxis] + self._squares - 2.0 * (counts @ self._columns).astype(np.float64)
         decisions = (np.exp(-gamma * distances) * self.coefficients).sum(axis=1) + intercept
-        return 1 - _couple(_sigmoid(slope * decisions + offset))
-
-
-def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 / (1 + exp(x)) without overflow."""
-    probabilities: NDArray[np.float64] = 0.5 * (1 - np.tanh(values / 2))
-    return probabilities
+        logits = slope * decisions + offset
+        return 1 - _couple(0.5 * (1 - np.tanh(logits / 2)))  # 1 / (1 + exp(x)) without overflow
 
 
 def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:

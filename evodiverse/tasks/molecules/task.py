@@ -1,10 +1,11 @@
 """The molecule task: its candidates are molecules that an oracle or an objective scores between 0 and 1."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import isnan
 from threading import get_ident
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import rdkit
@@ -38,13 +39,14 @@ LIBRARY_COLUMN = OwnColumn(
 ENERGY_FLOOR = 1e-6
 
 
+@dataclass(eq=False)
 class MoleculeTask:
     """The task of a molecule search: it supplies initial molecules, parses SMILES and scores molecules by one oracle.
 
-    Args:
+    Attributes:
         oracle: A function that maps a batch of canonical SMILES to scores in [0, 1], in order, with NaN for a molecule
             that it cannot score; or an objective, whose components are logged next to its score.
-        library: The library from which a pool's initial molecules are chosen.
+        origin: The library from which a pool's initial molecules are chosen.
         initial_size: The number of molecules that a pool starts from.
         max_heavy_atoms: The maximum number of heavy atoms; larger molecules are rejected.
         choose: The function that chooses a pool's initial molecules from the library.
@@ -52,39 +54,34 @@ class MoleculeTask:
         filters: The filters that molecules must pass besides the size limit, or None for no filters.
     """
 
-    summary_name = "diverse top-10"
+    oracle: OracleFunction | Objective
+    origin: AnyLibrary
+    initial_size: int
+    max_heavy_atoms: int
+    choose: Choose = choose_any
+    highlight: Sequence[str] = ()
+    filters: Filters | None = None
+    summary_name: ClassVar = "diverse top-10"
 
-    def __init__(
-        self,
-        oracle: OracleFunction | Objective,
-        library: AnyLibrary,
-        initial_size: int,
-        max_heavy_atoms: int,
-        choose: Choose = choose_any,
-        highlight: Sequence[str] = (),
-        filters: Filters | None = None,
-    ) -> None:
-        own = oracle.columns if isinstance(oracle, Objective) else {}
-        self._oracle = oracle
-        self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if library.names_lines else own
-        self._library = library
-        self._filtered = None if filters is None else FilteredLibrary(library, filters, max_heavy_atoms, initial_size)
-        self._choose = choose
-        self._highlight = tuple(highlight)
+    def __post_init__(self) -> None:
+        own = self.oracle.columns if isinstance(self.oracle, Objective) else {}
+        self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if self.origin.names_lines else own
         self._line_of: dict[str, int] = {}
-        self._initial_size = initial_size
-        self._max_heavy_atoms = max_heavy_atoms
-        self._filters = filters
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the library, which worker processes do not need."""
-        return self.__dict__ | {"_library": Library(()), "_filtered": None, "_choose": choose_any}
+        return self.__dict__ | {"origin": Library(()), "choose": choose_any}
+
+    @property
+    def _filtered(self) -> FilteredLibrary | None:
+        if self.filters is None:
+            return None
+        return FilteredLibrary(self.origin, self.filters, self.max_heavy_atoms, self.initial_size)
 
     def initial(self, stream: Stream) -> list[str]:
         """Choose the molecules that a pool starts from, and return their SMILES."""
-        sample = (self._filtered or self._library).sample
-        chosen = self._choose(sample, self._initial_size, stream.rng())
-        if self._library.names_lines:
+        chosen = self.choose((self._filtered or self.origin).sample, self.initial_size, stream.rng())
+        if self.origin.names_lines:
             for molecule in chosen:
                 self._line_of.setdefault(molecule.smiles, molecule.line)
         return [molecule.smiles for molecule in chosen]
@@ -96,9 +93,9 @@ class MoleculeTask:
             InputError: Too few molecules pass.
         """
         if self._filtered is not None:
-            choose = self._choose
-            size = choose.among if isinstance(choose, ChooseDifferent | ChooseBest) else self._initial_size
-            self._filtered.check(size, stream.rng())
+            choose = self.choose
+            size = choose.among if isinstance(choose, ChooseDifferent | ChooseBest) else self.initial_size
+            self._filtered.sample(size, stream.rng(), enough=min(size, self.initial_size))
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""
@@ -107,7 +104,7 @@ class MoleculeTask:
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the molecules that texts represent, or why they are rejected (see `parse_filtered`)."""
-        return [parse_filtered(text, self._max_heavy_atoms, self._filters) for text in genotypes]
+        return [parse_filtered(text, self.max_heavy_atoms, self.filters) for text in genotypes]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Score molecules; a score of NaN is a failed evaluation.
@@ -117,10 +114,10 @@ class MoleculeTask:
             ContractError: The oracle did not return one number in [0, 1], or NaN, for each molecule.
         """
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
-        if isinstance(self._oracle, Objective):
-            measured = self._oracle.measure(smiles, self._apart())
+        if isinstance(self.oracle, Objective):
+            measured = self.oracle.measure(smiles, self._apart())
             return list(map(_evaluation, measured.scores.tolist(), measured.rejections, measured.details))
-        scores, rejections = ask(self._oracle, smiles, "the oracle", self._apart())
+        scores, rejections = ask(self.oracle, smiles, "the oracle", self._apart())
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
@@ -152,11 +149,11 @@ class MoleculeTask:
 
     def library(self) -> Sequence[str]:
         """Return the SMILES of the library that pools start from, at most `MOST_READ` of a large file."""
-        return self._library.all_smiles()
+        return self.origin.all_smiles()
 
     def library_digest(self) -> str:
         """Return a digest of the library's content and of what its features depend on."""
-        return f"{self._library.digest()} morgan3 2048 {rdkit.__version__}"
+        return f"{self.origin.digest()} morgan3 2048 {rdkit.__version__}"
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean score of the diversity-aware top 10 of candidates (see `diverse_top_mean`)."""
@@ -168,7 +165,7 @@ class MoleculeTask:
         if not discoveries:
             return {}
         columns = tuple(self.columns)
-        return {**lay_out(discoveries, columns), "top10.png": draw_top(discoveries, columns, self._highlight)}
+        return {**lay_out(discoveries, columns), "top10.png": draw_top(discoveries, columns, self.highlight)}
 
 
 class OwnScoreTask(MoleculeTask):

@@ -187,16 +187,13 @@ def _check_classes(
     Raises:
         InputError: A set has only one class, or none.
     """
-    if is_active.all() or not is_active.any():
-        state, other = ("active", "inactive") if is_active.all() else ("inactive", "active")
-        low, high = molecules.labels.min(), molecules.labels.max()
-        remedy = f"add {other} molecules or choose another --threshold"
-        raise InputError(f"{data}: all molecules are {state}, with labels from {low:g} to {high:g}; {remedy}")
     for name, part in (("train", is_active[~is_test]), ("test", is_active[is_test])):
         if not 0 < part.sum() < len(part):
+            labels = f"labels are from {molecules.labels.min():g} to {molecules.labels.max():g}"
             remedy = "add such molecules" if molecules.is_test is None else "change the column Split"
             raise InputError(
-                f"{data}: the {name} part has {_describe(part)}, but must have active and inactive ones; {remedy}"
+                f"{data}: the {name} part has {_describe(part)}, but must have active and inactive ones ({labels}); "
+                f"{remedy}, or choose another --threshold"
             )
 
 

@@ -71,11 +71,11 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
         return None
     kept = _find_kept(parent, child)
     if kept is None:
-        words = "too large to be compared with its parent"
-        return _CAPTIONED.format(embed_svg(_draw_svg(child, ()), f"structure of {genotype}"), words)
-    new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
-    lost = parent.GetNumAtoms() - len(kept)
-    words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
+        new, words = [], "too large to be compared with its parent"
+    else:
+        new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
+        lost = parent.GetNumAtoms() - len(kept)
+        words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
     return _CAPTIONED.format(embed_svg(_draw_svg(child, new), f"structure of {genotype}; {words}"), words)
 
 

@@ -1,7 +1,6 @@
 """Which molecules of a library a pool starts from."""
 
 import gzip
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -54,17 +53,6 @@ def test_each_molecule_chosen_by_diversity_is_the_farthest_from_those_before() -
         nearest = similarity[:, places[:step]].max(axis=1)
         rest = np.delete(nearest, places[:step])
         assert nearest[places[step]] == pytest.approx(rest.min(), abs=1e-12)
-
-
-def test_comparing_many_molecules_announces_what_takes_time(caplog: pytest.LogCaptureFixture) -> None:
-    library = Library(("CCO", "c1ccccc1") * 50_001)
-    with caplog.at_level(logging.INFO):
-        choose(library, 2, choose="diverse", among=100_000)
-        assert caplog.messages == []
-        choose(library, 2, choose="diverse", among=200_000)
-    (told,) = caplog.messages
-    assert told.startswith("task.initial.choose=diverse computes the fingerprints of 100,002 molecules")
-    assert told.endswith("a lower task.initial.among is faster")
 
 
 def test_the_first_molecule_chosen_by_diversity_is_drawn() -> None:

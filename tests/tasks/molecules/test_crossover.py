@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdChemReactions
 
-from evodiverse.tasks.molecules.operators.chemistry_rules import (
-    canonical_smiles,
-    editable_molecule,
-    has_allowed_rings,
-    is_sanitizable,
-)
+from evodiverse.tasks.molecules.operators.chemistry_rules import editable_molecule, has_allowed_rings, write_child
 from evodiverse.tasks.molecules.operators.crossover import (
     Join,
     build_child,
@@ -81,7 +76,7 @@ def all_ring_children(first: str, second: str) -> set[str | None]:
         for parent in parents
     )
     built = [build_child(join) for sides in product(cuts_a, cuts_b) for join in ring_joins(*sides)]
-    return {canonical_smiles(mol) for mol in built if is_sanitizable(mol) and ok(mol)}
+    return {smiles for mol in built if (smiles := write_child(mol, check_rings=False)) and ok(mol)}
 
 
 def ok(mol: Chem.Mol) -> bool:
@@ -146,8 +141,7 @@ def test_joining_both_sides_of_a_chain_cut_gives_the_molecule_back(smiles: str) 
     parent = read_parent(smiles)
     for cut in parent.chain_cuts:
         child = build_child(Join(*cut_chain(parent, cut), (Chem.BondType.SINGLE,)))
-        assert is_sanitizable(child)
-        assert without_cis_trans(canonical_smiles(child)) == without_cis_trans(smiles)
+        assert without_cis_trans(write_child(child, check_rings=False)) == without_cis_trans(smiles)
 
 
 @pytest.mark.parametrize("smiles", DRUGS)
@@ -158,8 +152,7 @@ def test_joining_both_sides_of_a_ring_cut_gives_the_molecule_back(smiles: str) -
         if sides is not None:
             bonds = (parent.mol.GetBondBetweenAtoms(*pair) for pair in (cut[:2], cut[2:]))
             child = build_child(Join(*sides, tuple(bond.GetBondType() for bond in bonds)))
-            assert is_sanitizable(child)
-            assert without_cis_trans(canonical_smiles(child)) == without_cis_trans(smiles)
+            assert without_cis_trans(write_child(child, check_rings=False)) == without_cis_trans(smiles)
 
 
 def without_cis_trans(smiles: str) -> str:

@@ -292,7 +292,7 @@ def test_a_published_oracle_is_found_by_its_name(name: str) -> None:
 
 
 def test_an_unknown_published_oracle_is_refused() -> None:
-    with pytest.raises(DataError, match="unknown artifact 'drd3'; did you mean 'drd2'"):
+    with pytest.raises(DataError, match="unknown artifact 'drd3'; did you mean drd2"):
         build(Oracle(published="drd3"))
 
 

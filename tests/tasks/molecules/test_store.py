@@ -30,12 +30,8 @@ def test_what_is_kept_is_what_rdkit_computes(tmp_path: Path) -> None:
 
 def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = ask(tmp_path)
-    for module, name in (
-        (diversity, "fingerprint"),
-        (properties, "assess"),
-        (properties, "find_scaffold"),
-    ):
-        monkeypatch.setattr(module, name, pytest.fail)
+    for what, (_, *conversions) in known._PROPERTIES.items():
+        monkeypatch.setitem(known._PROPERTIES, what, (pytest.fail, *conversions))
     assert ask(tmp_path) == first
 
 

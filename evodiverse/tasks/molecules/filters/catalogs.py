@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,6 @@ _NO_NAME: Final = re.compile(r"^>_|\(\d+\)$")
 _PATTERN: Final = re.compile(rb" (\d+) (?=\xef\xbe\xad\xde)")
 
 _Bits = NDArray[np.uint64]
-
-
-class _Catalog(NamedTuple):
-    """The ``n`` substructures of a catalog, and their pattern fingerprints as ``(n, 32)`` uint64.
-
-    The fingerprint of a molecule that has a substructure has all bits of the substructure's fingerprint.
-    """
-
-    entries: tuple[Any, ...]
-    bits: _Bits
 
 
 class Alerts:
@@ -53,11 +43,15 @@ class Alerts:
 
 
 @cache
-def _load_catalog(catalog: str) -> _Catalog:
-    """Load a catalog, which takes up to a fifth of a second."""
+def _load_catalog(catalog: str) -> tuple[tuple[Any, ...], _Bits]:
+    """Return the ``n`` substructures of a catalog, and their pattern fingerprints as ``(n, 32)`` uint64.
+
+    The fingerprint of a molecule that has a substructure has all bits of the substructure's fingerprint. Loading takes
+    up to a fifth of a second.
+    """
     known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
     entries = tuple(known.GetEntryWithIdx(place) for place in range(known.GetNumEntries()))
-    return _Catalog(entries, np.stack([_bits(_read_pattern(entry.Serialize())) for entry in entries]))
+    return entries, np.stack([_bits(_read_pattern(entry.Serialize())) for entry in entries])
 
 
 def _read_pattern(serialized: bytes) -> Chem.Mol:

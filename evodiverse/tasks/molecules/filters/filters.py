@@ -3,9 +3,9 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from rdkit import Chem
@@ -13,7 +13,7 @@ from rdkit import Chem
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.filters.catalogs import Alerts
 from evodiverse.tasks.molecules.filters.known import Known, read_known
-from evodiverse.tasks.molecules.filters.settings import FilterSettings
+from evodiverse.tasks.molecules.filters.settings import FilterSettings, read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles, read_smarts
 from evodiverse.tasks.molecules.properties import PROPERTIES
@@ -37,15 +37,6 @@ class Filters:
     settings: FilterSettings
     known: Known | None
 
-    @classmethod
-    def build(cls, settings: FilterSettings) -> Self:
-        """Return the filters that the settings describe, after reading the file of known molecules if they name one.
-
-        Raises:
-            InputError: The file of known molecules cannot be used.
-        """
-        return cls(settings, None if settings.novel is None else read_known(settings.novel))
-
     def find_faults(self, smiles: str) -> Iterator[str]:
         """Yield what each filter objects to in a molecule, the fastest filters first.
 
@@ -53,8 +44,13 @@ class Filters:
         """
         molecule, settings = molecule_of(smiles), self.settings
         alerts = Alerts(molecule)
-        yield from _find_elements(molecule, settings.elements)
-        yield from _find_ring(molecule, settings.max_ring_size)
+        if settings.elements is not None:  # hydrogen is always allowed
+            symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
+            yield from (f"element {symbol}" for symbol in symbols if symbol not in (*settings.elements, "H"))
+        if settings.max_ring_size is not None:  # of the smallest set of smallest rings
+            largest = max(map(len, molecule.GetRingInfo().AtomRings()), default=0)
+            if largest > settings.max_ring_size:
+                yield f"ring of {largest} atoms, at most {settings.max_ring_size}"
         if self.known is not None and smiles in self.known:
             yield f"in {self.known.name}"
         for name, pattern in settings.smarts.items():
@@ -72,6 +68,18 @@ class Filters:
                 yield from _find_outside(molecule, name, *settings.ranges[name])
 
 
+def build_filters(value: object) -> Filters | None:
+    """Return the filters that ``task.filters`` requests, after reading the file of known molecules if it names one.
+
+    Raises:
+        InputError: The value is invalid, or the file of known molecules cannot be used.
+    """
+    settings = read_filters(value)
+    if settings is None:
+        return None
+    return Filters(settings, None if settings.novel is None else read_known(settings.novel))
+
+
 def parse_filtered(text: str, max_heavy_atoms: int, filters: Filters | None) -> Hypothesis | Rejection:
     """Return the molecule that a SMILES represents, or why `parse_smiles` or a filter rejects it."""
     parsed = parse_smiles(text, max_heavy_atoms)
@@ -85,21 +93,6 @@ def find_rejection(filters: Filters, smiles: str) -> Rejection | None:
     """Return which filter rejects a molecule, given as canonical isomeric SMILES, or None if it passes."""
     fault = next(filters.find_faults(smiles), None)
     return None if fault is None else Rejection(Reason.FILTERED, fault)
-
-
-def _find_elements(molecule: Chem.Mol, allowed: list[str] | None) -> Iterator[str]:
-    """Yield one fault for each element that is not allowed, in the order of the atoms; hydrogen is always allowed."""
-    if allowed is not None:
-        symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
-        yield from (f"element {symbol}" for symbol in symbols if symbol not in (*allowed, "H"))
-
-
-def _find_ring(molecule: Chem.Mol, at_most: int | None) -> Iterator[str]:
-    """Yield a fault if the largest ring of the smallest set of smallest rings is too large."""
-    if at_most is not None:
-        largest = max(map(len, molecule.GetRingInfo().AtomRings()), default=0)
-        if largest > at_most:
-            yield f"ring of {largest} atoms, at most {at_most}"
 
 
 def _find_outside(molecule: Chem.Mol, name: str, low: float, high: float) -> Iterator[str]:
@@ -139,33 +132,29 @@ class FilteredLibrary:
         max_heavy_atoms: The maximum number of heavy atoms; larger molecules are skipped, too.
         needed: The number of molecules that a pool starts from. If more than this number are requested and too few
             pass, `sample` returns fewer than requested. It raises an error only if fewer than ``needed`` pass.
-        told: The messages that were logged, none of which is logged twice.
     """
 
     library: AnyLibrary
     filters: Filters
     max_heavy_atoms: int
     needed: int
-    told: set[str] = field(default_factory=set)
 
-    def sample(self, size: int, rng: np.random.Generator) -> list[Molecule]:
+    def sample(self, size: int, rng: np.random.Generator, enough: int | None = None) -> list[Molecule]:
         """Draw ``size`` different molecules uniformly from those that pass the filters and are not too large.
 
         The number of molecules rejected on the way is logged. From a library of at most ``size`` molecules, all that
         pass are returned.
 
+        Args:
+            size: The number of molecules.
+            rng: The random generator.
+            enough: The number of passing molecules after which to stop; None for ``size``.
+
         Raises:
             InputError: No molecule passes. Or more molecules were drawn from the library than the smaller of ``size``
                 and ``self.needed`` (the number that a pool starts from), and fewer than that number pass.
         """
-        return self._draw_passing(size, rng, size)
-
-    def check(self, size: int, rng: np.random.Generator) -> None:
-        """Raise the error that `sample` would raise, which is known as soon as `needed` molecules have passed."""
-        self._draw_passing(size, rng, min(size, self.needed))
-
-    def _draw_passing(self, size: int, rng: np.random.Generator, enough: int) -> list[Molecule]:
-        """Draw as `sample` does, but stop when ``enough`` molecules have passed."""
+        enough = size if enough is None else enough
         drawn = self.library.sample(max(_LEAST, _MOST_EACH * size), rng)
         if len(drawn) > size:
             drawn = [drawn[index] for index in rng.permutation(len(drawn)).tolist()]
@@ -180,23 +169,20 @@ class FilteredLibrary:
             else:
                 passed.append(molecule)
         most = Counter(faults).most_common(_MOST_TOLD)
+        n_other = len(faults) - sum(n for _, n in most)
+        kinds = ", ".join(f"{kind} {n:,}" for kind, n in [*most, *([("other", n_other)] if n_other else [])])
         n_checked = len(passed) + len(faults)
         expected = min(size, self.needed, len(drawn))
         if not passed or len(passed) < expected < len(drawn):
             shown = f"only {len(passed):,}" if passed else "none"
             fewer = f", set task.initial.size={len(passed)}," if passed else ""
-            rejected = "; ".join(f"{kind}, {count_of(n, 'time')}" for kind, n in most)
             raise InputError(
-                f"task.filters: {shown} of {n_checked:,} initial molecules pass, expected {expected:,} (most often "
-                f"rejected by: {rejected}); loosen the filters{fewer} or provide other molecules with task.initial.path"
+                f"task.filters: {shown} of {n_checked:,} initial molecules pass, expected {expected:,} (rejected by: "
+                f"{kinds}); loosen the filters{fewer} or provide other molecules with task.initial.path"
             )
         if faults:
-            n_other = len(faults) - sum(n for _, n in most)
-            kinds = ", ".join(f"{kind} {n:,}" for kind, n in [*most, *([("other", n_other)] if n_other else [])])
-            told = f"filters rejected {len(faults):,} of {count_of(n_checked, 'molecule')} drawn for a pool ({kinds})"
-            if told not in self.told:  # two pools may draw the same molecules of a small file
-                self.told.add(told)
-                _LOG.info("%s", told)
+            n_told = count_of(n_checked, "molecule")
+            _LOG.info("filters rejected %s of %s drawn for a pool (%s)", f"{len(faults):,}", n_told, kinds)
         return passed
 
 

@@ -13,7 +13,7 @@ import rdkit
 from numpy.typing import NDArray
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.errors import InputError, describe, reason
+from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.parsing import Reader
@@ -70,10 +70,8 @@ def _load_known(path: Path, sha256: str) -> Known:
     kept = cache_folder() / "known" / f"{sha256}{suffix}-{_READING}-rdkit-{rdkit.__version__}.npy"
     try:
         return Known(path.name, np.load(kept, allow_pickle=False))
-    except FileNotFoundError:
+    except (OSError, ValueError):  # not stored yet, or damaged
         pass
-    except (OSError, ValueError) as error:
-        _LOG.warning("%s cannot be read (%s); creating it again", kept, describe(error))
     hashes = np.unique(np.fromiter(_hash_all(path), np.uint64))
     if not len(hashes):
         raise InputError(f"{KEY}: {path} contains no molecules")

@@ -125,10 +125,6 @@ class Objective:
             rejections.setdefault(place, Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
         return Measured(scores, raw, values, [rejections.get(place) for place in range(len(smiles))], details)
 
-    def describe(self) -> str:
-        """Return a sentence that describes the score, for prompts."""
-        return describe_parts(self.combine, self.parts)
-
 
 def describe_parts(combine: str, parts: Sequence[Part]) -> str:
     """Return a sentence that describes a combined score, for prompts."""

@@ -1,6 +1,7 @@
 """Graph GA, the operator for molecules that works without a language model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from rdkit import rdBase
 
@@ -11,23 +12,18 @@ from evodiverse.vocabulary import Proposal, Request
 NAME = "graph_ga"
 
 
+@dataclass(frozen=True, slots=True)
 class GraphGA:
     """An operator that crosses the first two parents and sometimes mutates the child; a single parent is mutated.
 
     Jensen (2019), "A graph-based genetic algorithm and generative model/Monte Carlo tree search for the exploration of
     chemical space", Chemical Science 10, 3567.
 
-    Args:
+    Attributes:
         mutation_rate: The probability that a child of two parents is mutated.
-
-    Raises:
-        ValueError: ``mutation_rate`` is outside [0, 1].
     """
 
-    def __init__(self, mutation_rate: float) -> None:
-        if not 0 <= mutation_rate <= 1:
-            raise ValueError(f"mutation_rate must be between 0 and 1, got {mutation_rate}")
-        self._mutation_rate = mutation_rate
+    mutation_rate: float
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, in order.
@@ -35,7 +31,7 @@ class GraphGA:
         The genotype of a proposal is a canonical isomeric SMILES, or None if no allowed child was found.
 
         Raises:
-            ValueError: A request has no parents, or a parent that RDKit cannot read.
+            ValueError: RDKit cannot read a parent.
         """
         with rdBase.BlockLogs():  # RDKit prints the faults of each invalid child
             return [self._propose(request) for request in requests]
@@ -43,14 +39,12 @@ class GraphGA:
     def _propose(self, request: Request) -> Proposal:
         rng = request.stream.rng()
         parents = [parent.genotype for parent in request.parents[:2]]
-        if not parents:
-            raise ValueError("a request must have at least one parent, got none")
         if len(parents) == 1:
             return _answer(mutate(parents[0], rng), "no allowed mutation")
         child = cross_over(parents[0], parents[1], rng)
         if child is None:
             return _answer(None, "no allowed crossover")
-        if rng.random() >= self._mutation_rate:
+        if rng.random() >= self.mutation_rate:
             return _answer(child, "")
         return _answer(mutate(child, rng), "no allowed mutation of the crossover's child")
 

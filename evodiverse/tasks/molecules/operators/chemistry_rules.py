@@ -51,18 +51,21 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
     return min(sizes) > 4 or not mol.HasSubstructMatch(_SMALL_RING_DOUBLE_BOND)
 
 
-def canonical_smiles(mol: Chem.Mol) -> str | None:
-    """Return the canonical isomeric SMILES of a sanitized child, or None if RDKit cannot read it back.
+def write_child(mol: Chem.Mol, *, check_rings: bool = True) -> str | None:
+    """Sanitize a child in place, and return its canonical isomeric SMILES.
 
     Reading it back also drops the stereo marks of atoms and double bonds that are no longer stereogenic after an edit.
+
+    Returns:
+        The SMILES; None if a valence is exceeded, a ring system has no Kekulé form, a ring is not allowed (unless
+        ``check_rings`` is False), or RDKit cannot read the SMILES back.
     """
+    if Chem.SanitizeMol(mol, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
+        return None
+    if check_rings and not has_allowed_rings(mol):
+        return None
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
     return canonical_form(Chem.MolToSmiles(mol))
-
-
-def is_sanitizable(mol: Chem.Mol) -> bool:
-    """Sanitize ``mol`` in place, and return False if a valence is exceeded or a ring system has no Kekulé form."""
-    return bool(Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE)
 
 
 @lru_cache(maxsize=1024)

@@ -16,17 +16,7 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.operators.chemistry_rules import (
-    MAX_RING,
-    TRIES,
-    attach,
-    canonical_smiles,
-    detach,
-    editable_molecule,
-    has_allowed_rings,
-    has_allowed_size,
-    is_sanitizable,
-)
+from evodiverse.tasks.molecules.operators import chemistry_rules as rules
 
 RingCut: TypeAlias = tuple[int, int, int, int]
 """Indices of atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. If they meet at an atom, ``b == c``."""
@@ -45,7 +35,6 @@ class Parent:
     """A molecule with the places where it can be cut.
 
     Attributes:
-        smiles: The canonical SMILES.
         mol: The molecule from `editable_molecule`; shared, so copy it before editing.
         neighbors: For each atom, the atoms bonded to it.
         chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
@@ -55,7 +44,6 @@ class Parent:
             from each 3-ring.
     """
 
-    smiles: str
     mol: Chem.Mol
     neighbors: tuple[tuple[int, ...], ...]
     chain_cuts: tuple[tuple[int, int], ...]
@@ -93,7 +81,7 @@ class Fragment:
         """
         part = Chem.RWMol(self.parent)
         for end, gone in reversed(self.cut_bonds):  # the place of the bond detached last is the first to be filled
-            detach(part, end, gone)
+            rules.detach(part, end, gone)
         part.BeginBatchEdit()
         for atom in range(part.GetNumAtoms()):
             if atom not in self.atoms:
@@ -126,13 +114,12 @@ def read_parent(smiles: str) -> Parent:
     Raises:
         ValueError: RDKit cannot read ``smiles``.
     """
-    mol = editable_molecule(smiles)
+    mol = rules.editable_molecule(smiles)
     neighbors: list[list[int]] = [[] for _ in range(mol.GetNumAtoms())]
     for first, second in mol.GetSubstructMatches(_BOND):
         neighbors[first].append(second)
         neighbors[second].append(first)
     return Parent(
-        smiles=smiles,
         mol=mol,
         neighbors=tuple(map(tuple, neighbors)),
         chain_cuts=mol.GetSubstructMatches(_CHAIN_BOND),
@@ -222,7 +209,7 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
     """
     joins = []
     for left, right in product(lefts, rights):
-        if not 3 <= left.span + right.span + 2 <= MAX_RING:
+        if not 3 <= left.span + right.span + 2 <= rules.MAX_RING:
             continue
         for is_turned, rights_limits in ((False, right.limits), (True, right.limits[::-1])):
             orders = [ORDERS[: min(limits)] for limits in zip(left.limits, rights_limits, strict=True)]
@@ -245,27 +232,22 @@ def build_child(join: Join) -> Chem.RWMol:
             child.GetAtomWithIdx(others[0] + offset).InvertChirality()
         others = others[::-1]
     for end, other, order in zip(ends, others, join.orders, strict=True):
-        attach(child, end, other + offset, order)
+        rules.attach(child, end, other + offset, order)
     return child
 
 
 def _first_allowed(joins: Sequence[Join], rng: np.random.Generator, *, check_rings: bool) -> str | None:
     for index in rng.permutation(len(joins)):
         join = joins[index]
-        if not has_allowed_size(len(join.first.atoms) + len(join.second.atoms), rng):
+        if not rules.has_allowed_size(len(join.first.atoms) + len(join.second.atoms), rng):
             continue
-        child = build_child(join)
-        if (
-            is_sanitizable(child)
-            and (not check_rings or has_allowed_rings(child))
-            and (smiles := canonical_smiles(child))
-        ):
+        if smiles := rules.write_child(build_child(join), check_rings=check_rings):
             return smiles
     return None
 
 
 def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, Fragment] | None:
-    for _ in range(TRIES):
+    for _ in range(rules.TRIES):
         cuts = parent.path_cuts if rng.random() < 0.5 else parent.corner_cuts
         if not cuts:
             return None
@@ -284,7 +266,7 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
     """
     if not first.chain_cuts or not second.chain_cuts:
         return None
-    for _ in range(TRIES):
+    for _ in range(rules.TRIES):
         cuts = (
             first.chain_cuts[rng.integers(len(first.chain_cuts))],
             second.chain_cuts[rng.integers(len(second.chain_cuts))],
@@ -302,7 +284,7 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
         The SMILES of a child whose number of atoms and whose rings are allowed (see `has_allowed_size` and
         `has_allowed_rings`), or None if no cut was found or all tries failed.
     """
-    for _ in range(TRIES):
+    for _ in range(rules.TRIES):
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:
             return None
@@ -326,9 +308,9 @@ def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
         allows; a chain crossover keeps the parents' rings as they are.
     """
     parents = read_parent(first), read_parent(second)
-    for _ in range(TRIES):
+    for _ in range(rules.TRIES):
         cross = cross_chains if rng.random() < 0.5 else cross_rings
         child = cross(*parents, rng)
-        if child is not None and child not in (parents[0].smiles, parents[1].smiles):
+        if child is not None and child not in (first, second):
             return child
     return None

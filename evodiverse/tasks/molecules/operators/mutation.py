@@ -13,16 +13,7 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.molecules.operators.chemistry_rules import (
-    TRIES,
-    attach,
-    canonical_smiles,
-    detach,
-    editable_molecule,
-    has_allowed_rings,
-    has_allowed_size,
-    is_sanitizable,
-)
+from evodiverse.tasks.molecules.operators import chemistry_rules as rules
 
 Site: TypeAlias = tuple[int, ...]
 """The indices of the atoms that match a pattern, in the order of the atoms in its SMARTS."""
@@ -55,25 +46,25 @@ RuleTable: TypeAlias = tuple[tuple[Rule, float], ...]
 def _insert(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
     first, second = site
     new = mol.AddAtom(Chem.Atom(element))
-    detach(mol, first, second)
-    attach(mol, first, new, order)
-    attach(mol, new, second, SINGLE)
+    rules.detach(mol, first, second)
+    rules.attach(mol, first, new, order)
+    rules.attach(mol, new, second, SINGLE)
 
 
 def _append(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> None:
-    attach(mol, site[0], mol.AddAtom(Chem.Atom(element)), order)
+    rules.attach(mol, site[0], mol.AddAtom(Chem.Atom(element)), order)
 
 
 def _set_order(mol: Chem.RWMol, site: Site, order: Chem.BondType) -> None:
-    attach(mol, site[0], site[1], order)
+    rules.attach(mol, site[0], site[1], order)
 
 
 def _open_ring(mol: Chem.RWMol, site: Site) -> None:
-    detach(mol, site[0], site[1])
+    rules.detach(mol, site[0], site[1])
 
 
 def _close_ring(mol: Chem.RWMol, site: Site) -> None:
-    attach(mol, site[0], site[-1], SINGLE)
+    rules.attach(mol, site[0], site[-1], SINGLE)
 
 
 def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
@@ -84,9 +75,9 @@ def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> 
     """
     deleted = site[1]
     for neighbor in site[:1] + site[2:]:
-        detach(mol, neighbor, deleted)
+        rules.detach(mol, neighbor, deleted)
     for first, second in joins:
-        attach(mol, site[first], site[second], SINGLE)
+        rules.attach(mol, site[first], site[second], SINGLE)
     mol.RemoveAtom(deleted)
 
 
@@ -205,8 +196,8 @@ def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
 
     The result is None if the kind is ``change_atom`` and the molecule has none of the elements in `ELEMENTS`.
     """
-    rules = pick(KINDS, rng)
-    return _draw_change_atom(mol, rng) if rules is None else pick(rules, rng)
+    table = pick(KINDS, rng)
+    return _draw_change_atom(mol, rng) if table is None else pick(table, rng)
 
 
 def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:
@@ -223,11 +214,11 @@ def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | Non
     sites = mol.GetSubstructMatches(rule.pattern, uniquify=False)
     n_atoms = mol.GetNumAtoms() + rule.growth
     for index in rng.permutation(len(sites)):
-        if not has_allowed_size(n_atoms, rng):
+        if not rules.has_allowed_size(n_atoms, rng):
             continue
         child = Chem.RWMol(mol)
         rule.edit(child, sites[index])
-        if is_sanitizable(child) and has_allowed_rings(child) and (smiles := canonical_smiles(child)):
+        if smiles := rules.write_child(child):
             return smiles
     return None
 
@@ -243,8 +234,8 @@ def mutate(smiles: str, rng: np.random.Generator) -> str | None:
     Returns:
         The canonical isomeric SMILES of the child, or None if no rule gave an allowed child.
     """
-    mol = editable_molecule(smiles)
-    for _ in range(TRIES):
+    mol = rules.editable_molecule(smiles)
+    for _ in range(rules.TRIES):
         rule = draw_rule(mol, rng)
         child = None if rule is None else apply_rule(rule, mol, rng)
         if child is not None:

@@ -105,8 +105,12 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     told = settings.prompts
     if not told.name_target:
         return UNNAMED
-    known_target, known_meaning = _find_known_words(settings)
-    target, meaning = told.target or known_target, told.meaning or known_meaning
+    target, meaning = told.target, told.meaning
+    published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
+    if settings.objective:
+        target, meaning = target or "objective", meaning or describe_parts(*read_objective(settings.objective))
+    elif published:
+        target, meaning = target or published.target, meaning or published.meaning
     if target is None or meaning is None:
         raise InputError(
             *(
@@ -119,17 +123,6 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
             )
         )
     return target, meaning
-
-
-def _find_known_words(settings: MoleculeSettings) -> tuple[str | None, str | None]:
-    """Return what prompts say by default about the score: the name of its target, and what the score measures.
-
-    Objectives and published oracles have such defaults. For a user's own oracle, both are None.
-    """
-    if settings.objective:
-        return "objective", describe_parts(*read_objective(settings.objective))
-    published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
-    return (published.target, published.meaning) if published else (None, None)
 
 
 def _line(parent: Candidate) -> str:

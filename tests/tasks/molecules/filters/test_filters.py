@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rdkit import Chem
 from rdkit.Chem import Descriptors
 
-from evodiverse.tasks.molecules.filters.filters import Filters, find_rejection, parse_filtered
-from evodiverse.tasks.molecules.filters.settings import read_filters
+from evodiverse.tasks.molecules.filters.filters import Filters, build_filters, find_rejection, parse_filtered
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 from tests.tasks.molecules.drugs import DRUGS
@@ -22,9 +21,9 @@ CYCLODECANE = "C1CCCCCCCCC1"
 
 
 def build(value: Any) -> Filters:
-    settings = read_filters(value)
-    assert settings is not None
-    return Filters.build(settings)
+    filters = build_filters(value)
+    assert filters is not None
+    return filters
 
 
 def faults(value: Any, smiles: str) -> list[str]:
