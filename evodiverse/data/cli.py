@@ -58,12 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     known = ", ".join(_short(ARTIFACTS))
     optional = ", ".join(_short(name for name, artifact in ARTIFACTS.items() if artifact.is_optional))
     names = f"{known}; default: all except the optional ones ({optional})"
-    add(
-        "list",
-        _list,
-        "list all files with size, license and source, and their state in the cache",
-        "evodiverse-data list",
-    )
+    add("list", _list, "list all files with size, license, source and state in the cache", "evodiverse-data list")
     subcommand = add(
         "fetch",
         _fetch,
@@ -126,17 +121,10 @@ def _named(arguments: argparse.Namespace) -> list[str]:
 
 
 def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
-    rows = [
-        (
-            entry.artifact.name,
-            entry.state,
-            f"{entry.artifact.n_bytes / 1e6:.1f} MB",
-            entry.artifact.license,
-            f"{entry.artifact.requirement} {entry.artifact.member}",
-            entry.artifact.description,
-        )
-        for entry in map(inspect_artifact, ARTIFACTS)
-    ]
+    rows = []
+    for entry in map(inspect_artifact, ARTIFACTS):
+        one, size = entry.artifact, f"{entry.artifact.n_bytes / 1e6:.1f} MB"
+        rows.append((one.name, entry.state, size, one.license, f"{one.requirement} {one.member}", one.description))
     say(tabulate(rows, ("name", "state", "size", "license", "source", "description"), "plain", disable_numparse=True))
     say(f"cache folder: {cache_folder()}")
 

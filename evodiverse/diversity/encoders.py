@@ -27,7 +27,6 @@ CODEBERT_REVISION: Final = "3b0952feddeffad0063f274080e3c23d75e7eb39"
 CODEBERT_TOKENS: Final = 512
 MINILM_TOKENS: Final = 256  # the length that the model was trained for, although it has 512 positions
 
-_NOT_INSTALLED: Final = "embeddings need torch and transformers; run pip install 'evodiverse[codebert]'"
 _BATCH: Final = 16
 _WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin")
 _HUB_FILES: Final = ("*.json", "*.txt", *_WEIGHTS)  # not the weights for other libraries
@@ -149,7 +148,7 @@ def check_installed() -> None:
         InputError: torch or transformers is not installed.
     """
     if find_spec("torch") is None or find_spec("transformers") is None:
-        raise InputError(_NOT_INSTALLED)
+        raise InputError("embeddings need torch and transformers; run pip install 'evodiverse[codebert]'")
 
 
 def _load(folder: Path) -> tuple[Any, Any]:

@@ -83,8 +83,7 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
             write_file(unfinished / POSES, write_poses(results).encode())
             write_file(unfinished / "part-000000.parquet", encode_part(rows, _SCHEMA))
             sync_folder(unfinished)
-            if folder.exists():
-                shutil.rmtree(folder)
+            shutil.rmtree(folder, ignore_errors=True)
             unfinished.rename(folder)
             sync_folder(run.path)
         except OSError as error:

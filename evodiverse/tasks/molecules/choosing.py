@@ -24,9 +24,6 @@ Choose = Callable[[Sample, int, np.random.Generator], list[Molecule]]
 """Chooses the molecules that a pool starts from out of those that it draws: at most as many as requested."""
 
 _PREFIX: Final = "task.initial.score."
-_UNUSED_SCORE: Final = (
-    "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
-)
 
 
 def choose_any(sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
@@ -89,18 +86,16 @@ class ChooseBest:
 
 def find_violations(initial: Initial) -> list[str]:
     """Return what is wrong with ``task.initial.choose``, ``.score`` and ``.among``."""
-    if initial.choose == "random":
-        return [] if initial.score is None else [_UNUSED_SCORE]
     violations = []
-    if initial.among < initial.size:
+    if initial.choose != "score" and initial.score is not None:
+        violations.append(
+            "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"
+        )
+    if initial.choose != "random" and initial.among < initial.size:
         violations.append(
             f"task.initial.among={initial.among} must be at least task.initial.size={initial.size}; raise it"
         )
-    if initial.choose == "score":
-        violations += _read_score(initial.score)[2]
-    elif initial.score is not None:
-        violations.append(_UNUSED_SCORE)
-    return violations
+    return [*violations, *(_read_score(initial.score)[2] if initial.choose == "score" else [])]
 
 
 def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:

@@ -33,8 +33,7 @@ _LOG = logging.getLogger("evodiverse.tasks.molecules")
 def find_violations(settings: MoleculeSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's files that they name."""
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
-    if settings.highlight is not None:
-        violations += _find_highlight_violations(settings.highlight)
+    violations += _find_highlight_violations([] if settings.highlight is None else settings.highlight)
     checks: list[Callable[[], object]] = [
         lambda: build_filters(settings.filters),
         lambda: prompts.read_templates(settings.prompts.dir),

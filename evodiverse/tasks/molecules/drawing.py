@@ -15,7 +15,7 @@ N_DRAWN: Final = 10
 _PER_ROW: Final = 5
 _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
 _FONT: Final = 18  # RDKit's font has no "…"
-_MOST_LINES: Final = 6  # of components in a legend
+_MOST_LINES: Final = 12  # of components in a legend
 _MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
 _NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
 _MARKED: Final = (0.4, 0.85, 0.5)
@@ -35,8 +35,8 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     """
     ranked = (entry.candidate.genotype for entry in discoveries)
     chosen = [discoveries[place] for place in select_ranked(ranked, N_DRAWN, summary=max)]
-    lines = _arrange([column for column in columns if column.endswith(RAW)])
-    legends = [_legend(rank, entry, lines) for rank, entry in enumerate(chosen, start=1)]
+    measured = [column for column in columns if column.endswith(RAW)]
+    legends = [_legend(rank, entry, measured) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))
     n_columns = min(len(chosen), _PER_ROW)
     n_rows = -(-len(chosen) // n_columns)
@@ -57,32 +57,16 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
         highlightBondColors=[dict.fromkeys(bonds, _MARKED) for _, bonds in matches],
     )
     drawing.FinishDrawing()
-    png: bytes = drawing.GetDrawingText()
-    return png
+    return bytes(drawing.GetDrawingText())
 
 
-def _arrange(columns: Sequence[str]) -> list[list[str]]:
-    """Distribute the names of log columns over the lines of a legend, one or two to a line, and return the lines."""
-    lines: list[list[str]] = []
-    room = 0
-    for column in columns:
-        width = len(_name(column)) + _NUMBER_WIDTH
-        if width <= room:
-            lines[-1].append(column)
-            room = 0
-        else:
-            lines.append([column])
-            room = _MOST_CHARACTERS - width
-    return lines
-
-
-def _legend(rank: int, entry: Discovery, lines: Sequence[Sequence[str]]) -> str:
+def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
     score = f"{rank}:  {entry.candidate.score:.3f}"
-    if not lines:
+    if not columns:
         return score
-    shown = ["   ".join(_write_value(entry.details, column) for column in line) for line in lines[:_MOST_LINES]]
-    n_more = sum(map(len, lines[_MOST_LINES:]))
-    more = [f"... and {n_more} more"] if n_more else []
+    n_more = len(columns) - _MOST_LINES
+    shown = [_write_value(entry.details, column) for column in columns[:_MOST_LINES]]
+    more = [f"... and {n_more} more"] if n_more > 0 else []
     return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" sets it apart from components
 
 

@@ -62,10 +62,10 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     different = {limit: [hits[place] for place in find_different([*bits.values()], limit)] for limit in LIMITS}
     apart = select_ranked((log.keys[call] for call in ranked), N_TOP, LIMIT, fingerprint, max)
     return {
-        **{f"hits_{score:g}": _count_at_least(log, hits, score) for score in HIT_SCORES},
+        **{f"hits_{score:g}": sum(log.scores[call] >= score for call in hits) for score in HIT_SCORES},
         # Hits with lower scores are visited later, so they do not change which hits with higher scores are selected.
         **{
-            f"different_hits_{score:g}_{limit:g}": _count_at_least(log, different[limit], score)
+            f"different_hits_{score:g}_{limit:g}": sum(log.scores[call] >= score for call in different[limit])
             for score in HIT_SCORES
             for limit in LIMITS
         },
@@ -121,10 +121,6 @@ def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
     n = len(fingerprints)
     picks, _ = MaxMinPicker().LazyBitVectorPickWithThreshold(fingerprints, n, n, DIV_HITS_DISTANCE, firstPicks=[0])
     return list(picks)
-
-
-def _count_at_least(log: Log, calls: Sequence[int], score: float) -> int:
-    return sum(log.scores[call] >= score for call in calls)
 
 
 def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:

@@ -91,7 +91,6 @@ class StreamedLibrary:
     reader: Reader
     skip_invalid: bool
     names_lines: bool = field(default=True, init=False)
-    _has_warned: bool = field(default=False, init=False)
 
     def __len__(self) -> int:
         return self.n_records
@@ -121,9 +120,8 @@ class StreamedLibrary:
                 f"task.initial.path: {read:,} records drawn from {self.source.path} hold {len(found.line_of):,} "
                 f"molecules, expected {size:,}; check the file, or lower task.initial.size"
             )
-        if found.faults and not self._has_warned:
+        if found.faults:
             _LOG.warning("%s", found.notice)
-            self._has_warned = True
         return [Molecule(*item) for item in found.line_of.items()]
 
     def all_smiles(self) -> Sequence[str]:

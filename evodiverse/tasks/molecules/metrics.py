@@ -23,7 +23,7 @@ from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.runs import DOCKING, read_docking
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules import diversity
-from evodiverse.tasks.molecules.hits import HIT, LIMIT, count_hits, measure_hits
+from evodiverse.tasks.molecules.hits import HIT, LIMIT, N_TOP, count_hits, measure_hits
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Source
 from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError, open_store
@@ -31,7 +31,6 @@ from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 CONVERGED_ITERATIONS = 5
-N_TOP = 10
 PMO_STEP = 100
 DRUG_LIKE_QED = 0.5
 DRUG_LIKE_SA = 5.5
@@ -171,11 +170,8 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
         keys = [log.keys[call] for call in calls]
         n_diverse.append(len(diversity.select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
         qualities = map(store.quality, keys)
-        drug_like = [
-            log.scores[call]
-            for call, quality in zip(calls, qualities, strict=True)
-            if quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA
-        ]
+        is_good = [quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA for quality in qualities]
+        drug_like = [log.scores[call] for call, good in zip(calls, is_good, strict=True) if good]
         n_drug_like.append(len(drug_like))
         means.append(mean(drug_like))
     return {"curve.n_diverse": n_diverse, "curve.drug_like": means, "curve.n_drug_like": n_drug_like}

@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,6 @@ from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine
 OracleFunction = Callable[[list[str]], ArrayLike]
 """Maps a batch of SMILES to one number for each, in order; NaN for a molecule that it cannot score."""
 
-_LOG = logging.getLogger("evodiverse.tasks.molecules")
 _KINDS: Final[Mapping[str, type[Classifier]]] = {"forest": Forest, "support vector machine": SupportVectorMachine}
 _PIN_TOLERANCE: Final = 1e-9
 
@@ -125,10 +123,8 @@ def _load_published(name: str, path: Path) -> Classifier:
     classifier = kind.load(path)
     if classifier.arrays_sha256() != expected.arrays_sha256:
         raise DataError(f"{path} does not hold the published {name} oracle; run `evodiverse-data fetch {name}`")
-    try:
+    with suppress(OSError):  # a cache that cannot be written only costs time
         classifier.save_npz(converted)
-    except OSError as error:
-        _LOG.warning("cannot store the converted %s oracle at %s (%s)", name, converted, error.strerror or error)
     return classifier
 
 

@@ -1,5 +1,6 @@
 """Parsing of molecules: the one place that decides whether two molecules are the same."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +20,9 @@ MAX_SHORT_RINGS = 32
 # is exponential in this number: the path fingerprint of an atom with 36 neighbors takes 5 s.
 MAX_NEIGHBORS = 10
 _CROWDED = Chem.MolFromSmarts(f"[D{{{MAX_NEIGHBORS + 1}-}}]")
+# The numbers of atoms and bonds of an SDF entry, as versions V2000 and V3000 of the format write them.
+_THREE = r"(  \d| \d\d|\d{3})"
+_COUNTS = re.compile(rf"^{_THREE}{_THREE}.*V2000|^M  V30 COUNTS +(\d+) +(\d+)", re.MULTILINE)
 # Up to this number of rings, RDKit is so fast that the number of shortest rings need not be checked.
 _FEW_RINGS = 10
 
@@ -75,6 +79,10 @@ class Reader:
 
     def read_entry(self, entry: str) -> Hypothesis | Rejection:
         """Return the molecule of an SDF entry or a molfile, or why it is rejected; data fields are ignored."""
+        if counts := _COUNTS.search(entry, 0, MAX_CHARACTERS):
+            n_atoms, n_bonds = (int(number) for number in counts.groups() if number is not None)
+            if n_bonds - n_atoms >= MAX_RINGS:  # checked first, as RDKit searches for rings while it reads
+                return Rejection(Reason.TOO_LARGE, f"{n_bonds - n_atoms + 1} rings, at most {MAX_RINGS}")
         with rdBase.BlockLogs():
             try:
                 graph: Chem.Mol | None = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
@@ -41,6 +41,8 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
     return [numbers.setdefault(cluster_of[at], len(numbers) + 1) for at in range(len(fingerprints))]
 
 
+Sizes: TypeAlias = Iterable[tuple[Any, int]]
+"""Groups of molecules, each with its number of molecules."""
 N_LISTED: Final = 100
 COLUMNS: Final = (
     "rank",
@@ -123,18 +125,13 @@ def _mark_unspecified_bonds(molecule: Chem.Mol) -> None:
             molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
 
 
-def _list_groups(
-    header: Sequence[str],
-    groups: Sequence[object],
-    sizes: Iterable[tuple[object, int]],
-    discoveries: Sequence[Discovery],
-) -> bytes:
+def _list_groups(header: Sequence[str], groups: Sequence[Any], sizes: Sizes, discoveries: Sequence[Discovery]) -> bytes:
     """Return the table of some groups of molecules with the best molecule of each.
 
     Args:
         header: The names of the first two columns.
         groups: The group of each molecule, best molecule first.
-        sizes: The groups in the order in which they are listed, each with its number of molecules.
+        sizes: The groups in the order in which they are listed.
         discoveries: The molecules.
     """
     rows = []

@@ -116,13 +116,13 @@ class MoleculeTask:
         smiles = [hypothesis.genotype for hypothesis in hypotheses]
         if isinstance(self.oracle, Objective):
             measured = self.oracle.measure(smiles, self._apart())
-            return list(map(_evaluation, measured.scores.tolist(), measured.rejections, measured.details))
+            return list(map(_rated, measured.scores.tolist(), measured.rejections, measured.details))
         scores, rejections = ask(self.oracle, smiles, "the oracle", self._apart())
         outside = (scores < 0) | (scores > 1)
         if outside.any():
             first = int(np.argmax(outside))
             raise ContractError(f"the oracle scored {smiles[first]} as {scores[first]}; a score must lie in [0, 1]")
-        return [_evaluation(score, rejections.get(place)) for place, score in enumerate(scores.tolist())]
+        return [_rated(score, rejections.get(place)) for place, score in enumerate(scores.tolist())]
 
     def _apart(self) -> Apart | None:
         """Return the process in which this thread calls users' functions; None to call them in this process."""
@@ -136,7 +136,7 @@ class MoleculeTask:
         """
         if not 0 <= score <= 1:
             raise InputError(f"{hypothesis.genotype} was scored {score:g}; a score must lie in [0, 1]")
-        return _evaluation(score)
+        return _rated(score)
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return the ``(n,)`` Tanimoto similarities in [0, 1] of a molecule's Morgan bits to those of ``n`` others."""
@@ -213,12 +213,9 @@ def energy(score: float) -> float:
 
 
 _NO_SCORE: Final = Rejection(Reason.NON_FINITE, "the oracle returned NaN")
-_NO_DETAILS: Final[Mapping[str, Detail]] = {}
 
 
-def _evaluation(
-    score: float, rejection: Rejection | None = None, details: Mapping[str, Detail] = _NO_DETAILS
-) -> Evaluation:
+def _rated(score: float, rejection: Rejection | None = None, details: Mapping[str, Detail] | None = None) -> Evaluation:
     if isnan(score):
-        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE), details=details)
-    return Evaluation(score, energy(score), details=details)
+        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE), details=details or {})
+    return Evaluation(score, energy(score), details=details or {})

@@ -13,7 +13,7 @@ from rdkit.Chem.Draw import rdMolDraw2D
 from evodiverse.kit.svg import embed_svg
 from evodiverse.ports import Highlight
 from evodiverse.tasks.molecules.diversity import molecule_fingerprint
-from evodiverse.tasks.molecules.hits import HIT, LIMIT, find_different
+from evodiverse.tasks.molecules.hits import HIT, LIMIT, N_TOP, find_different
 from evodiverse.tasks.molecules.parsing import read_molecule
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
@@ -28,7 +28,6 @@ _MOST_ATOMS: Final = 250
 _SECONDS: Final = 1  # time limit of the search for the common substructure
 _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of 80 atoms without rings have 6,241
 _NEW: Final = (0.62, 0.86, 0.73)
-_N_DIFFERENT: Final = 10
 _CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
@@ -100,7 +99,7 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
         f"Best first, each with a Tanimoto similarity below {LIMIT} to all others here. Of "
         f"the best {len(bits):,} molecules, {n_hits:,} are hits (score of at least {HIT}){found}."
     )
-    return Highlight("Best different molecules", note, different[:_N_DIFFERENT])
+    return Highlight("Best different molecules", note, different[:N_TOP])
 
 
 def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:
@@ -133,5 +132,4 @@ def _draw_svg(molecule: Chem.Mol, marked: Sequence[int]) -> str:
     colors = dict.fromkeys(marked, _NEW)
     rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)
     drawing.FinishDrawing()
-    svg: str = drawing.GetDrawingText()
-    return svg
+    return str(drawing.GetDrawingText())

@@ -63,9 +63,8 @@ class Filters:
             alert = next(alerts.find(catalog), None)
             if alert is not None:
                 yield f"{catalog} {alert}"
-        for name in _SLOW:
-            if name in settings.ranges:
-                yield from _find_outside(molecule, name, *settings.ranges[name])
+        for name in settings.ranges.keys() & _SLOW:
+            yield from _find_outside(molecule, name, *settings.ranges[name])
 
 
 def build_filters(value: object) -> Filters | None:

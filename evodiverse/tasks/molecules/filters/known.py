@@ -1,8 +1,8 @@
 """Known molecules, read from a user's file, which a search should not find again."""
 
 import hashlib
-import logging
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +13,7 @@ import rdkit
 from numpy.typing import NDArray
 
 from evodiverse.cache_folder import cache_folder
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.parsing import Reader
@@ -23,11 +23,8 @@ from evodiverse.vocabulary import Rejection
 
 KEY: Final = "task.filters.novel"
 _READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
-_HASH_BYTES: Final = 8
 # Part of the names of stored hashes; to be increased when files or molecules are read in another way.
 _READING: Final = 2
-
-_LOG = logging.getLogger("evodiverse.tasks.molecules")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,18 +65,14 @@ def read_known(file: str) -> Known:
 def _load_known(path: Path, sha256: str) -> Known:
     suffix = "".join(path.suffixes[-2:]).lower()
     kept = cache_folder() / "known" / f"{sha256}{suffix}-{_READING}-rdkit-{rdkit.__version__}.npy"
-    try:
+    with suppress(OSError, ValueError):  # not stored yet, or damaged
         return Known(path.name, np.load(kept, allow_pickle=False))
-    except (OSError, ValueError):  # not stored yet, or damaged
-        pass
     hashes = np.unique(np.fromiter(_hash_all(path), np.uint64))
     if not len(hashes):
         raise InputError(f"{KEY}: {path} contains no molecules")
-    try:
+    with suppress(OSError):  # a cache that cannot be written only costs time
         kept.parent.mkdir(parents=True, exist_ok=True)
         replace_file(kept, lambda file: np.save(file, hashes))
-    except OSError as error:
-        _LOG.warning("%s cannot be written (%s); the next run will read %s again", kept, reason(error), path)
     return Known(path.name, hashes)
 
 
@@ -101,4 +94,4 @@ def _hash_all(path: Path) -> Iterator[np.uint64]:
 
 
 def _hash_smiles(smiles: str) -> np.uint64:
-    return np.uint64(int.from_bytes(hashlib.blake2b(smiles.encode(), digest_size=_HASH_BYTES).digest()))
+    return np.uint64(int.from_bytes(hashlib.blake2b(smiles.encode(), digest_size=8).digest()))

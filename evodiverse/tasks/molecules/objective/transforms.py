@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ Values = NDArray[np.float64]
 Transform = Callable[[Values], Values]
 """Maps ``(n,)`` raw values to ``(n,)`` scores; NaN stays NaN."""
 
-_FINITE: Final = {"above": -inf, "below": inf}
-_POSITIVE: Final = {"above": 0, "below": inf}
+_FINITE: Final[dict[str, Any]] = {"above": -inf, "below": inf}
+_POSITIVE: Final[dict[str, Any]] = {"above": 0, "below": inf}
 
 
 @dataclass

@@ -55,16 +55,12 @@ def _append(mol: Chem.RWMol, site: Site, element: str, order: Chem.BondType) -> 
     rules.attach(mol, site[0], mol.AddAtom(Chem.Atom(element)), order)
 
 
-def _set_order(mol: Chem.RWMol, site: Site, order: Chem.BondType) -> None:
-    rules.attach(mol, site[0], site[1], order)
+def _connect(mol: Chem.RWMol, site: Site, order: Chem.BondType = SINGLE) -> None:
+    rules.attach(mol, site[0], site[-1], order)
 
 
 def _open_ring(mol: Chem.RWMol, site: Site) -> None:
     rules.detach(mol, site[0], site[1])
-
-
-def _close_ring(mol: Chem.RWMol, site: Site) -> None:
-    rules.attach(mol, site[0], site[-1], SINGLE)
 
 
 def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> None:
@@ -126,19 +122,19 @@ INSERT_ATOM: Final[RuleTable] = (
 )
 
 CHANGE_BOND_ORDER: Final[RuleTable] = (
-    (_rule("change_bond_order to -", "*!-*", partial(_set_order, order=SINGLE)), 0.45),
-    (_rule("change_bond_order - to =", "[*;!H0]-[*;!H0]", partial(_set_order, order=DOUBLE)), 0.45),
-    (_rule("change_bond_order # to =", "*#*", partial(_set_order, order=DOUBLE)), 0.05),
-    (_rule("change_bond_order to #", "[*;!R;!H1;!H0]~*", partial(_set_order, order=TRIPLE)), 0.05),
+    (_rule("change_bond_order to -", "*!-*", partial(_connect, order=SINGLE)), 0.45),
+    (_rule("change_bond_order - to =", "[*;!H0]-[*;!H0]", partial(_connect, order=DOUBLE)), 0.45),
+    (_rule("change_bond_order # to =", "*#*", partial(_connect, order=DOUBLE)), 0.05),
+    (_rule("change_bond_order to #", "[*;!R;!H1;!H0]~*", partial(_connect, order=TRIPLE)), 0.05),
 )
 
 DELETE_CYCLIC_BOND: Final[RuleTable] = ((_rule("delete_cyclic_bond", "*@*", _open_ring), 1.0),)
 
 ADD_RING: Final[RuleTable] = (
-    (_rule("add_ring 3", "[!r;!H0]~[!r]~[!r;!H0]", _close_ring), 0.05),
-    (_rule("add_ring 4", "[!r;!H0]~[!r]~[!r]~[!r;!H0]", _close_ring), 0.05),
-    (_rule("add_ring 5", "[!r;!H0]~[!r]~*~*~[!r;!H0]", _close_ring), 0.45),
-    (_rule("add_ring 6", "[!r;!H0]~[!r]~*~*~[!r]~[!r;!H0]", _close_ring), 0.45),
+    (_rule("add_ring 3", "[!r;!H0]~[!r]~[!r;!H0]", _connect), 0.05),
+    (_rule("add_ring 4", "[!r;!H0]~[!r]~[!r]~[!r;!H0]", _connect), 0.05),
+    (_rule("add_ring 5", "[!r;!H0]~[!r]~*~*~[!r;!H0]", _connect), 0.45),
+    (_rule("add_ring 6", "[!r;!H0]~[!r]~*~*~[!r]~[!r;!H0]", _connect), 0.45),
 )
 
 DELETE_ATOM: Final[RuleTable] = tuple(
