@@ -30,7 +30,9 @@ def test_a_reference_is_a_sample_of_the_valid_molecules(tmp_path: Path) -> None:
     file = tmp_path / "mine.smi"
     file.write_text("# mine\n" + "\n".join(f"{smiles} name" for smiles in SMILES) + "\nno molecule\n")
     found = MoleculeMetrics().embed_reference(file, 100)
-    assert {row.tobytes() for row in found} == {row.tobytes() for row in unpack([*map(fingerprint, SMILES)])}
+    assert {row.tobytes() for row in found} == {
+        row.tobytes() for row in unpack([*map(fingerprint, SMILES)]).astype(np.float32)
+    }
     assert np.array_equal(MoleculeMetrics().embed_reference(file, 3), found[:3])
 
 
