@@ -37,6 +37,15 @@ def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     write_at_once(monkeypatch)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give each process an equal share of the slow modules first, so that short tests end the session on all cores."""
+    n = getattr(config, "workerinput", {"workercount": 1})["workercount"]
+    slow = list(dict.fromkeys(item.path for item in items if item.get_closest_marker("slow")))
+    begins = {path: index * n // len(items) for index, path in reversed(list(enumerate(item.path for item in items)))}
+    share = {path: (number % n, 0) for number, path in enumerate(slow)}
+    items.sort(key=lambda item: share.get(item.path, (begins[item.path], 1)))
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what all tests keep: thousands of cases, and the libraries."""
     gc.collect()

@@ -1,6 +1,5 @@
 """Whole runs in tests: composed and run in this process, or started as a user would."""
 
-import copy
 import functools
 import math
 import os
@@ -12,18 +11,17 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hydra import compose, initialize_config_dir
-from hydra.conf import HydraConf
-from omegaconf import DictConfig, OmegaConf
+from hydra.types import RunMode
+from omegaconf import OmegaConf
 
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
-from evodiverse.settings.compose import split_hydra
-from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings.hydra_session import hydra_session
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
+from evodiverse.settings.sweep import Composer
 from evodiverse.store.run_directory import RunDirectory
 from tests import starts
 from tests.starts import ROOT
@@ -87,27 +85,21 @@ def plan(*overrides: str, instead: Mapping[str, Any] | None = None) -> Plan:
         overrides: What the command line says.
         instead: Values that take the place of those it composes to, which spares another composition.
     """
-    _register_once()
     folder = [override.partition("=")[2] for override in overrides if override.startswith("outputs=/")]
-    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
-        config, hydra = _compose(*(override for override in overrides if not override.startswith("outputs=/")))
-        config = copy.deepcopy(config)
-        config.outputs = folder[-1] if folder else config.outputs
-        for key, value in (instead or {}).items():
-            OmegaConf.update(config, key, value)
-        return plan_run(config, hydra)
+    config, hydra = _composer().compose([override for override in overrides if not override.startswith("outputs=/")])
+    config.outputs = folder[-1] if folder else config.outputs
+    for key, value in (instead or {}).items():
+        OmegaConf.update(config, key, value)
+    return plan_run(config, hydra)
 
 
 @functools.cache
-def _register_once() -> None:
+def _composer() -> Composer:
+    """Return the composer of all plans of a session: Hydra composes each choice of options once."""
     register()
-
-
-@functools.lru_cache(maxsize=16)  # each is some megabytes
-def _compose(*overrides: str) -> tuple[DictConfig, HydraConf]:
-    """Compose once what differs in its output folder alone."""
-    searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
-    return split_hydra(compose("config", overrides=[searchpath, *overrides], return_hydra_config=True))
+    with hydra_session(None) as hydra:
+        searchpath = f"hydra.searchpath=[file://{TOY_CONF}]"
+        return Composer(hydra.config_loader, hydra.compose_config("config", [searchpath], RunMode.RUN))
 
 
 def run_here(*overrides: str, display: Silent | None = None) -> Path:
