@@ -103,10 +103,13 @@ def read(config: DictConfig) -> Config:
         InputError: A key is unknown, or a value is missing, has the wrong type or refers to a key that does not exist.
             All problems are listed.
     """
-    violations = [*find_unknown(config), *_find_unresolved(config)]
-    if violations:
-        raise InputError(*violations)
-    return OmegaConf.to_object(config)  # type: ignore[return-value]
+    unknown = find_unknown(config)
+    if not unknown:
+        try:
+            return OmegaConf.to_object(config)  # type: ignore[return-value]
+        except OmegaConfBaseException as error:
+            raise InputError(*_find_unresolved(config) or [first_line(error)]) from error
+    raise InputError(*unknown, *_find_unresolved(config))
 
 
 def save_composition(folder: Path, config: DictConfig, hydra: HydraConf) -> None:
