@@ -91,7 +91,7 @@ def merge_typed(schema: type, values: Mapping[str, Any], prefix: str) -> tuple[A
         except OmegaConfBaseException:
             violations.append(wrong_value(f"{prefix}{key}", value, kinds[key]))
             wrong.add(key)
-            lacks_group |= any(map(is_dataclass, _options(kinds[key])))
+            lacks_group |= holds_any_keys or any(map(is_dataclass, _options(kinds[key])))
     absent = [key for key, value in find_leaves(typed) if value == MISSING]
     violations += [f"{prefix}{key} has no value; set it" for key in absent if key not in wrong]
     if absent or lacks_group:

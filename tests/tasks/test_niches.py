@@ -57,7 +57,7 @@ def test_a_pool_keeps_to_its_capacity(run: Path) -> None:
 
 
 def test_niches_have_a_capacity_of_their_own_in_each_domain() -> None:
-    found = {task: plan(f"task={task}", "method=niche_ga").method.capacity for task in CAPACITIES}
+    found = {task: plan(f"task={task}", "method=niche_ga").config.method.capacity for task in CAPACITIES}
     assert found == CAPACITIES
 
 
