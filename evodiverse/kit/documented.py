@@ -68,21 +68,11 @@ def derived(*, default: Any) -> Any:
     return field(default=default, metadata={"omegaconf_ignore": True})
 
 
-def documented(_doc: str, **keywords: Any) -> Any:
-    """Return a dataclass field for a configuration key and its meaning; for the keywords, see `setting`."""
-    return setting(**keywords)
-
-
-def documented_mapping(_doc: str) -> Any:
-    """Return a dataclass field for a configuration key whose value is a mapping with any keys, empty by default."""
-    return field(default_factory=dict)
-
-
 def find_beyond(settings: Any, prefix: str) -> Iterator[str]:
     """Yield one message for each value outside the bounds of its key.
 
     Args:
-        settings: A dataclass object whose fields are `documented`, or are such dataclass objects themselves.
+        settings: A dataclass object whose fields are `setting`s, or are such dataclass objects themselves.
         prefix: The prefix of the keys in the messages, such as ``task.``.
     """
     for one in fields(settings):

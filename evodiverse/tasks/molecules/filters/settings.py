@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,7 @@ from typing import Any, Final
 import yaml
 
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import documented, documented_mapping, join_or, nearest
+from evodiverse.kit.documented import join_or, nearest, setting
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
 from evodiverse.tasks.molecules.parsing import find_smarts_violations
@@ -31,14 +31,22 @@ class FilterSettings:
 
     The bounds of each range are included, and are infinite where there is no bound. Each of ``smarts`` is the pattern
     of a forbidden substructure, by a name of the user's choice.
+
+    Attributes:
+        elements: the allowed elements, besides hydrogen
+        max_ring_size: larger rings are rejected
+        novel: file of known molecules, which are rejected
+        ranges: the allowed range of each property: [low, high], or null for no bound
+        smarts: the forbidden substructures
+        catalogs: RDKit's catalogs of unwanted substructures
     """
 
-    elements: list[str] | None = documented("the allowed elements, besides hydrogen", default=None)
-    max_ring_size: int | None = documented("larger rings are rejected", default=None, unit="atoms", least=3)
-    novel: str | None = documented("file of known molecules, which are rejected", default=None)
-    ranges: dict[str, Any] = documented_mapping("the allowed range of each property: [low, high], or null for no bound")
-    smarts: dict[str, Any] = documented_mapping("the forbidden substructures")
-    catalogs: list[str] | None = documented("RDKit's catalogs of unwanted substructures", default=None)
+    elements: list[str] | None = None
+    max_ring_size: int | None = setting(default=None, unit="atoms", least=3)
+    novel: str | None = None
+    ranges: dict[str, Any] = field(default_factory=dict)
+    smarts: dict[str, Any] = field(default_factory=dict)
+    catalogs: list[str] | None = None
 
     def describe(self) -> str:
         """Return all conditions on one line, for prompts."""

@@ -2,17 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import nan
 from pathlib import Path
 from typing import Any, Final
 
-from omegaconf import MISSING
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
-from evodiverse.kit.documented import documented, documented_mapping
+from evodiverse.kit.documented import setting
 from evodiverse.tasks.molecules.oracle import PUBLISHED, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import find_smarts_violations, molecule_of, read_smarts
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, count_atoms, in_words, isomer_score
@@ -64,13 +63,18 @@ Measure = Callable[[list[str]], Any]
 
 @dataclass
 class Component:
-    """The keys that all components have; a component is one of the measured quantities that make up a score."""
+    """The keys that all components have; a component is one of the measured quantities that make up a score.
 
-    kind: str = documented("what is measured", default=MISSING)
-    weight: float = documented("weight in the mean, or exponent in the product", default=1.0, above=0, most=1e6)
-    transform: dict[str, Any] = documented_mapping(
-        "maps the raw value to a score from 0 to 1: a kind and its numbers; not needed if the raw value is a score"
-    )
+    Attributes:
+        kind: what is measured
+        weight: weight in the mean, or exponent in the product
+        transform: maps the raw value to a score from 0 to 1: a kind and its numbers; not needed if the raw value is a
+            score
+    """
+
+    kind: str = setting()
+    weight: float = setting(default=1.0, above=0, most=1e6)
+    transform: dict[str, Any] = field(default_factory=dict)
 
     def find_violations(self, prefix: str) -> Iterator[str]:  # noqa: ARG002
         """Yield a message for each value of this component that cannot be used; it begins with the key of the value.
@@ -156,10 +160,15 @@ class OracleComponent(Oracle, Component):
 
 @dataclass
 class Similarity(Component):
-    """The Tanimoto similarity to the most similar of the given molecules."""
+    """The Tanimoto similarity to the most similar of the given molecules.
 
-    smiles: list[str] = documented("molecules to compare with; the most similar one counts", default=MISSING)
-    fingerprint: str = documented("fingerprint that is compared", default="ECFP4", choices=tuple(FINGERPRINTS))
+    Attributes:
+        smiles: molecules to compare with; the most similar one counts
+        fingerprint: fingerprint that is compared
+    """
+
+    smiles: list[str] = setting()
+    fingerprint: str = setting(default="ECFP4", choices=tuple(FINGERPRINTS))
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield a message for each given molecule that is invalid or has an empty fingerprint.
@@ -193,10 +202,15 @@ class Similarity(Component):
 
 @dataclass
 class Smarts(Component):
-    """1 for a molecule that has a substructure (or does not have it, with ``present=False``), else 0."""
+    """1 for a molecule that has a substructure (or does not have it, with ``present=False``), else 0.
 
-    smarts: str = documented("the substructure", default=MISSING)
-    present: bool = documented("whether the substructure must be present; false: absent", default=True)
+    Attributes:
+        smarts: the substructure
+        present: whether the substructure must be present; false: absent
+    """
+
+    smarts: str = setting()
+    present: bool = True
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the pattern."""
@@ -213,9 +227,13 @@ class Smarts(Component):
 
 @dataclass
 class Atoms(Component):
-    """The number of atoms of an element, hydrogens included."""
+    """The number of atoms of an element, hydrogens included.
 
-    element: str = documented("symbol of the element", default=MISSING)
+    Attributes:
+        element: symbol of the element
+    """
+
+    element: str = setting()
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield a message if ``element`` is not the symbol of a chemical element."""
@@ -234,9 +252,13 @@ class Atoms(Component):
 
 @dataclass
 class Formula(Component):
-    """The closeness of a molecule to a molecular formula, from 0 to 1 (see `isomer_score`)."""
+    """The closeness of a molecule to a molecular formula, from 0 to 1 (see `isomer_score`).
 
-    formula: str = documented("molecular formula, such as C7H8N2O2", default=MISSING)
+    Attributes:
+        formula: molecular formula, such as C7H8N2O2
+    """
+
+    formula: str = setting()
 
     def find_violations(self, prefix: str) -> Iterator[str]:
         """Yield what is wrong with the formula."""

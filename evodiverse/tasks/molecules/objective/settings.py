@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import documented, documented_mapping, nearest
+from evodiverse.kit.documented import nearest, setting
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, NUMBERS, Component
@@ -19,14 +19,15 @@ PREFIX: Final = "task.objective."
 
 @dataclass
 class ObjectiveSettings:
-    """``task.objective``: a score composed of several components."""
+    """``task.objective``: a score composed of several components.
 
-    combine: str = documented(
-        "how the scores of the components are combined", default="geometric_mean", choices=tuple(COMBINATIONS)
-    )
-    components: dict[str, Any] = documented_mapping(
-        "what is measured: for each name of your choice, a kind and its keys"
-    )
+    Attributes:
+        combine: how the scores of the components are combined
+        components: what is measured: for each name of your choice, a kind and its keys
+    """
+
+    combine: str = setting(default="geometric_mean", choices=tuple(COMBINATIONS))
+    components: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

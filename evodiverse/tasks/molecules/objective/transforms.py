@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from omegaconf import MISSING
 
-from evodiverse.kit.documented import documented
+from evodiverse.kit.documented import setting
 
 Values = NDArray[np.float64]
 Transform = Callable[[Values], Values]
@@ -21,10 +20,15 @@ _POSITIVE: Final[dict[str, Any]] = {"above": 0, "below": inf}
 
 @dataclass
 class Gaussian:
-    """A score of 1 at ``mu`` that falls on both sides: exp(-((x - mu) / sigma)² / 2)."""
+    """A score of 1 at ``mu`` that falls on both sides: exp(-((x - mu) / sigma)² / 2).
 
-    mu: float = documented("the best value", default=MISSING, **_FINITE)
-    sigma: float = documented("distance from the best value at which the score is 0.61", default=MISSING, **_POSITIVE)
+    Attributes:
+        mu: the best value
+        sigma: distance from the best value at which the score is 0.61
+    """
+
+    mu: float = setting(**_FINITE)
+    sigma: float = setting(**_POSITIVE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -52,10 +56,15 @@ class MaxGaussian(Gaussian):
 
 @dataclass
 class Linear:
-    """A straight line from 0 at ``low`` to 1 at ``high``, clipped outside; ``low`` may be larger than ``high``."""
+    """A straight line from 0 at ``low`` to 1 at ``high``, clipped outside; ``low`` may be larger than ``high``.
 
-    low: float = documented("value with a score of 0", default=MISSING, **_FINITE)
-    high: float = documented("value with a score of 1", default=MISSING, **_FINITE)
+    Attributes:
+        low: value with a score of 0
+        high: value with a score of 1
+    """
+
+    low: float = setting(**_FINITE)
+    high: float = setting(**_FINITE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -64,10 +73,15 @@ class Linear:
 
 @dataclass
 class Sigmoid(Linear):
-    """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``."""
+    """A logistic curve whose slope in the middle is that of the straight line from ``low`` to ``high``.
 
-    low: float = documented("value with a score of 0.12", default=MISSING, **_FINITE)
-    high: float = documented("value with a score of 0.88", default=MISSING, **_FINITE)
+    Attributes:
+        low: value with a score of 0.12
+        high: value with a score of 0.88
+    """
+
+    low: float = setting(**_FINITE)
+    high: float = setting(**_FINITE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -78,10 +92,15 @@ class Sigmoid(Linear):
 
 @dataclass
 class Step:
-    """A score of 1 from ``threshold`` on and 0 below; with ``above=False``, 1 up to ``threshold`` and 0 above."""
+    """A score of 1 from ``threshold`` on and 0 below; with ``above=False``, 1 up to ``threshold`` and 0 above.
 
-    threshold: float = documented("value of the jump, which itself scores 1", default=MISSING, **_FINITE)
-    above: bool = documented("whether larger values score 1; false: smaller ones", default=True)
+    Attributes:
+        threshold: value of the jump, which itself scores 1
+        above: whether larger values score 1; false: smaller ones
+    """
+
+    threshold: float = setting(**_FINITE)
+    above: bool = True
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
@@ -91,9 +110,13 @@ class Step:
 
 @dataclass
 class Thresholded:
-    """A score that is the value divided by ``threshold``, clipped to [0, 1]."""
+    """A score that is the value divided by ``threshold``, clipped to [0, 1].
 
-    threshold: float = documented("smallest value with a score of 1", default=MISSING, **_POSITIVE)
+    Attributes:
+        threshold: smallest value with a score of 1
+    """
+
+    threshold: float = setting(**_POSITIVE)
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
