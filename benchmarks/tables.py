@@ -43,11 +43,12 @@ def time_selection(run: Run) -> tuple[int, float]:
     log = read_log(run)
     keys = [log.keys[call] for call in log.final_union]
     scores = np.array([log.scores[call] for call in log.final_union])
-    bits = {key: fingerprint(key) for key in keys}
+    for key in keys:
+        fingerprint(key)  # kept in memory, so that only the selection is timed
     took = []
     for _ in range(N_REPEATS):
         began = time.perf_counter()
-        select_by_average(keys, scores, 10, fingerprint=bits.__getitem__)
+        select_by_average(keys, scores, 10)
         took.append(time.perf_counter() - began)
     return len(keys), 1e3 * median(took)
 

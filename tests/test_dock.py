@@ -14,7 +14,6 @@ from evodiverse.errors import InputError
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.metrics import measure_molecules
-from evodiverse.tasks.molecules.store import open_store
 from tests.docking.receptors import write_receptor
 from tests.docking.toys import Idle, OnlyEthanol, Toy
 from tests.results.builders import write_run
@@ -41,9 +40,8 @@ def order(tmp_path: Path, run: Run) -> Order:
     return Order([run.path], str(write_receptor(tmp_path)), BOX, None, jobs=1)
 
 
-def measured(run: Run, folder: Path) -> Mapping[str, Any]:
-    with open_store(folder / "store") as store:
-        return measure_molecules(read_log(run), store)
+def measured(run: Run) -> Mapping[str, Any]:
+    return measure_molecules(read_log(run))
 
 
 def test_the_best_of_the_last_five_iterations_are_docked_starting_with_the_last_iteration(
@@ -57,7 +55,7 @@ def test_the_best_of_the_last_five_iterations_are_docked_starting_with_the_last_
 
 def test_the_numbers_for_the_table_of_dockings_are_computed(order: Order, run: Run, tmp_path: Path) -> None:
     dock_all(order, Toy())
-    numbers = measured(run, tmp_path)
+    numbers = measured(run)
     assert numbers["docking_last"] == pytest.approx(-3)
     assert numbers["docking_last5"] == pytest.approx((4 * -6 - 3) / 5)
     assert numbers["n_docked_last"] == 2
@@ -72,7 +70,7 @@ def test_a_failure_is_listed_and_the_other_molecules_count(
     told = capsys.readouterr().out
     assert "docked 2 of 3 molecules" in told
     assert "failed: CCO: ValueError: refused" in told
-    numbers = measured(run, tmp_path)
+    numbers = measured(run)
     assert (numbers["docking_last"], numbers["n_docked_last"]) == (-3.0, 1)
 
 
@@ -150,7 +148,7 @@ def test_a_docking_into_another_protein_does_not_fill_the_table(order: Order, ru
     dock_all(order, Toy())
     record = run.path / "docking" / "docking.json"
     record.write_text(record.read_text().replace('"target": "jnk3"', '"target": "mapk14"'))
-    assert "docking_last" not in measured(run, tmp_path)
+    assert "docking_last" not in measured(run)
 
 
 def test_runs_that_cannot_be_docked_are_named_and_the_others_docked(

@@ -26,8 +26,7 @@ from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import DOCKING, Run, find_records, read_record
 from evodiverse.runner.process import complain, say
 from evodiverse.runner.workers import available_cores
-from evodiverse.tasks.molecules.metrics import select_last_tops
-from evodiverse.tasks.molecules.store import MoleculeStore, NoMoleculeError, open_store
+from evodiverse.tasks.molecules.metrics import naming_damage, select_last_tops
 from evodiverse.text import count_of
 
 _MOLECULES: Final = "evodiverse.tasks.molecules"
@@ -83,21 +82,20 @@ def dock_all(order: Order, program: Program = vina) -> int:
     if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
         raise InputError(f"the tasks {', '.join(tasks)} have different targets; list the targets with --targets")
     batches = []
-    with open_store(cache_folder() / "analysis") as store:
-        for run in runs:
-            try:
-                batch = _plan(run, choose(run), settings, store)
-                known = find_done(run, batch.record, overwrite=order.overwrite)
-            except DataError:
-                raise
-            except InputError as error:
-                refused.append(error)
-                continue
-            if known.keys() >= batch.jobs.keys():
-                say(f"{run.path} has already been docked")
-                _print_means(batch, known)
-            else:
-                batches.append(batch)
+    for run in runs:
+        try:
+            batch = _plan(run, choose(run), settings)
+            known = find_done(run, batch.record, overwrite=order.overwrite)
+        except DataError:
+            raise
+        except InputError as error:
+            refused.append(error)
+            continue
+        if known.keys() >= batch.jobs.keys():
+            say(f"{run.path} has already been docked")
+            _print_means(batch, known)
+        else:
+            batches.append(batch)
     for refusal in refused:
         complain(str(refusal))
     _dock_batches(batches, cache, program, order.jobs or available_cores())
@@ -180,16 +178,14 @@ def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
     return list(runs.values()), refused
 
 
-def _plan(run: Run, target: Target, settings: Settings, store: MoleculeStore) -> Batch:
+def _plan(run: Run, target: Target, settings: Settings) -> Batch:
     """Return what to dock for one run.
 
     Raises:
         InputError: The log of the run is damaged.
     """
-    try:
-        tops = select_last_tops(read_log(run), store.fingerprint)
-    except NoMoleculeError as error:
-        raise InputError(f"{run.path} is damaged ({error}); run it again with overwrite=true") from error
+    with naming_damage(str(run.path)):
+        tops = select_last_tops(read_log(run))
     keys = dict.fromkeys(key for top in reversed(tops) for key in top)
     return Batch(run, describe_docking(target, settings), tops, {key: Job(key, target, settings) for key in keys})
 

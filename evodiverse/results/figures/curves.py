@@ -305,7 +305,7 @@ def _read_hits(group: Group, result: Result) -> Mapping[str, Any]:
         return result.metrics
     metrics: Any
     metrics, log = reading.open_log(group, result)
-    return metrics.count_hits(log, group.context.measurer.tools, threshold)  # type: ignore[no-any-return]
+    return metrics.count_hits(log, threshold)  # type: ignore[no-any-return]
 
 
 def draw_hits(group: Group) -> Figure:

@@ -91,7 +91,7 @@ def draw_top(group: Group) -> Figure:
     """
     metrics: Any
     metrics, log = reading.open_log(group, group.best)
-    calls = metrics.pick_top(log, group.context.measurer.tools)
+    calls = metrics.pick_top(log)
     n_rows = max(1, -(-len(calls) // _COLUMNS))
     figure = style.new_figure(style.PAGE, 1.35 * n_rows)
     panels = figure.subplots(n_rows, _COLUMNS, squeeze=False).ravel()

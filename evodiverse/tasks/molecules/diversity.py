@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from rdkit import Chem, DataStructs
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.parsing import logged_molecule, molecule_of
+
+Bits = DataStructs.ExplicitBitVect
 
 SIMILARITY_LIMIT = 0.4
 
@@ -18,14 +20,14 @@ _COUNTER = rdFingerprintGenerator.GetMorganGenerator(radius=3, fpSize=N_BITS)
 
 
 @lru_cache(maxsize=50_000)
-def fingerprint(smiles: str) -> DataStructs.ExplicitBitVect:
-    """Return the Morgan fingerprint of a valid SMILES."""
-    return molecule_fingerprint(molecule_of(smiles))
+def fingerprint(smiles: str) -> Bits:
+    """Return the Morgan fingerprint of a valid SMILES (see `logged_molecule`)."""
+    return molecule_fingerprint(logged_molecule(smiles))
 
 
-def molecule_fingerprint(molecule: Chem.Mol) -> DataStructs.ExplicitBitVect:
+def molecule_fingerprint(molecule: Chem.Mol) -> Bits:
     """Return the Morgan fingerprint of a molecule."""
-    bits: DataStructs.ExplicitBitVect = _GENERATOR.GetFingerprint(molecule)
+    bits: Bits = _GENERATOR.GetFingerprint(molecule)
     return bits
 
 
@@ -35,14 +37,14 @@ def count_features(smiles: str) -> NDArray[np.uint32]:
     return counts
 
 
-def unpack(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> NDArray[np.uint8]:
+def unpack(fingerprints: Sequence[Bits]) -> NDArray[np.uint8]:
     """Return the bits of ``n`` fingerprints as a ``(n, 2048)`` uint8 array of 0 and 1; n may be 0."""
     packed = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, N_BITS // 8)
     return np.unpackbits(rows, axis=1, bitorder="little")
 
 
-def pairwise_distances(fingerprints: Sequence[DataStructs.ExplicitBitVect]) -> list[float]:
+def pairwise_distances(fingerprints: Sequence[Bits]) -> list[float]:
     """Return one minus the Tanimoto similarity of each pair, in the order 1 and 0, 2 and 0, 2 and 1, 3 and 0."""
     return [
         1 - similarity
@@ -56,7 +58,6 @@ def select_by_average(
     scores: NDArray[np.float64],
     count: int,
     limit: float = SIMILARITY_LIMIT,
-    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
 ) -> list[int]:
     """Select good molecules that are not too similar on average (paper, "Diversity-aware selection").
 
@@ -70,13 +71,12 @@ def select_by_average(
         scores: ``(n,)`` scores, higher is better; ties keep the given order.
         count: The maximum number of molecules to select.
         limit: The average similarity, 0 to 1, that a molecule must stay below.
-        fingerprint: A function that returns the fingerprint of a SMILES.
 
     Returns:
         Up to ``count`` indices in the order of selection.
     """
     ranked = np.argsort(-scores, kind="stable").tolist()
-    selected = select_ranked((smiles[index] for index in ranked), count, limit, fingerprint)
+    selected = select_ranked((smiles[index] for index in ranked), count, limit)
     return [ranked[place] for place in selected]
 
 
@@ -89,7 +89,7 @@ def select_ranked(
     ranked: Iterable[str],
     count: int,
     limit: float = SIMILARITY_LIMIT,
-    fingerprint: Callable[[str], DataStructs.ExplicitBitVect] = fingerprint,
+    fingerprint: Callable[[str], Bits] = fingerprint,
     summary: Callable[[Sequence[float]], float] = average,
 ) -> list[int]:
     """Visit molecules from best to worst, and select each that is not too similar to those selected before it.
@@ -106,7 +106,7 @@ def select_ranked(
         The indices of the selected molecules. The first molecule is always selected.
     """
     selected: list[int] = []
-    taken: list[DataStructs.ExplicitBitVect] = []
+    taken: list[Bits] = []
     for place, smiles in enumerate(ranked):
         if len(selected) == count:
             break

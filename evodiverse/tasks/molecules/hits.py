@@ -19,8 +19,7 @@ from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker, MaxMinPicker
 
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
-from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, select_ranked
-from evodiverse.tasks.molecules.store import Bits
+from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, Bits, fingerprint, select_ranked
 
 HIT_SCORES: Final = (0.5, 0.7)
 LIMITS: Final = (SIMILARITY_LIMIT, 0.6)
@@ -36,7 +35,7 @@ DIV_HITS_DISTANCE: Final = 0.7
 N_ORDERS: Final = 5
 
 
-def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
+def measure_hits(log: Log, fingerprint: Callable[[str], Bits] = fingerprint) -> Measurement:
     """Return the metrics of a run's hits.
 
     - ``hits_<score>`` is the number of hits, with ``<score>`` as the threshold.
@@ -76,7 +75,7 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits]) -> Measurement:
     }
 
 
-def count_hits(log: Log, fingerprint: Callable[[str], Bits], threshold: float) -> Measurement:
+def count_hits(log: Log, threshold: float) -> Measurement:
     """Return those metrics of `measure_hits` that are about shares of the budget, with a threshold of one's own."""
     return _count_by_calls(*_find_hits(log, fingerprint, threshold), int(log.run.settings["budget.oracle_calls"]))
 

@@ -12,8 +12,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.tables import Table, TextFile, find_decimal_mark, read_number
 from evodiverse.tasks.molecules.initial import MAX_SHOWN
-from evodiverse.tasks.molecules.parsing import parse_smiles
-from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
+from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, parse_smiles
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 

@@ -5,7 +5,7 @@ Metrics of an iteration are computed over the union of all pools, in which a mol
 instead.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import nlargest
 from itertools import accumulate, islice
@@ -22,11 +22,18 @@ from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.runs import DOCKING, read_docking
 from evodiverse.runlog.values import Measurement, mean
-from evodiverse.tasks.molecules import diversity
+from evodiverse.tasks.molecules.diversity import (
+    Bits,
+    fingerprint,
+    pairwise_distances,
+    select_by_average,
+    select_ranked,
+    unpack,
+)
 from evodiverse.tasks.molecules.hits import HIT, LIMIT, N_TOP, count_hits, measure_hits
-from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, NoMoleculeError, Reader
+from evodiverse.tasks.molecules.properties import assess, find_scaffold
 from evodiverse.tasks.molecules.records import Source
-from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS, Bits, MoleculeStore, NoMoleculeError, open_store
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
@@ -36,7 +43,6 @@ DRUG_LIKE_QED = 0.5
 DRUG_LIKE_SA = 5.5
 """Molecules with a higher QED and a lower SA score (1 to 10) than these count as drug-like (paper, figure ``mol``)."""
 
-Fingerprint = Callable[[str], Bits]
 _READER = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 
 
@@ -56,29 +62,29 @@ class MoleculeMetrics:
     )
     threshold, limit = HIT, LIMIT
 
-    def measure(self, log: Log, tools: Tools) -> Measurement:
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (other domains need encoders)
         """Return the metrics of a run (see `measure_molecules`).
 
         Raises:
             InputError: The log is damaged, or the file of docking scores cannot be used (see `_measure_docking`).
         """
-        with _opened(tools, str(log.run.path)) as store:
-            return measure_molecules(log, store)
+        with naming_damage(str(log.run.path)):
+            return measure_molecules(log)
 
-    def count_hits(self, log: Log, tools: Tools, threshold: float) -> Measurement:
+    def count_hits(self, log: Log, threshold: float) -> Measurement:
         """Return the numbers of hits after each tenth of the budget; see `hits.count_hits`."""
-        with _opened(tools, str(log.run.path)) as store:
-            return count_hits(log, store.fingerprint, threshold)
+        with naming_damage(str(log.run.path)):
+            return count_hits(log, threshold)
 
-    def pick_top(self, log: Log, tools: Tools) -> list[int]:
+    def pick_top(self, log: Log) -> list[int]:
         """Return the diversity-aware top 10 of the final pools; see `select_diverse_calls`."""
-        with _opened(tools, str(log.run.path)) as store:
-            return select_diverse_calls(log, log.final_union, store.fingerprint)
+        with naming_damage(str(log.run.path)):
+            return select_diverse_calls(log, log.final_union)
 
-    def embed(self, genotypes: Sequence[str], tools: Tools) -> NDArray[np.float32]:
+    def embed(self, genotypes: Sequence[str], tools: Tools) -> NDArray[np.float32]:  # noqa: ARG002
         """Return the ``(n, 2048)`` bits of the fingerprints of molecules."""
-        with _opened(tools, "a log") as store:
-            return diversity.unpack([store.fingerprint(smiles) for smiles in genotypes]).astype(np.float32)
+        with naming_damage("a log"):
+            return unpack([fingerprint(smiles) for smiles in genotypes]).astype(np.float32)
 
     def embed_reference(self, file: Path, most: int) -> NDArray[np.float32]:
         """Return the ``(n, 2048)`` bits of the fingerprints of a random sample of the molecules in a file.
@@ -94,23 +100,26 @@ class MoleculeMetrics:
         records = list(source.records())
         order = np.random.default_rng(0).permutation(len(records))
         parsed = (source.parse(records[place], _READER) for place in order.tolist())
-        valid = (diversity.fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
+        valid = (fingerprint(each.genotype) for each in parsed if not isinstance(each, Rejection))
         if not (fingerprints := [*islice(valid, most)]):
             raise InputError(f"--reference: {file} holds no molecules; check the file")
-        return diversity.unpack(fingerprints).astype(np.float32)
+        return unpack(fingerprints).astype(np.float32)
 
 
 @contextmanager
-def _opened(tools: Tools, log: str) -> Iterator[MoleculeStore]:
-    """Open the store of fingerprints; within the context, a text that is no molecule means that a log is damaged."""
+def naming_damage(log: str) -> Iterator[None]:
+    """Refuse a log as damaged if, within this context, a text in it is no molecule.
+
+    Raises:
+        InputError: The log is damaged.
+    """
     try:
-        with open_store(tools.folder) as store:
-            yield store
+        yield
     except NoMoleculeError as error:
         raise InputError(f"{log} is damaged ({error}); run it again with overwrite=true") from error
 
 
-def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
+def measure_molecules(log: Log) -> Measurement:
     """Return the metrics of a molecule run.
 
     Most metrics are defined in the functions that compute them. The remaining ones are:
@@ -122,15 +131,15 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
     - ``scaffold_diverse_top10`` is the mean score of a diversity-aware top 10 of the last iteration's pools. Molecules
       count as similar if their scaffolds are, whatever the similarity of the whole molecules.
     """
-    curve = diverse_top10_curve(log, store.fingerprint)
-    archive = diverse_archive_curve(log, store.fingerprint)
-    best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores), store.fingerprint)]
+    curve = diverse_top10_curve(log)
+    archive = diverse_archive_curve(log)
+    best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores))]
     n_full = count_full_iterations(log)
     budget = int(log.run.settings["budget.oracle_calls"])
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
-    scaffolds = [store.scaffold(log.keys[call]) for call in last]
-    different = diversity.select_by_average(scaffolds, np.array(scores), N_TOP, fingerprint=store.fingerprint)
+    scaffolds = [find_scaffold(log.keys[call]) for call in last]
+    different = select_by_average(scaffolds, np.array(scores), N_TOP)
     return {
         "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
@@ -143,18 +152,18 @@ def measure_molecules(log: Log, store: MoleculeStore) -> Measurement:
         "pmo_auc": pmo_auc([log.scores.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
         "top10": mean(scores[:N_TOP]),
         "top100": mean(scores[:100]),
-        **_measure_diverse_top(log, store),
+        **_measure_diverse_top(log),
         "unique_scaffold_top10": mean([scores[at] for at in first_of_each(scaffolds)[:N_TOP]]),
         "scaffold_diverse_top10": mean([scores[at] for at in different]),
-        **measure_hits(log, store.fingerprint),
-        **_measure_docking(log, store.fingerprint),
+        **measure_hits(log),
+        **_measure_docking(log),
         "curve.diverse_top10": [*curve],
         "curve.diverse_top10_archive": [*archive],
-        **_measure_pools(log, store),
+        **_measure_pools(log),
     }
 
 
-def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
+def _measure_pools(log: Log) -> Measurement:
     """Return curves that describe the pools after each iteration, starting with iteration 0.
 
     - ``curve.n_diverse`` is the number of molecules selected if they are visited from the best to the worst, and each
@@ -168,8 +177,8 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     for pools in log.states:
         calls = log.top(union(pools), len(log.scores))
         keys = [log.keys[call] for call in calls]
-        n_diverse.append(len(diversity.select_ranked(keys, len(keys), fingerprint=store.fingerprint)))
-        qualities = map(store.quality, keys)
+        n_diverse.append(len(select_ranked(keys, len(keys))))
+        qualities = map(assess, keys)
         is_good = [quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA for quality in qualities]
         drug_like = [log.scores[call] for call, good in zip(calls, is_good, strict=True) if good]
         n_drug_like.append(len(drug_like))
@@ -177,31 +186,31 @@ def _measure_pools(log: Log, store: MoleculeStore) -> Measurement:
     return {"curve.n_diverse": n_diverse, "curve.drug_like": means, "curve.n_drug_like": n_drug_like}
 
 
-def _measure_diverse_top(log: Log, store: MoleculeStore) -> Measurement:
+def _measure_diverse_top(log: Log) -> Measurement:
     """Return properties of the last iteration's diversity-aware top 10 (paper, table ``last_iter_top10_div04``).
 
     ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
     less than ten. In ``diverse_top10_full``, each missing molecule counts as 0. ``molecular_diversity`` is the mean
     distance between the molecules, and ``scaffold_diversity`` that between their scaffolds (see `mean_distance`).
     """
-    selected = select_diverse_calls(log, log.final_union, store.fingerprint)
+    selected = select_diverse_calls(log, log.final_union)
     scores = [log.scores[call] for call in selected]
-    qualities = [store.quality(log.keys[call]) for call in selected]
-    scaffolds = [store.scaffold(log.keys[call]) for call in selected]
+    qualities = [assess(log.keys[call]) for call in selected]
+    scaffolds = [find_scaffold(log.keys[call]) for call in selected]
     return {
         "diverse_top10": mean(scores),
         "n_diverse_top10": len(scores),
         "diverse_top10_full": sum(scores) / N_TOP,
-        "molecular_diversity": mean_distance([store.fingerprint(log.keys[call]) for call in selected]),
+        "molecular_diversity": mean_distance([fingerprint(log.keys[call]) for call in selected]),
         "n_scaffolds": len(set(scaffolds)),
-        "scaffold_diversity": mean_distance([store.fingerprint(scaffold) for scaffold in scaffolds]),
+        "scaffold_diversity": mean_distance([fingerprint(scaffold) for scaffold in scaffolds]),
         "qed": mean([quality.qed for quality in qualities]),
         "sa": mean([quality.sa for quality in qualities]),
         "sa_score": mean([quality.sa_score for quality in qualities]),
     }
 
 
-def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
+def _measure_docking(log: Log) -> Measurement:
     """Return the mean docking scores, in kcal/mol, of the diversity-aware top 10, or nothing if the run was not docked.
 
     The diversity-aware top 10 of an iteration are up to ten molecules of the pools with high scores, each with a low
@@ -217,7 +226,7 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
     docked = read_docking(log.run)
     if docked is None:
         return {}
-    tops = select_last_tops(log, fingerprint)
+    tops = select_last_tops(log)
     if absent := list(dict.fromkeys(key for keys in tops for key in keys if key not in docked)):
         n_absent = count_of(len(absent), "molecule")
         raise InputError(f"{log.run.path / DOCKING} lacks {n_absent}, such as {absent[0]}; run evodiverse-dock")
@@ -226,15 +235,15 @@ def _measure_docking(log: Log, fingerprint: Fingerprint) -> Measurement:
     return {"docking_last": mean(scores[-1]), "docking_last5": mean(means), "n_docked_last": len(scores[-1])}
 
 
-def select_last_tops(log: Log, fingerprint: Fingerprint) -> list[list[str]]:
+def select_last_tops(log: Log) -> list[list[str]]:
     """Return the canonical SMILES of the diversity-aware top 10 of each of the last five iterations, earliest first."""
     return [
-        [log.keys[call] for call in select_diverse_calls(log, union(pools), fingerprint)]
+        [log.keys[call] for call in select_diverse_calls(log, union(pools))]
         for pools in log.states[-CONVERGED_ITERATIONS:]
     ]
 
 
-def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprint) -> list[int]:
+def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
     """Select the diversity-aware top 10 from the molecules of the oracle calls ``calls``.
 
     These are up to ten good and mutually different molecules. Molecules are visited from the highest score to the
@@ -244,17 +253,15 @@ def select_diverse_calls(log: Log, calls: Sequence[int], fingerprint: Fingerprin
         The oracle calls of the selected molecules, best first.
     """
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
-    return [calls[at] for at in diversity.select_by_average(keys, scores, N_TOP, fingerprint=fingerprint)]
+    return [calls[at] for at in select_by_average(keys, scores, N_TOP)]
 
 
-def diverse_top10_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
+def diverse_top10_curve(log: Log) -> list[float]:
     """Return the mean score of the diversity-aware top 10 of the pools after each iteration, from iteration 0."""
-    return [
-        fmean(log.scores[call] for call in select_diverse_calls(log, union(pools), fingerprint)) for pools in log.states
-    ]
+    return [fmean(log.scores[call] for call in select_diverse_calls(log, union(pools))) for pools in log.states]
 
 
-def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
+def diverse_archive_curve(log: Log) -> list[float]:
     """Return the mean score of the diversity-aware top 10 of all molecules evaluated up to each iteration.
 
     These are up to ten good and mutually different molecules, selected as `select_diverse_calls` does.
@@ -263,7 +270,7 @@ def diverse_archive_curve(log: Log, fingerprint: Fingerprint) -> list[float]:
     curve = []
     for last in accumulate(calls_by_iteration(log)):
         calls = [call for call in ranked if call <= last]
-        taken = diversity.select_ranked((log.keys[call] for call in calls), N_TOP, fingerprint=fingerprint)
+        taken = select_ranked((log.keys[call] for call in calls), N_TOP)
         curve.append(fmean(log.scores[calls[place]] for place in taken))
     return curve
 
@@ -337,7 +344,7 @@ def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
     A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other
     fingerprint, including empty ones.
     """
-    return mean(diversity.pairwise_distances(fingerprints))
+    return mean(pairwise_distances(fingerprints))
 
 
 def first_of_each(items: Sequence[str]) -> list[int]:

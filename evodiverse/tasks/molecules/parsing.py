@@ -11,6 +11,8 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 # No molecule of a sensible size needs more; protects the parser from huge texts.
 MAX_CHARACTERS = 5_000
 MAX_SMARTS = 1_000
+# For files of molecules, where no configuration sets a limit.
+MAX_HEAVY_ATOMS = 1_000
 # Limits on the number of independent rings (bonds - atoms + 1; drugs have up to a dozen), and on the number of shortest
 # rings, which include all equally short alternatives: cubane has 5 and 6. RDKit enumerates all of these alternatives,
 # which may be exponentially many, and looks for aromaticity in sets of them. For some cages this takes minutes.
@@ -172,6 +174,22 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
     if molecule.HasSubstructMatch(_CROWDED):
         n_neighbors = max(atom.GetDegree() for atom in molecule.GetAtoms())
         return Rejection(Reason.TOO_LARGE, f"an atom with {n_neighbors} neighbors, at most {MAX_NEIGHBORS}")
+    return molecule
+
+
+class NoMoleculeError(ValueError):
+    """A text in a log is not a molecule that a run could have logged, so the log is damaged."""
+
+
+def logged_molecule(smiles: str) -> Chem.Mol:
+    """Return the molecule of a SMILES from a log, which may come from a stranger; "" is a scaffold without rings.
+
+    Raises:
+        NoMoleculeError: The text is not a molecule that a run could have logged, or would keep RDKit busy for minutes.
+    """
+    molecule = read_molecule(smiles, MAX_CHARACTERS) if smiles else molecule_of(smiles)
+    if isinstance(molecule, Rejection):
+        raise NoMoleculeError(f"{smiles[:80]} cannot be measured ({molecule}), and no run logs such a text")
     return molecule
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from rdkit import Chem
 from rdkit.Chem import QED, Crippen, Descriptors, GraphDescriptors, Lipinski, rdMolDescriptors
 
-from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
+from evodiverse.tasks.molecules.parsing import canonical_form, logged_molecule
 
 Property = Callable[[Chem.Mol], float]
 
@@ -124,12 +124,12 @@ def find_scaffold(smiles: str) -> str:
     """Return the canonical SMILES of the Murcko scaffold of a valid SMILES, or "" for a molecule without rings."""
     from rdkit.Chem.Scaffolds import MurckoScaffold  # here so that invalid settings are reported fast
 
-    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=molecule_of(smiles))  # type: ignore[no-untyped-call]
+    scaffold: str = MurckoScaffold.MurckoScaffoldSmiles(mol=logged_molecule(smiles))  # type: ignore[no-untyped-call]
     return canonical_form(scaffold) or scaffold
 
 
 @lru_cache(maxsize=20_000)
 def assess(smiles: str) -> Quality:
     """Return the QED and the SA score of a valid SMILES."""
-    molecule = molecule_of(smiles)
+    molecule = logged_molecule(smiles)
     return Quality(float(QED.qed(molecule)), sa_score(molecule))  # type: ignore[no-untyped-call]

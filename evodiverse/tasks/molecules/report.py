@@ -11,10 +11,9 @@ from rdkit.Chem import rdDepictor
 from rdkit.ML.Cluster import Butina
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules.diversity import fingerprint, pairwise_distances
+from evodiverse.tasks.molecules.diversity import Bits, fingerprint, pairwise_distances
 from evodiverse.tasks.molecules.drawing import write_number
 from evodiverse.tasks.molecules.properties import assess, find_scaffold
-from evodiverse.tasks.molecules.store import Bits
 
 LEAST_SIMILARITY: Final = 0.6
 """The minimum Tanimoto similarity (Morgan bits) of a member of a cluster to the cluster's center."""

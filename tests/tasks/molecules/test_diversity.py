@@ -9,6 +9,7 @@ from rdkit.Chem import AllChem
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, diverse_top_mean, fingerprint, select_by_average
+from evodiverse.tasks.molecules.parsing import NoMoleculeError
 
 # Tanimoto similarities, counted by hand from the bits: 5/9 and 5/13 to ethanol, 7/13 to each other.
 ETHANOL, PROPANOL, PENTANOL = "CCO", "CCCO", "CCCCCO"
@@ -148,3 +149,16 @@ def test_the_mean_of_fewer_than_asked_for_is_theirs() -> None:
 
 def test_the_mean_of_no_molecules_is_not_a_number() -> None:
     assert np.isnan(diverse_top_mean([], np.array([])))
+
+
+@pytest.mark.parametrize("hostile", ["\x1b[31m", "C(", "no molecule", "C%10" * 3])
+def test_what_no_run_logs_is_refused_in_one_line(hostile: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(NoMoleculeError, match="cannot be measured"):
+        fingerprint(hostile)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_cage_on_which_rdkit_would_work_for_minutes_is_refused() -> None:
+    cage = "C12C3C4C1C1C4C4C1C1C4C4C1C1C4C4C1C1C4C4C1C1C5C6C7C8C9C%10C%11C%12C2C3C%12C%11C%10C9C8C7C6C5C41"
+    with pytest.raises(NoMoleculeError, match="21 rings, at most 18"):
+        fingerprint(cage)

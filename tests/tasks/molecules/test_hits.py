@@ -14,10 +14,9 @@ from rdkit.DataStructs import ExplicitBitVect
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.molecules import hits
-from evodiverse.tasks.molecules.diversity import fingerprint, select_ranked
+from evodiverse.tasks.molecules.diversity import select_ranked
 from evodiverse.tasks.molecules.hits import count_div_hits, find_different, measure_hits, pick_max_min
 from evodiverse.tasks.molecules.metrics import measure_molecules
-from evodiverse.tasks.molecules.store import open_store
 from tests.results.builders import evaluated_row, make_log
 
 Discovery = tuple[Collection[int], float | None]
@@ -154,8 +153,7 @@ def test_a_collapsed_run_has_one_hit_that_differs() -> None:
 
 def test_a_mean_of_what_was_found_hides_a_collapse_that_one_of_ten_shows(tmp_path: Path) -> None:
     rows = [evaluated_row(0, n, "C" * (20 + n), 0.9) for n in range(1, 21)]  # alkanes, all with the same bits
-    with open_store(tmp_path) as store:
-        found = measure_molecules(make_log(rows, [[[*range(1, 21)]]]), store)
+    found = measure_molecules(make_log(rows, [[[*range(1, 21)]]]))
     assert (found["diverse_top10"], found["n_diverse_top10"]) == (pytest.approx(0.9), 1)
     assert (found["diverse_top10_full"], found["diverse_top10_archive_full"]) == pytest.approx((0.09, 0.09))
 
@@ -222,5 +220,5 @@ def test_div_hits_are_the_mean_of_five_random_orders_always_the_same(monkeypatch
 def test_molecules_are_compared_by_their_morgan_fingerprints() -> None:
     keys = ["c1ccccc1", "CCO", "CCCO"]  # the alcohols are 5/9 similar, as counted by hand in test_diversity
     log = make_log([evaluated_row(0, call, key, 0.8) for call, key in enumerate(keys, 1)], [[[1]]])
-    found = measure_hits(log, fingerprint)
+    found = measure_hits(log)
     assert (found["different_hits_0.7_0.4"], found["different_hits_0.7_0.6"], found["div_hits"]) == (2, 3, 2)

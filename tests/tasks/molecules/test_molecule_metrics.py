@@ -1,6 +1,6 @@
 """The paper's metrics of molecule runs, by hand."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
@@ -28,7 +28,6 @@ from evodiverse.tasks.molecules.metrics import (
     pmo_auc,
 )
 from evodiverse.tasks.molecules.properties import assess
-from evodiverse.tasks.molecules.store import MoleculeStore, open_store
 from tests.results.builders import (
     evaluated_row,
     initial_row,
@@ -45,19 +44,13 @@ SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
 
 def curve(path: Path, populations: Sequence[Sequence[Sequence[int]]]) -> list[float]:
     log = read_log(write_run(path, SCORES, populations))
-    return diverse_top10_curve(log, fingerprint)
+    return diverse_top10_curve(log)
 
 
 def log_with_budget(budget: int, **settings: object) -> Log:
     """A log of four initial calls."""
     rows = [initial_row(call, key, score) for call, (key, score) in enumerate(SCORES.items(), start=1)]
     return make_log(rows, [[[1, 2], [3, 4]]], budget__oracle_calls=budget, **settings)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[MoleculeStore]:
-    with open_store(tmp_path / "cache") as opened:
-        yield opened
 
 
 # The curve
@@ -173,10 +166,10 @@ def test_fewer_than_ten_are_averaged_as_they_are() -> None:
     assert pmo_auc([0.2, 0.6], 2) == pytest.approx(0.2)
 
 
-def test_calls_that_failed_take_their_place_in_the_area_of_pmo(store: MoleculeStore) -> None:
+def test_calls_that_failed_take_their_place_in_the_area_of_pmo() -> None:
     rows = [initial_row(1, "CCO", 0.5), evaluated_row(1, 2, "C", None), evaluated_row(1, 3, "CC", 0.7)]
     log = make_log([{**row, "valid": True} for row in rows], [[[1]], [[1, 3]]], budget__oracle_calls=3)
-    assert measure_molecules(log, store)["pmo_auc"] == pytest.approx(((0.5 + 0.0 + 0.7) / 3) / 2)
+    assert measure_molecules(log)["pmo_auc"] == pytest.approx(((0.5 + 0.0 + 0.7) / 3) / 2)
 
 
 # The last iteration
@@ -185,12 +178,10 @@ def test_calls_that_failed_take_their_place_in_the_area_of_pmo(store: MoleculeSt
 XYLENE, TOLUENE, PYRIDINE = "Cc1ccccc1C", "Cc1ccccc1", "c1ccncc1"
 
 
-def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistry(
-    tmp_path: Path, store: MoleculeStore
-) -> None:
+def test_the_last_iteration_is_measured_plainly_by_scaffold_and_for_its_chemistry(tmp_path: Path) -> None:
     scores = {TOLUENE: 0.9, XYLENE: 0.8, PYRIDINE: 0.4, "CCO": 0.1}
     log = read_log(write_run(tmp_path / "run", scores, [[[4], [1]], [[1, 2], [2, 3]]]))
-    found = measure_molecules(log, store)
+    found = measure_molecules(log)
     similarity = DataStructs.TanimotoSimilarity(fingerprint(TOLUENE), fingerprint(XYLENE))
     assert similarity > 0.4  # so that the second is not taken
     distance = 1 - DataStructs.TanimotoSimilarity(fingerprint(TOLUENE), fingerprint(PYRIDINE))
@@ -220,9 +211,9 @@ def test_a_log_with_what_is_no_molecule_is_damaged_by_name(tmp_path: Path) -> No
     assert str(refused.value).isprintable()
 
 
-def test_the_archive_keeps_what_left_the_pools(tmp_path: Path, store: MoleculeStore) -> None:
+def test_the_archive_keeps_what_left_the_pools(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", SCORES, [[[4], []], [[3], []]])
-    found = measure_molecules(read_log(run), store)
+    found = measure_molecules(read_log(run))
     names = ("diverse_auc_archive", "diverse_average_archive", "diverse_top10_archive")
     assert [found[name] for name in names] == pytest.approx([(0.9 + 0.8 + 0.3 + 0.2) / 4] * 3)
     assert (found["n_diverse_top10_archive"], found["n_diverse_top10"]) == (4, 1)
@@ -235,28 +226,28 @@ def test_the_archive_grows_with_the_iterations_and_has_no_failed_evaluation() ->
     rows = [(0, 1, "CCO", 0.2), (0, 2, "CS", None), (1, 3, "ClCCl", 0.4), (2, 4, "CN", None), (3, 5, "c1ccccc1", 0.9)]
     log = make_log([evaluated_row(*row) for row in rows], [[[1]]] * 4)
     expected = [0.2, (0.2 + 0.4) / 2, (0.2 + 0.4) / 2, (0.2 + 0.4 + 0.9) / 3]
-    assert diverse_archive_curve(log, fingerprint) == pytest.approx(expected)
+    assert diverse_archive_curve(log) == pytest.approx(expected)
 
 
-def test_the_average_is_of_the_last_five_iterations(tmp_path: Path, store: MoleculeStore) -> None:
+def test_the_average_is_of_the_last_five_iterations(tmp_path: Path) -> None:
     calls = [1, 1, 4, 3, 3, 3, 2]
     log = read_log(write_run(tmp_path / "run", SCORES, [[[call], []] for call in calls]))
-    assert measure_molecules(log, store)["diverse_average"] == pytest.approx((0.2 + 3 * 0.3 + 0.8) / 5)
+    assert measure_molecules(log)["diverse_average"] == pytest.approx((0.2 + 3 * 0.3 + 0.8) / 5)
 
 
-def test_the_average_of_a_shorter_run_is_of_all_of_it(tmp_path: Path, store: MoleculeStore) -> None:
+def test_the_average_of_a_shorter_run_is_of_all_of_it(tmp_path: Path) -> None:
     log = read_log(write_run(tmp_path / "run", SCORES, [[[4], []], [[2], []]]))
-    assert measure_molecules(log, store)["diverse_average"] == pytest.approx(0.5)
+    assert measure_molecules(log)["diverse_average"] == pytest.approx(0.5)
 
 
-def test_a_run_is_measured_over_its_whole_budget(tmp_path: Path, store: MoleculeStore) -> None:
+def test_a_run_is_measured_over_its_whole_budget(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", {"c1ccccc1": 0.7, "CCO": 0.5}, [[[2], []], [[1], []]])
-    found = measure_molecules(read_log(run), store)  # (12 - 2) / 4: three iterations, of which it ran one
+    found = measure_molecules(read_log(run))  # (12 - 2) / 4: three iterations, of which it ran one
     assert (found["diverse_auc"], found["diverse_auc_calls"]) == pytest.approx((0.7, 0.7))
 
 
-def test_a_lone_molecule_has_no_diversity(tmp_path: Path, store: MoleculeStore) -> None:
-    found = measure_molecules(read_log(write_run(tmp_path / "run", {"CCO": 0.5}, [[[1]]])), store)
+def test_a_lone_molecule_has_no_diversity(tmp_path: Path) -> None:
+    found = measure_molecules(read_log(write_run(tmp_path / "run", {"CCO": 0.5}, [[[1]]])))
     assert (found["molecular_diversity"], found["scaffold_diversity"], found["n_scaffolds"]) == (None, None, 1)
 
 
@@ -274,8 +265,8 @@ def test_only_the_first_of_each_item_counts() -> None:
 # Docking
 
 
-def test_without_docking_there_is_no_docking_score(tmp_path: Path, store: MoleculeStore) -> None:
-    assert "docking_last" not in measure_molecules(read_log(write_run(tmp_path / "run", SCORES, [[[1]]])), store)
+def test_without_docking_there_is_no_docking_score(tmp_path: Path) -> None:
+    assert "docking_last" not in measure_molecules(read_log(write_run(tmp_path / "run", SCORES, [[[1]]])))
 
 
 def dock(run: Run, docked: Mapping[str, float]) -> None:
@@ -284,26 +275,26 @@ def dock(run: Run, docked: Mapping[str, float]) -> None:
     pq.write_table(table, run.path / "docking" / "part-000000.parquet")
 
 
-def test_docking_scores_are_those_of_the_diverse_top_ten(tmp_path: Path, store: MoleculeStore) -> None:
+def test_docking_scores_are_those_of_the_diverse_top_ten(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", SCORES, [[[2], []], [[2], []], [[1], [3, 4]]])
     dock(run, {"c1ccccc1": -9.0, "ClCCl": -4.0, "CCO": -6.0, "CCCO": -1.0})
-    found = measure_molecules(read_log(run), store)
+    found = measure_molecules(read_log(run))
     assert found["docking_last"] == pytest.approx((-9 - 6 - 1) / 3)
     assert found["docking_last5"] == pytest.approx((-4 - 4 - 16 / 3) / 3)
 
 
-def test_a_molecule_that_was_not_docked_is_named(tmp_path: Path, store: MoleculeStore) -> None:
+def test_a_molecule_that_was_not_docked_is_named(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", SCORES, [[[1], [3]]])
     dock(run, {"c1ccccc1": -9.0})
     with pytest.raises(InputError, match=r"docking lacks 1 molecule, such as CCO; run evodiverse-dock$"):
-        measure_molecules(read_log(run), store)
+        measure_molecules(read_log(run))
 
 
-def test_several_molecules_that_were_not_docked_are_counted(tmp_path: Path, store: MoleculeStore) -> None:
+def test_several_molecules_that_were_not_docked_are_counted(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", SCORES, [[[1], [3]]])
     dock(run, {"C": -1.0})
     with pytest.raises(InputError, match=r"docking lacks 2 molecules, such as \S+; run evodiverse-dock$"):
-        measure_molecules(read_log(run), store)
+        measure_molecules(read_log(run))
 
 
 # The log
@@ -343,8 +334,8 @@ def test_swaps_that_the_adaptation_knows_of_are_missed(tmp_path: Path) -> None:
         read_log(run)
 
 
-def test_the_curves_of_a_run_are_those_that_its_metrics_are_the_means_of(tmp_path: Path, store: MoleculeStore) -> None:
-    found = measure_molecules(read_log(write_run(tmp_path / "run", SCORES, [[[1, 2, 3]], [[2, 3, 4]]])), store)
+def test_the_curves_of_a_run_are_those_that_its_metrics_are_the_means_of(tmp_path: Path) -> None:
+    found = measure_molecules(read_log(write_run(tmp_path / "run", SCORES, [[[1, 2, 3]], [[2, 3, 4]]])))
     top, archive = found["curve.diverse_top10"], found["curve.diverse_top10_archive"]
     assert isinstance(top, list)
     assert isinstance(archive, list)
@@ -352,7 +343,7 @@ def test_the_curves_of_a_run_are_those_that_its_metrics_are_the_means_of(tmp_pat
     assert archive[-1] == pytest.approx(found["diverse_top10_archive"])
 
 
-def test_molecules_that_pass_are_counted_without_the_cap_of_ten(tmp_path: Path, store: MoleculeStore) -> None:
+def test_molecules_that_pass_are_counted_without_the_cap_of_ten(tmp_path: Path) -> None:
     small = ("c1ccccc1", "ClCCl", "N", "BrCBr", "S", "FCF", "ICI", "C#C", "C=O", "P", "c1ccncc1", "CC#N")
     scores = dict.fromkeys(small, 0.9) | {"C" * length + "O": 0.5 for length in range(3, 12)}
     run = write_run(tmp_path / "run", scores, [[[*range(1, len(scores) + 1)]]])
@@ -361,16 +352,14 @@ def test_molecules_that_pass_are_counted_without_the_cap_of_ten(tmp_path: Path, 
         alike = [DataStructs.TanimotoSimilarity(fingerprint(smiles), fingerprint(other)) for other in taken]
         taken += [smiles] if not alike or fmean(alike) < 0.4 else []
     assert len(taken) > 10
-    assert measure_molecules(read_log(run), store)["curve.n_diverse"] == [len(taken)]
+    assert measure_molecules(read_log(run))["curve.n_diverse"] == [len(taken)]
 
 
-def test_the_mean_score_of_drug_like_molecules_is_over_those_in_the_pools_alone(
-    tmp_path: Path, store: MoleculeStore
-) -> None:
+def test_the_mean_score_of_drug_like_molecules_is_over_those_in_the_pools_alone(tmp_path: Path) -> None:
     aspirin, paracetamol = "CC(=O)Oc1ccccc1C(=O)O", "CC(=O)Nc1ccc(O)cc1"
     scores = {aspirin: 0.2, paracetamol: 0.6, "CCO": 0.9}
     assert [assess(smiles).qed > 0.5 for smiles in scores] == [True, True, False]
     run = write_run(tmp_path / "run", scores, [[[1, 2, 3], [1]], [[1, 3], [3]], [[3], [3]]])
-    found = measure_molecules(read_log(run), store)
+    found = measure_molecules(read_log(run))
     assert found["curve.drug_like"] == pytest.approx([0.4, 0.2, None])
     assert found["curve.n_drug_like"] == [2, 1, 0]

@@ -16,9 +16,8 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded, input_sha256
-from evodiverse.tasks.molecules.parsing import Reader
+from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, Reader
 from evodiverse.tasks.molecules.records import Source, describe_fault
-from evodiverse.tasks.molecules.store import MAX_HEAVY_ATOMS
 from evodiverse.vocabulary import Rejection
 
 KEY: Final = "task.filters.novel"
