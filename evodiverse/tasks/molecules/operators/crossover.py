@@ -6,8 +6,7 @@ children. One of those that obey the chemistry rules is drawn uniformly: childre
 obeys the rules.
 """
 
-from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import product
@@ -24,7 +23,6 @@ RingCut: TypeAlias = tuple[int, int, int, int]
 SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
 ORDERS: Final = (SINGLE, DOUBLE)
 
-_BOND = Chem.MolFromSmarts("*~*")
 _CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
 _RING_PATH = Chem.MolFromSmarts("[R]@[R]@[R]@[R]")
 _RING_CORNER = Chem.MolFromSmarts("[R]@[R;!D2]@[R]")
@@ -36,7 +34,6 @@ class Parent:
 
     Attributes:
         mol: The molecule from `editable_molecule`; shared, so copy it before editing.
-        neighbors: For each atom, the atoms bonded to it.
         chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
         path_cuts: The first and the last bond of every path of four ring atoms. If several paths consist of the same
             four atoms, only one of them is used.
@@ -45,7 +42,6 @@ class Parent:
     """
 
     mol: Chem.Mol
-    neighbors: tuple[tuple[int, ...], ...]
     chain_cuts: tuple[tuple[int, int], ...]
     path_cuts: tuple[RingCut, ...]
     corner_cuts: tuple[RingCut, ...]
@@ -115,61 +111,44 @@ def read_parent(smiles: str) -> Parent:
         ValueError: RDKit cannot read ``smiles``.
     """
     mol = rules.editable_molecule(smiles)
-    neighbors: list[list[int]] = [[] for _ in range(mol.GetNumAtoms())]
-    for first, second in mol.GetSubstructMatches(_BOND):
-        neighbors[first].append(second)
-        neighbors[second].append(first)
     return Parent(
         mol=mol,
-        neighbors=tuple(map(tuple, neighbors)),
         chain_cuts=mol.GetSubstructMatches(_CHAIN_BOND),
         path_cuts=mol.GetSubstructMatches(_RING_PATH),
         corner_cuts=tuple((a, b, b, c) for a, b, c in mol.GetSubstructMatches(_RING_CORNER)),
     )
 
 
-def _reach(neighbors: Sequence[Sequence[int]], start: int, cut_bonds: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Return the distance, in bonds, from ``start`` to each atom that can be reached without crossing a cut bond."""
-    barred = {*cut_bonds, *((second, first) for first, second in cut_bonds)}
-    distances = {start: 0}
-    queue = deque([start])
-    while queue:
-        atom = queue.popleft()
-        for neighbor in neighbors[atom]:
-            if neighbor not in distances and (atom, neighbor) not in barred:
-                distances[neighbor] = distances[atom] + 1
-                queue.append(neighbor)
-    return distances
+def _detach(mol: Chem.Mol, bonds: Iterable[tuple[int, int]]) -> tuple[Chem.Mol, dict[int, frozenset[int]]]:
+    """Return a copy of a molecule without these bonds, and for each atom, all atoms on its side."""
+    apart = Chem.RWMol(mol)
+    for first, second in bonds:
+        apart.RemoveBond(first, second)
+    return apart, {atom: side for side in map(frozenset, Chem.GetMolFrags(apart)) for atom in side}
 
 
 @lru_cache(maxsize=16_384)
 def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
     """Cut an acyclic bond, given by the indices of its two atoms, and return both sides."""
-    begin, end = cut
-    return (
-        Fragment(parent.mol, _reach(parent.neighbors, begin, [cut]), ((begin, end),)),
-        Fragment(parent.mol, _reach(parent.neighbors, end, [cut]), ((end, begin),)),
-    )
+    (begin, end), (_, sides) = cut, _detach(parent.mol, [cut])
+    return Fragment(parent.mol, sides[begin], ((begin, end),)), Fragment(parent.mol, sides[end], ((end, begin),))
 
 
 @lru_cache(maxsize=16_384)
 def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
     """Cut two ring bonds and return both sides, or None if another ring still connects them."""
     a, b, c, d = cut
-    bonds = [(a, b), (c, d)]
-    inner = _reach(parent.neighbors, b, bonds)
-    if a in inner:
+    apart, sides = _detach(parent.mol, [(a, b), (c, d)])
+    if a in sides[b]:
         return None
-    outer = _reach(parent.neighbors, a, bonds)
-    return (
-        _ring_fragment(parent, inner, ((b, a), (c, d))),
-        _ring_fragment(parent, outer, ((a, b), (d, c))),
-    )
 
+    def side(*cut_bonds: tuple[int, int]) -> Fragment:
+        (first, _), (last, _) = cut_bonds
+        span = 0 if first == last else len(Chem.GetShortestPath(apart, first, last)) - 1
+        limits = tuple(_order_limit(parent.mol, *bond) for bond in cut_bonds)
+        return Fragment(parent.mol, sides[first], cut_bonds, span, limits)
 
-def _ring_fragment(parent: Parent, distances: dict[int, int], cut_bonds: tuple[tuple[int, int], ...]) -> Fragment:
-    limits = tuple(_order_limit(parent.mol, *bond) for bond in cut_bonds)
-    return Fragment(parent.mol, distances, cut_bonds, distances[cut_bonds[1][0]], limits)
+    return side((b, a), (c, d)), side((a, b), (d, c))
 
 
 def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
