@@ -37,7 +37,7 @@ def count_features(smiles: str) -> NDArray[np.uint32]:
     return counts
 
 
-def unpack(fingerprints: Sequence[Bits]) -> NDArray[np.uint8]:
+def unpack(fingerprints: Iterable[Bits]) -> NDArray[np.uint8]:
     """Return the bits of ``n`` fingerprints as a ``(n, 2048)`` uint8 array of 0 and 1; n may be 0."""
     packed = b"".join(DataStructs.BitVectToBinaryText(bits) for bits in fingerprints)
     rows = np.frombuffer(packed, dtype=np.uint8).reshape(-1, N_BITS // 8)

@@ -6,7 +6,7 @@ leaf is stored as a node that tests an extra column, which is on for every molec
 need no special case.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -133,7 +133,7 @@ class Forest(Classifier):
         return np.minimum(total / n_trees, 1.0)
 
 
-def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
+def morgan_fingerprints(molecules: Iterable[Chem.Mol]) -> NDArray[np.uint8]:
     """Return the Morgan fingerprints of radius 2 that the published forests were trained on.
 
     They are equal bit for bit to ``AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048)``.
@@ -144,7 +144,7 @@ def morgan_fingerprints(molecules: Sequence[Chem.Mol]) -> NDArray[np.uint8]:
     Returns:
         ``(n, 2048)`` uint8 array of 0 and 1.
     """
-    return unpack([molecule_fingerprint(molecule) for molecule in molecules])
+    return unpack(map(molecule_fingerprint, molecules))
 
 
 def _check_structure(forest: Forest) -> None:

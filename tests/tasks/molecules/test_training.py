@@ -8,8 +8,9 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.metrics import roc_auc_score
 
 from evodiverse.data.cache import artifact_path
+from evodiverse.tasks.molecules.forest import morgan_fingerprints
 from evodiverse.tasks.molecules.initial import read_published
-from evodiverse.tasks.molecules.train_forest import hold_out, measure_auc, number_twins, pack_fingerprints, train
+from evodiverse.tasks.molecules.train_forest import hold_out, measure_auc, number_twins, train
 
 
 @pytest.fixture(scope="module")
@@ -18,9 +19,13 @@ def smiles() -> list[str]:
     return list(read_published(artifact_path("zinc250k")).smiles[:600])
 
 
+def bits_of(smiles: list[str]) -> np.ndarray:
+    return morgan_fingerprints(map(Chem.MolFromSmiles, smiles))
+
+
 @pytest.fixture(scope="module")
-def packed(smiles) -> np.ndarray:
-    return pack_fingerprints(smiles)
+def bits(smiles) -> np.ndarray:
+    return bits_of(smiles)
 
 
 @pytest.fixture(scope="module")
@@ -34,25 +39,17 @@ def is_active(smiles) -> np.ndarray:
 # Fingerprints
 
 
-def test_fingerprints_have_radius_2_and_2048_bits_and_no_chirality(smiles, packed) -> None:
+def test_fingerprints_have_radius_2_and_2048_bits_and_no_chirality(smiles, bits) -> None:
     few = [Chem.MolFromSmiles(text) for text in smiles[:30]]
     expected = [list(AllChem.GetMorganFingerprintAsBitVect(mol, 2, 2048, useChirality=False)) for mol in few]
-    np.testing.assert_array_equal(np.unpackbits(packed[:30], axis=1), expected)
-
-
-def test_no_molecules_have_no_fingerprints() -> None:
-    assert pack_fingerprints([]).shape == (0, 256)
-
-
-def test_fingerprints_do_not_depend_on_the_number_of_molecules(smiles, packed) -> None:
-    np.testing.assert_array_equal(pack_fingerprints([*smiles, *smiles])[600:], packed)
+    np.testing.assert_array_equal(bits[:30], expected)
 
 
 # Twins
 
 
 def test_twins_are_copies_and_stereoisomers() -> None:
-    twins = number_twins(pack_fingerprints(["C[C@H](N)O", "CCC", "C[C@@H](N)O", "CC=O", "CCC"]))
+    twins = number_twins(bits_of(["C[C@H](N)O", "CCC", "C[C@@H](N)O", "CC=O", "CCC"]))
     assert twins[0] == twins[2]
     assert twins[1] == twins[4]
     assert len(set(twins.tolist())) == 3
@@ -85,34 +82,32 @@ def test_the_held_out_part_depends_on_the_seed_alone() -> None:
 # Training
 
 
-def test_the_forest_is_scikit_learns_of_default_settings(packed, is_active) -> None:
-    bits = np.unpackbits(packed, axis=1)
+def test_the_forest_is_scikit_learns_of_default_settings(bits, is_active) -> None:
     theirs = RandomForestClassifier(random_state=7).fit(bits[:450], is_active[:450])
-    forest = train(packed[:450], is_active[:450], seed=7)
+    forest = train(bits[:450], is_active[:450], seed=7)
     assert forest.roots.size == 100
     np.testing.assert_allclose(forest.predict(bits[450:]), theirs.predict_proba(bits[450:])[:, 1], rtol=0, atol=1e-12)
 
 
-def test_the_active_class_scores_higher(packed, is_active) -> None:
-    forest = train(packed, is_active, seed=0)
-    scores = forest.predict(np.unpackbits(packed, axis=1))
+def test_the_active_class_scores_higher(bits, is_active) -> None:
+    forest = train(bits, is_active, seed=0)
+    scores = forest.predict(bits)
     assert scores[is_active].mean() > 0.7 > 0.3 > scores[~is_active].mean()
 
 
-def test_seeds_make_forests_that_differ(packed, is_active) -> None:
-    digests = [train(packed[:80], is_active[:80], seed).arrays_sha256() for seed in (0, 0, 1)]
+def test_seeds_make_forests_that_differ(bits, is_active) -> None:
+    digests = [train(bits[:80], is_active[:80], seed).arrays_sha256() for seed in (0, 0, 1)]
     assert digests[0] == digests[1] != digests[2]
 
 
-def test_contradictory_labels_give_the_fraction_of_the_active(packed) -> None:
-    forest = train(packed[[0] * 8], np.arange(8) < 2, seed=0)
-    score = forest.predict(np.unpackbits(packed[:1], axis=1))
+def test_contradictory_labels_give_the_fraction_of_the_active(bits) -> None:
+    forest = train(bits[[0] * 8], np.arange(8) < 2, seed=0)
+    score = forest.predict(bits[:1])
     assert 0.15 < score[0] < 0.35
 
 
-def test_the_area_is_that_of_scikit_learns_scores(packed, is_active) -> None:
-    bits = np.unpackbits(packed, axis=1)
+def test_the_area_is_that_of_scikit_learns_scores(bits, is_active) -> None:
     theirs = RandomForestClassifier(random_state=1).fit(bits[:450], is_active[:450])
-    area = measure_auc(train(packed[:450], is_active[:450], seed=1), packed[450:], is_active[450:])
+    area = measure_auc(train(bits[:450], is_active[:450], seed=1), bits[450:], is_active[450:])
     assert area == pytest.approx(roc_auc_score(is_active[450:], theirs.predict_proba(bits[450:])[:, 1]), abs=1e-12)
     assert 0.7 < area < 1
