@@ -25,7 +25,7 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import select_by_average
-from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, Alerts
+from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, find_alerts
 from evodiverse.tasks.molecules.filters.filters import Filters, build_filters
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles
 from evodiverse.tasks.molecules.properties import PROPERTIES
@@ -155,7 +155,7 @@ def main() -> None:
 
 
 def _find_first(catalog: str, molecule: Chem.Mol) -> str | None:
-    return next(Alerts(molecule).find(catalog), None)
+    return next(find_alerts(molecule, [catalog]), None)
 
 
 if __name__ == "__main__":

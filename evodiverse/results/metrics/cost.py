@@ -11,11 +11,13 @@ from evodiverse.vocabulary import Outcome
 def measure_cost(log: Log) -> Measurement:
     """Return the metrics of a run's cost by name: calls, tokens, USD, times and error rates.
 
-    A metric is None if the log lacks the values for it, or if there is nothing to measure.
+    A metric is None if the log lacks the values for it, or if there is nothing to measure. ``failed_percent`` is the
+    percentage of the evaluations after iteration 0 that failed.
     """
     wall = log.run.seconds.get("wall")
     tokens = [*log.llm_calls["prompt_tokens"], *log.llm_calls["completion_tokens"]]
     usd = log.llm_calls["cost_usd"]
+    valid = [log.attempts["valid"][at] for at in log.charged if log.attempts["iteration"][at] > 0]
     return {
         "oracle_calls": log.n_calls,
         "iterations": len(log.states) - 1,
@@ -25,7 +27,7 @@ def measure_cost(log: Log) -> Measurement:
         "wall_hours": None if wall is None else wall / 3600,
         "iteration_seconds": median_iteration_seconds(log),
         **measure_rates(log),
-        "failed_percent": _failed_percent(log),
+        "failed_percent": 100 * valid.count(False) / len(valid) if valid else None,
     }
 
 
@@ -71,12 +73,6 @@ def measure_rates(log: Log) -> Measurement:
     unanswered = {number for number in replies if requests.get(number) == "no_answer"}
     found = {"invalid_percent": rejected | unanswered, "duplicate_percent": duplicates}
     return {name: 100 * len(some) / len(replies) if replies else None for name, some in found.items()}
-
-
-def _failed_percent(log: Log) -> float | None:
-    """Return the percentage of evaluations after iteration 0 that failed; None if there are no such evaluations."""
-    valid = [log.attempts["valid"][at] for at in log.charged if log.attempts["iteration"][at] > 0]
-    return 100 * valid.count(False) / len(valid) if valid else None
 
 
 def median_iteration_seconds(log: Log) -> float | None:

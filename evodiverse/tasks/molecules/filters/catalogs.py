@@ -1,8 +1,8 @@
 """RDKit's catalogs of substructures that cause trouble in assays or in drugs."""
 
 import re
-from collections.abc import Iterator
-from functools import cache, cached_property
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -22,24 +22,17 @@ _PATTERN: Final = re.compile(rb" (\d+) (?=\xef\xbe\xad\xde)")
 _Bits = NDArray[np.uint64]
 
 
-class Alerts:
-    """The substructures from alert catalogs that one molecule has."""
-
-    def __init__(self, molecule: Chem.Mol) -> None:
-        self._molecule = molecule
-
-    @cached_property
-    def _absent(self) -> _Bits:
-        return ~_bits(self._molecule)
-
-    def find(self, catalog: str) -> Iterator[str]:
-        """Yield the names of the substructures of a catalog that the molecule has, in the catalog's order."""
+def find_alerts(molecule: Chem.Mol, catalogs: Iterable[str]) -> Iterator[str]:
+    """Yield each catalog of which a molecule has a substructure, with the name of the first that it has."""
+    absent = ~_bits(molecule)
+    for catalog in catalogs:
         entries, bits = _load_catalog(catalog)
         # Most substructures have a bit that the molecule does not have, and are thus ruled out a hundred times faster
         # than by a substructure search.
-        for place in np.flatnonzero(~(bits & self._absent).any(axis=1)).tolist():
-            if entries[place].HasFilterMatch(self._molecule):
-                yield _NO_NAME.sub("", entries[place].GetDescription())
+        for place in np.flatnonzero(~(bits & absent).any(axis=1)).tolist():
+            if entries[place].HasFilterMatch(molecule):
+                yield f"{catalog} {_NO_NAME.sub('', entries[place].GetDescription())}"
+                break
 
 
 @cache

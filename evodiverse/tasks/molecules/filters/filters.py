@@ -11,7 +11,7 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.filters.catalogs import Alerts
+from evodiverse.tasks.molecules.filters.catalogs import find_alerts
 from evodiverse.tasks.molecules.filters.known import Known, read_known
 from evodiverse.tasks.molecules.filters.settings import FilterSettings, read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
@@ -43,7 +43,6 @@ class Filters:
         A catalog reports only the first of its substructures that the molecule has.
         """
         molecule, settings = molecule_of(smiles), self.settings
-        alerts = Alerts(molecule)
         if settings.elements is not None:  # hydrogen is always allowed
             symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
             yield from (f"element {symbol}" for symbol in symbols if symbol not in (*settings.elements, "H"))
@@ -59,10 +58,7 @@ class Filters:
         for name, bounds in settings.ranges.items():
             if name not in _SLOW:
                 yield from _find_outside(molecule, name, *bounds)
-        for catalog in settings.catalogs or ():
-            alert = next(alerts.find(catalog), None)
-            if alert is not None:
-                yield f"{catalog} {alert}"
+        yield from find_alerts(molecule, settings.catalogs or ())
         for name in settings.ranges.keys() & _SLOW:
             yield from _find_outside(molecule, name, *settings.ranges[name])
 

@@ -163,16 +163,6 @@ def _order_limit(mol: Chem.Mol, end: int, gone: int) -> int:
     return int(mol.GetBondBetweenAtoms(end, gone).GetBondTypeAsDouble()) + atom.GetTotalNumHs()
 
 
-def chain_joins(first: Parent, second: Parent, cuts: tuple[tuple[int, int], tuple[int, int]]) -> list[Join]:
-    """Plan the four possible children of one acyclic cut per parent.
-
-    Each side of the first parent is joined to each side of the second parent.
-    """
-    return [
-        Join(left, right, (SINGLE,)) for left, right in product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
-    ]
-
-
 def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Join]:
     """Plan the possible children of one ring cut in each parent, without those sure to have a bad valence or ring size.
 
@@ -246,11 +236,9 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
     if not first.chain_cuts or not second.chain_cuts:
         return None
     for _ in range(rules.TRIES):
-        cuts = (
-            first.chain_cuts[rng.integers(len(first.chain_cuts))],
-            second.chain_cuts[rng.integers(len(second.chain_cuts))],
-        )
-        child = _first_allowed(chain_joins(first, second, cuts), rng, check_rings=False)
+        cuts = [parent.chain_cuts[rng.integers(len(parent.chain_cuts))] for parent in (first, second)]
+        sides = product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
+        child = _first_allowed([Join(*pair, (SINGLE,)) for pair in sides], rng, check_rings=False)
         if child is not None:
             return child
     return None
