@@ -53,7 +53,7 @@ def test_the_best_of_the_last_five_iterations_are_docked_starting_with_the_last_
     assert list(found) == ["ClCCl", "CCO", "c1ccccc1"]
 
 
-def test_the_numbers_for_the_table_of_dockings_are_computed(order: Order, run: Run, tmp_path: Path) -> None:
+def test_the_numbers_for_the_table_of_dockings_are_computed(order: Order, run: Run) -> None:
     dock_all(order, Toy())
     numbers = measured(run)
     assert numbers["docking_last"] == pytest.approx(-3)
@@ -62,7 +62,7 @@ def test_the_numbers_for_the_table_of_dockings_are_computed(order: Order, run: R
 
 
 def test_a_failure_is_listed_and_the_other_molecules_count(
-    order: Order, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    order: Order, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert dock_all(order, Toy("CCO")) == 0
     (failed,) = (row for row in rows(run.path, "docking") if row["key"] == "CCO")
