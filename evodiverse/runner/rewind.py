@@ -78,14 +78,8 @@ def rewind(
         refill_archive(archive, rows, ())
         charged, top_mean = any(row["call"] is not None for row in rows), archive.top_mean()
         if now:
-            progress = count_progress(
-                progress,
-                charged=charged,
-                top_mean=top_mean,
-                search=search,
-                n_slots=method.size(n_calls),
-                period=method.period,
-            )
+            n_slots = method.size(n_calls)
+            progress = count_progress(progress, top_mean, n_slots, method.period, search, charged=charged)
         else:
             progress = Progress(top_mean=top_mean)
     thermostat = Thermostat(method.swap.xi)

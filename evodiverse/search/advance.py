@@ -70,24 +70,12 @@ def advance(
         exchanged = exchange_rules[method.swap.rule](pools, event)
         thermostat, adaptations = adapt(thermostat, exchanged, method)
     charged = any(record.call is not None for record in attempts.records)
-    progress = count_progress(
-        state.progress,
-        charged=charged,
-        top_mean=archive.top_mean(),
-        search=search,
-        n_slots=attempts.n_slots,
-        period=method.period,
-    )
-    info = IterationInfo(
-        iteration,
-        exchanged.pools,
-        tuple(attempts.records),
-        exchanged.trials,
-        exchanged.migrations,
-        adaptations,
-        tuple(attempts.screened),
-    )
-    return State(iteration, exchanged.pools, thermostat, progress), info
+    top_mean = archive.top_mean()
+    progress = count_progress(state.progress, top_mean, attempts.n_slots, method.period, search, charged=charged)
+    records, screened = tuple(attempts.records), tuple(attempts.screened)
+    pools, trials, migrations = exchanged.pools, exchanged.trials, exchanged.migrations
+    info = IterationInfo(iteration, pools, records, trials, migrations, adaptations, screened)
+    return State(iteration, pools, thermostat, progress), info
 
 
 def select_survivors(

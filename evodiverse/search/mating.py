@@ -80,19 +80,9 @@ def make_requests(
         address = {"pool": pool, "slot": slot, "attempt": attempt}
         rng = streams.at(Purpose.PARENTS, iteration, **address).rng()
         calls = draw_distinct(mating_pools[pool], method.parents, rng)
-        requests.append(
-            Request(
-                iteration=iteration,
-                pool=pool,
-                slot=slot,
-                attempt=attempt,
-                parents=tuple(archive.candidate(call) for call in calls),
-                prompt=method.prompt(pool),
-                stream=streams.at(Purpose.OPERATOR, iteration, **address),
-                best=bests[pool],
-                ancestors=tuple(calls),
-            )
-        )
+        parents, stream = tuple(map(archive.candidate, calls)), streams.at(Purpose.OPERATOR, iteration, **address)
+        asked = (parents, method.prompt(pool), stream, bests[pool], tuple(calls))
+        requests.append(Request(iteration, pool, slot, attempt, *asked))
     return requests
 
 

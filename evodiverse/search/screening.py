@@ -187,19 +187,11 @@ class InnerSearch:
                 address = {"pool": pool, "slot": len(requests), "attempt": generation}
                 rng = self._streams.at(Purpose.PARENTS, self._iteration, **address).rng()
                 drawn = ranking[sample_without_replacement(log_weights, self._method.parents, rng)].tolist()
-                requests.append(
-                    Request(
-                        iteration=self._iteration,
-                        pool=pool,
-                        slot=len(requests),
-                        attempt=generation,
-                        parents=tuple(rung.stock.candidates[at] for at in drawn),
-                        prompt=self._method.prompt(pool),
-                        stream=self._streams.at(Purpose.OPERATOR, self._iteration, **address),
-                        best=rung.best,
-                        ancestors=tuple(dict.fromkeys(call for at in drawn for call in rung.stock.ancestors[at])),
-                    )
-                )
+                parents = tuple(rung.stock.candidates[at] for at in drawn)
+                ancestors = tuple(dict.fromkeys(call for at in drawn for call in rung.stock.ancestors[at]))
+                stream = self._streams.at(Purpose.OPERATOR, self._iteration, **address)
+                asked = (parents, self._method.prompt(pool), stream, rung.best, ancestors)
+                requests.append(Request(self._iteration, pool, len(requests), generation, *asked))
         return requests
 
     def add(self, requests: Sequence[Request], answers: Sequence[Answer]) -> None:

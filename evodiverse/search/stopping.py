@@ -20,7 +20,7 @@ class StopReason(StrEnum):
 
 
 def count_progress(
-    progress: Progress, *, charged: bool, top_mean: float, search: Search, n_slots: int, period: int
+    progress: Progress, top_mean: float, n_slots: int, period: int, search: Search, *, charged: bool
 ) -> Progress:
     """Return the counters of the stop rules after an iteration.
 
@@ -28,11 +28,11 @@ def count_progress(
 
     Args:
         progress: The counters before the iteration.
-        charged: Whether any proposal of the iteration was counted as an oracle call.
         top_mean: The value of `Archive.top_mean` after the iteration.
-        search: The settings, with the gain below which a period counts as stalled.
         n_slots: The number of slots of the iteration (see `Method.size`).
         period: The number of slots of a period.
+        search: The settings, with the gain below which a period counts as stalled.
+        charged: Whether any proposal of the iteration was counted as an oracle call.
     """
     waited, charged = progress.waited + n_slots, charged or progress.charged
     if waited < period:

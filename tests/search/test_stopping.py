@@ -24,9 +24,7 @@ def stops(
     progress = Progress(top_mean=top_means[0])
     reasons = []
     for top_mean, charged in zip(top_means[1:], charges or [True] * (len(top_means) - 1), strict=True):
-        progress = count_progress(
-            progress, charged=charged, top_mean=top_mean, search=search, n_slots=n_slots, period=period
-        )
+        progress = count_progress(progress, top_mean, n_slots, period, search, charged=charged)
         reasons.append(stop_reason(progress, 1, None, search))
     return reasons
 
