@@ -8,19 +8,8 @@ import os
 import sys
 from typing import Final
 
+from evodiverse.sandbox import kernel
 from evodiverse.sandbox.disk import MAX_DISK_BYTES, MAX_FILES
-from evodiverse.sandbox.kernel import (
-    CLONE_NEWNS,
-    CLONE_NEWUSER,
-    MS_NODEV,
-    MS_NOEXEC,
-    MS_NOSUID,
-    MS_PRIVATE,
-    MS_REC,
-    mount,
-    unmount,
-    unshare,
-)
 
 _OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 
@@ -38,7 +27,7 @@ def can_mount(folder: str) -> bool:
         try:
             enter()
             mount_disk(folder)
-            unmount(folder)
+            kernel.unmount(folder)
             os._exit(0)
         finally:
             os._exit(1)
@@ -56,11 +45,11 @@ def enter() -> None:
         OSError: The kernel returned an error.
     """
     uid, gid = os.geteuid(), os.getegid()
-    unshare(CLONE_NEWUSER | CLONE_NEWNS)
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
     for name, text in {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}.items():
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    mount("none", "/", MS_REC | MS_PRIVATE)
+    kernel.mount("none", "/", kernel.MS_REC | kernel.MS_PRIVATE)
 
 
 def mount_disk(folder: str) -> None:
@@ -69,4 +58,4 @@ def mount_disk(folder: str) -> None:
     Raises:
         OSError: The kernel returned an error.
     """
-    mount("tmpfs", folder, MS_NOSUID | MS_NODEV | MS_NOEXEC, _OPTIONS)
+    kernel.mount("tmpfs", folder, kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, _OPTIONS)

@@ -16,6 +16,7 @@ _CLONE3 = 435  # its arguments cannot be inspected; the C library falls back to 
 
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _NUMBER, _ARCHITECTURE, _FIRST, _SECOND = 0, 4, 16, 24  # offsets of a call's number, architecture, arguments
+_INSTRUCTION = struct.Struct("=HBBI")
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 
@@ -76,19 +77,14 @@ def build_filter(machine: str) -> bytes:
         KeyError: The numbers of the system calls are not known for this architecture.
     """
     numbers = read_numbers()[machine]
-    instructions = [
-        *_load(_ARCHITECTURE),
-        *_unless(_EQUAL, _AUDIT[machine], _KILL),
-        *_load(_NUMBER),
-        *_if(_AT_LEAST, _X32, _KILL),
-        *_if(_EQUAL, _CLONE3, _ABSENT),
-        *_if(_AT_LEAST, _NEWEST + 1, _ABSENT),
-    ]
+    instructions = _instruction(_LOAD, _ARCHITECTURE) + _unless(_EQUAL, _AUDIT[machine], _KILL)
+    instructions += _instruction(_LOAD, _NUMBER) + _if(_AT_LEAST, _X32, _KILL)
+    instructions += _if(_EQUAL, _CLONE3, _ABSENT) + _if(_AT_LEAST, _NEWEST + 1, _ABSENT)
     for name, (place, values) in _CHECKED.items():
-        instructions += _argument(numbers.pop(name), place, _one_of(values))
+        instructions += _argument(numbers.pop(name), place, values)
     for first, last in _runs(sorted(numbers.values())):
-        instructions += [*_unless(_AT_LEAST, first, _REFUSE), *_unless(_AT_LEAST, last + 1, _ALLOW)]
-    return b"".join([*instructions, *_return(_REFUSE)])
+        instructions += _unless(_AT_LEAST, first, _REFUSE) + _unless(_AT_LEAST, last + 1, _ALLOW)
+    return instructions + _instruction(_RETURN, _REFUSE)
 
 
 def install(instructions: bytes) -> None:
@@ -100,7 +96,7 @@ def install(instructions: bytes) -> None:
     Raises:
         OSError: The kernel returned an error.
     """
-    program = _Program(len(instructions) // 8, instructions)
+    program = _Program(len(instructions) // _INSTRUCTION.size, instructions)
     prctl(PR_SET_SECCOMP, 2, ctypes.byref(program))
 
 
@@ -117,36 +113,25 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    return struct.pack("=HBBI", code, if_true, if_false, value)
+    return _INSTRUCTION.pack(code, if_true, if_false, value)
 
 
-def _load(offset: int) -> list[bytes]:
-    return [_instruction(_LOAD, offset)]
+def _if(test: int, value: int, action: int) -> bytes:
+    return _instruction(test, value, 0, 1) + _instruction(_RETURN, action)
 
 
-def _return(action: int) -> list[bytes]:
-    return [_instruction(_RETURN, action)]
+def _unless(test: int, value: int, action: int) -> bytes:
+    return _instruction(test, value, 1, 0) + _instruction(_RETURN, action)
 
 
-def _if(test: int, value: int, action: int) -> list[bytes]:
-    return [_instruction(test, value, 0, 1), *_return(action)]
-
-
-def _unless(test: int, value: int, action: int) -> list[bytes]:
-    return [_instruction(test, value, 1, 0), *_return(action)]
-
-
-def _one_of(values: Iterable[int]) -> list[bytes]:
-    return [instruction for value in values for instruction in _if(_EQUAL, value, _ALLOW)]
-
-
-def _argument(number: int, place: int, rules: list[bytes]) -> list[bytes]:
+def _argument(number: int, place: int, values: Iterable[int]) -> bytes:
     """Return instructions that allow a system call only with some values of one of its arguments.
 
     Args:
         number: The number of the system call.
         place: The offset of the argument. Only its low half (32 bits) is examined.
-        rules: Instructions that allow some values. All other values are refused.
+        values: The allowed values. All other values are refused.
     """
-    body = [*_load(place), *rules, *_return(_REFUSE)]
-    return [_instruction(_EQUAL, number, 0, len(body)), *body]
+    body = _instruction(_LOAD, place) + b"".join(_if(_EQUAL, value, _ALLOW) for value in values)
+    body += _instruction(_RETURN, _REFUSE)
+    return _instruction(_EQUAL, number, 0, len(body) // _INSTRUCTION.size) + body
