@@ -17,7 +17,7 @@ import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
-from evodiverse.llm.open import opened
+from evodiverse.llm.model import opened
 from evodiverse.runlog.runs import survey_runs
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after

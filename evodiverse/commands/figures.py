@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evodiverse.commands.frame import finish_reading, make_parser
+from evodiverse.commands.frame import add_domain, finish_reading, make_parser
 
 
 def main() -> int:
@@ -32,9 +32,7 @@ def main() -> int:
     )
     parser.add_argument("--metric", help="show this metric in heat maps, such as top10")
     parser.add_argument("--threshold", type=float, metavar="SCORE", help="count candidates from this score on as hits")
-    parser.add_argument(
-        "--domain", action="append", default=[], dest="own", help="package of your own domain, to compute its metrics"
-    )
+    add_domain(parser, "to compute its metrics")
     arguments = parser.parse_args()
     from evodiverse.commands.figure_files import write  # here so that --help stays fast
 

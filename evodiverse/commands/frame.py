@@ -36,6 +36,12 @@ def add_runs(parser: ArgumentParser) -> None:
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directory, or a folder of runs")
 
 
+def add_domain(parser: ArgumentParser, purpose: str) -> None:
+    """Let a command import the user's own domains, named with ``--domain``."""
+    shown = f"package of your own domain, {purpose}"
+    parser.add_argument("--domain", action="append", default=[], dest="own", help=shown)
+
+
 def whole_number(least: int, most: int) -> Callable[[str], int]:
     """Return the type of an option that takes a whole number from ``least`` to ``most`` (of up to 19 digits)."""
 

@@ -1,10 +1,8 @@
 """Write a page for the browser about each run, with its settings, its progress and its results."""
 
-import os
 import sys
 
-from evodiverse.commands.frame import add_runs, make_parser
-from evodiverse.errors import EvoDiverseError
+from evodiverse.commands.frame import add_domain, add_runs, finish_reading, make_parser
 
 
 def main() -> int:
@@ -14,20 +12,14 @@ def main() -> int:
     """
     parser = make_parser("report", __doc__)
     add_runs(parser)
-    parser.add_argument(
-        "--domain", action="append", default=[], help="package of your own domain, to draw its candidates"
-    )
+    add_domain(parser, "to draw its candidates")
     arguments = parser.parse_args()
     from evodiverse.results.pages.writing import write_reports  # here so that --help stays fast
 
-    sys.path.append(os.getcwd())  # where a user's own domain may be
-    try:
-        written, errors = write_reports(arguments.runs, frozenset(arguments.domain))
-    except EvoDiverseError as error:
-        sys.stderr.write(f"report: {error}\n")
-        return error.exit_code
-    for path in written:
-        print(path)
-    for complaint in errors:
-        sys.stderr.write(f"report: {complaint}\n")
-    return 2 if errors else 0
+    def write() -> int:
+        written, errors = write_reports(arguments.runs, frozenset(arguments.own))
+        print("".join(f"{path}\n" for path in written), end="")
+        sys.stderr.write("".join(f"report: {error}\n" for error in errors))
+        return 2 if errors else 0
+
+    return finish_reading("report", write)

@@ -3,6 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -165,16 +166,11 @@ def find_encoders() -> dict[str, Path | None]:
     They are TF-IDF, which has no model, and CodeBERT or else MiniLM, if one of the two is available.
     """
     encoders: dict[str, Path | None] = {TFIDF: None}
-    try:
+    with suppress(InputError):
         check_installed()
-    except InputError:
-        return encoders
-    try:
-        return {**encoders, CODEBERT: codebert_folder(offline=True)}
-    except InputError:
-        pass
-    try:
-        files = [present_path(name) for name in artifact_names("minilm")]
-    except InputError:
-        return encoders
-    return {**encoders, MINILM: files[0].parent}
+        try:
+            encoders[CODEBERT] = codebert_folder(offline=True)
+        except InputError:
+            first, *_ = [present_path(name) for name in artifact_names("minilm")]
+            encoders[MINILM] = first.parent
+    return encoders

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evodiverse.commands.frame import finish_reading, make_parser
+from evodiverse.commands.frame import add_domain, finish_reading, make_parser
 
 
 def main() -> int:
@@ -10,13 +10,7 @@ def main() -> int:
     parser = make_parser("tables", __doc__)
     parser.add_argument("outputs", nargs="?", type=Path, default=Path("outputs"), help="folder of all runs (outputs)")
     parser.add_argument("--task", help="only this task, such as jnk3")
-    parser.add_argument(
-        "--domain",
-        action="append",
-        default=[],
-        dest="own",
-        help="package of your own domain, to compute its metrics",
-    )
+    add_domain(parser, "to compute its metrics")
     parser.add_argument(
         "--by",
         type=lambda text: text.split(","),

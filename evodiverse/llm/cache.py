@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.llm.prices import Price
+from evodiverse.llm.library import Price
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Finish, Query, Reply
 

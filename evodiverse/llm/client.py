@@ -9,8 +9,7 @@ from typing import Any, Protocol
 from evodiverse.errors import describe
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
-from evodiverse.llm.library import load_litellm
-from evodiverse.llm.prices import Price, find_price
+from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.transfer import Transfer, watched
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 

@@ -1,4 +1,4 @@
-"""The import of litellm, which happens only when a model is used.
+"""The import of litellm, which happens only when a model is used, and its prices.
 
 litellm is set up so that it writes no log output, and sends nothing over the network except queries to models.
 """
@@ -8,6 +8,14 @@ import logging
 import os
 import warnings
 from types import ModuleType
+from typing import NamedTuple
+
+
+class Price(NamedTuple):
+    """The price of a model, in USD per token of the prompt and of the reply."""
+
+    prompt: float
+    completion: float
 
 
 @functools.cache
@@ -32,3 +40,17 @@ def load_litellm() -> ModuleType:
     litellm.modify_params = False
     logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)  # failures are raised as exceptions
     return litellm
+
+
+@functools.cache
+def find_price(name: str) -> Price | None:
+    """Return the price of a model by its name in litellm, or None if litellm's price map does not have it."""
+    litellm = load_litellm()
+    try:
+        info = litellm.get_model_info(name)
+    except Exception as error:
+        if "mapped" not in str(error):
+            raise
+        return None
+    prices = info.get("input_cost_per_token"), info.get("output_cost_per_token")
+    return None if None in prices else Price(*prices)

@@ -14,20 +14,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from evodiverse import ports
 from evodiverse.errors import ContractError
 from evodiverse.kit.own_code import broken, call, show
-from evodiverse.ports import (
-    Choosing,
-    Comparable,
-    Discovery,
-    Featured,
-    Measurable,
-    Operator,
-    Prompts,
-    Summarizer,
-    Task,
-    Tracing,
-)
 from evodiverse.text import count_of
 from evodiverse.vocabulary import (
     Candidate,
@@ -49,7 +38,7 @@ _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: 
 _MAX_SHOWN = 40
 
 
-def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
+def draw_initial(task: ports.Task, stream: Stream, at_most: int) -> list[str]:
     """Return the genotypes that a pool starts from.
 
     Args:
@@ -69,7 +58,7 @@ def draw_initial(task: Task, stream: Stream, at_most: int) -> list[str]:
     return list(genotypes)
 
 
-def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+def parse(task: ports.Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
     """Return the hypothesis for each genotype, or why it is not valid.
 
     Raises:
@@ -85,7 +74,7 @@ def parse(task: Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
     return parsed
 
 
-def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
+def evaluate(task: ports.Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
     """Return the evaluation of each hypothesis, with numpy's numbers converted to Python's.
 
     Raises:
@@ -101,7 +90,7 @@ def evaluate(task: Task, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
     ]
 
 
-def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
+def rate(task: ports.Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
     """Return the task's evaluation of a hypothesis whose score comes from outside the run.
 
     Raises:
@@ -111,7 +100,9 @@ def rate(task: Measurable, hypothesis: Hypothesis, score: float) -> Evaluation:
     return _checked_evaluation(task.rate, hypothesis, call(task.rate, hypothesis, score), task.columns)
 
 
-def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation) -> Evaluation:
+def trace(
+    task: ports.Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, evaluation: Evaluation
+) -> Evaluation:
     """Return the evaluation of an initial candidate, extended with the task's details about the candidate's origin.
 
     Raises:
@@ -122,7 +113,7 @@ def trace(task: Tracing, columns: Mapping[str, type], hypothesis: Hypothesis, ev
     return replace(evaluation, details={**evaluation.details, **details}) if details else evaluation
 
 
-def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
+def propose(operator: ports.Operator, requests: Sequence[Request]) -> list[Proposal]:
     """Return the operator's proposal for each request.
 
     Raises:
@@ -139,7 +130,7 @@ def propose(operator: Operator, requests: Sequence[Request]) -> list[Proposal]:
     return proposals
 
 
-def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
+def messages(prompts: ports.Prompts, request: Request) -> tuple[Message, ...]:
     """Return the messages that ask a model to answer a request.
 
     Raises:
@@ -153,7 +144,7 @@ def messages(prompts: Prompts, request: Request) -> tuple[Message, ...]:
     return tuple(asked)
 
 
-def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
+def read(prompts: ports.Prompts, request: Request, reply: str) -> str | Rejection:
     """Return the genotype that a language model's reply proposes, or why it proposes none.
 
     Raises:
@@ -166,7 +157,7 @@ def read(prompts: Prompts, request: Request, reply: str) -> str | Rejection:
     return found
 
 
-def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
+def summarize(task: ports.Summarizer, candidates: Sequence[Candidate]) -> float:
     """Return the number with which the task summarizes a set of candidates for the display.
 
     Raises:
@@ -178,7 +169,7 @@ def summarize(task: Summarizer, candidates: Sequence[Candidate]) -> float:
     return float(number)
 
 
-def similarities(task: Comparable, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
+def similarities(task: ports.Comparable, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
     """Return the ``(n,)`` float64 similarities, in [0, 1], of a hypothesis to ``n`` others.
 
     Raises:
@@ -192,7 +183,7 @@ def similarities(task: Comparable, hypothesis: Hypothesis, others: Sequence[Hypo
     return answer
 
 
-def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
+def features(task: ports.Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.float32]:
     """Return the ``(n, d)`` float32 features that describe ``n`` hypotheses to a surrogate.
 
     Raises:
@@ -207,7 +198,7 @@ def features(task: Featured, hypotheses: Sequence[Hypothesis]) -> NDArray[np.flo
     return rows
 
 
-def grade(task: Choosing, hypothesis: Hypothesis) -> int:
+def grade(task: ports.Choosing, hypothesis: Hypothesis) -> int:
     """Return the grade of a hypothesis, the integer that the task weighs against its score, such as its complexity.
 
     See `evodiverse.ports.Choosing`.
@@ -221,7 +212,7 @@ def grade(task: Choosing, hypothesis: Hypothesis) -> int:
     return int(answer)
 
 
-def headline(task: Choosing, discoveries: Sequence[Discovery]) -> str:
+def headline(task: ports.Choosing, discoveries: Sequence[ports.Discovery]) -> str:
     """Return one line of text about the candidate that the task chooses among ``discoveries``.
 
     Args:

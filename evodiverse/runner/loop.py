@@ -9,20 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from evodiverse import ports
 from evodiverse.errors import InputError
-from evodiverse.ports import (
-    Choosing,
-    Comparable,
-    Display,
-    Evaluator,
-    Row,
-    ShowsBest,
-    ShowsImprovements,
-    Snapshot,
-    Store,
-    Task,
-    Tracing,
-)
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Proposer
@@ -73,7 +61,7 @@ class Start(NamedTuple):
     answers: Sequence[Answer]
 
 
-def draw_start(task: Task, streams: Streams, n_draws: int, at_most: int) -> Start:
+def draw_start(task: ports.Task, streams: Streams, n_draws: int, at_most: int) -> Start:
     """Draw the initial candidates and parse them.
 
     Args:
@@ -132,16 +120,16 @@ class Setup:
     oracle_calls: int
     n_initial: int
     draw_start: Callable[[], Start]
-    task: Task
+    task: ports.Task
     workers: Workers
     proposers: Sequence[Proposer]
     ledger: Ledger
-    store: Store
-    display: Display
+    store: ports.Store
+    display: ports.Display
     check: Callable[[], None]
-    committed: Callable[[Callable[[], Snapshot]], None]
+    committed: Callable[[Callable[[], ports.Snapshot]], None]
     library_folder: Path
-    evaluator: Evaluator | None = None
+    evaluator: ports.Evaluator | None = None
 
 
 class Loop:
@@ -151,17 +139,17 @@ class Loop:
         self._setup = setup
         self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
         self._seconds: dict[int, float] = {}
-        self._journalled: dict[str, Row] = {}
+        self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
         self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger)
         self._state: State | None = None
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS
         task = setup.task
-        self._similarities = partial(contracts.similarities, task) if isinstance(task, Comparable) else None
+        self._similarities = partial(contracts.similarities, task) if isinstance(task, ports.Comparable) else None
         self._surrogate = _surrogate(setup, self._archive, self._similarities)
 
-    def run(self) -> Snapshot:
+    def run(self) -> ports.Snapshot:
         """Run to the end and return the last snapshot, which says why the run ended.
 
         Raises:
@@ -175,7 +163,7 @@ class Loop:
         self._setup.store.write(journalled=())
         return ended
 
-    def _run(self) -> Snapshot:
+    def _run(self) -> ports.Snapshot:
         self._journalled = {str(record["key"]): record for record in self._setup.store.journal.read()}
         state = self._state = self._resume() or self._start()
         self._journalled = {
@@ -297,7 +285,7 @@ class Loop:
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         evaluations = [evaluation for evaluation, _ in timed]
-        if is_start and isinstance(task := self._setup.task, Tracing):
+        if is_start and isinstance(task := self._setup.task, ports.Tracing):
             evaluations = [
                 contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
             ]
@@ -433,18 +421,17 @@ class Loop:
         small share of the run's time.
         """
         task = self._setup.task
-        if isinstance(task, ShowsBest | Choosing):
+        if isinstance(task, ports.ShowsBest | ports.Choosing):
             began = time.perf_counter()
-            files = (
-                contracts.present(task.show_best, self._view.best_discoveries()) if isinstance(task, ShowsBest) else {}
-            )
+            found = self._view.best_discoveries() if isinstance(task, ports.ShowsBest) else []
+            files = contracts.present(task.show_best, found) if isinstance(task, ports.ShowsBest) else {}
             self._setup.store.write_best(files, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 
     def _show_improvements(self) -> None:
         """Write the files about each new candidate that was better than all before it."""
-        if isinstance(self._setup.task, ShowsImprovements):
+        if isinstance(self._setup.task, ports.ShowsImprovements):
             for discovery in self._view.new_improvements():
                 self._setup.store.write_best(contracts.present(self._setup.task.show_improvement, discovery))
 

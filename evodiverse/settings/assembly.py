@@ -15,7 +15,7 @@ from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
 from evodiverse.kit.own_code import call
 from evodiverse.llm.clients import KINDS
-from evodiverse.llm.open import opened
+from evodiverse.llm.model import opened
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
 from evodiverse.runlog.record import ASKED, JOBS

@@ -14,7 +14,7 @@ import pytest
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.llm.cache import Bought, ReplyCache, query_key
 from evodiverse.llm.client import MAX_CHARACTERS
-from evodiverse.llm.prices import Price
+from evodiverse.llm.library import Price
 from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
 from tests.runs import FROM_ROOT
 

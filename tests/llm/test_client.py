@@ -10,7 +10,7 @@ import pytest
 
 from evodiverse.llm.client import MAX_CHARACTERS, Client, LiteLlmClient
 from evodiverse.llm.failures import RefusedError, TransientError
-from evodiverse.llm.prices import Price
+from evodiverse.llm.library import Price
 from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
 from tests.llm.servers import Answer, ModelServer, error, reply_body, serving
 

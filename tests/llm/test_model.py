@@ -16,8 +16,8 @@ from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm import asking
 from evodiverse.llm.cache import Bought, ReplyCache
 from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.library import Price
 from evodiverse.llm.model import CachedModel
-from evodiverse.llm.prices import Price
 from evodiverse.vocabulary import CostBound, Decoding, Finish, Message, Query, Reply, Stream
 
 PRICE = Price(1e-3, 2e-3)

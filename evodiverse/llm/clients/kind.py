@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from evodiverse.llm.prices import Price
+from evodiverse.llm.library import Price
 from evodiverse.llm.settings import ModelSettings
 
 if TYPE_CHECKING:

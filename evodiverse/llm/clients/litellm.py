@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
-from evodiverse.llm.library import load_litellm
-from evodiverse.llm.prices import Price, find_price
+from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.settings import ModelSettings
 from evodiverse.vocabulary import Sampler
 

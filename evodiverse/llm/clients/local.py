@@ -13,7 +13,7 @@ from evodiverse.errors import ServiceError, describe
 from evodiverse.kit.apart import Apart
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.llm.clients.kind import Kind
-from evodiverse.llm.prices import Price
+from evodiverse.llm.library import Price
 from evodiverse.llm.settings import ModelSettings
 
 if TYPE_CHECKING:
