@@ -13,7 +13,7 @@ from pathlib import Path
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
-from evodiverse.runner.ledger import Caps, Ledger
+from evodiverse.runner.ledger import Budget, Ledger
 from evodiverse.runner.loop import Loop, Setup, draw_start
 from evodiverse.runner.proposers import OperatorProposer
 from evodiverse.runner.workers import Bench, Workers
@@ -62,7 +62,7 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
     with tempfile.TemporaryDirectory() as folder:
         store = RunDirectory(Path(folder) / "run", task.columns)
         workers = Workers(Bench(task, BitCrossover(), store.journal), 1)
-        ledger = Ledger(Caps(None, None, None, None), METHOD.n_pools)
+        ledger = Ledger(Budget(), METHOD.n_pools)
         setup = Setup(
             method=METHOD,
             search=SEARCH,

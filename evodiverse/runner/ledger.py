@@ -6,6 +6,7 @@ from enum import StrEnum
 from math import inf
 from typing import Any, Final
 
+from evodiverse.kit.documented import setting
 from evodiverse.ports import Row
 from evodiverse.vocabulary import CostBound, Query, Reply, Request, Usage
 
@@ -30,21 +31,23 @@ class CallOutcome(StrEnum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
-    """The hard limits of a run; None means unlimited.
+@dataclass
+class Budget:
+    """The keys of ``budget``: hard limits of a run; null means no limit.
 
     Attributes:
-        llm_calls: The number of requests to language models.
-        tokens: The number of tokens of prompts and replies together.
-        usd: The cost of the requests in USD.
-        seconds: The wall time of the run, in seconds, after which no round of requests begins.
+        oracle_calls: limit on oracle calls (evaluations of new candidates)
+        llm_calls: limit on requests to language models
+        tokens: limit on the tokens of all prompts and replies
+        usd: limit on the cost of all replies, at litellm's prices
+        seconds: limit on wall time; if the run is repeated, it may stop at another point
     """
 
-    llm_calls: int | None = None
-    tokens: int | None = None
-    usd: float | None = None
-    seconds: float | None = None
+    oracle_calls: int = setting(unit="calls", least=1)
+    llm_calls: int | None = setting(default=None, unit="requests", above=0)
+    tokens: int | None = setting(default=None, unit="tokens", above=0)
+    usd: float | None = setting(default=None, unit="USD", above=0)
+    seconds: float | None = setting(default=None, unit="s", above=0)
 
 
 class Ledger:
@@ -54,12 +57,12 @@ class Ledger:
     unknown size or price counts against the caps at the most that it could have cost.
 
     Args:
-        caps: The hard limits of the run.
+        budget: The hard limits of the run; that on oracle calls is enforced elsewhere.
         n_pools: The number of pools that ask a model.
     """
 
-    def __init__(self, caps: Caps, n_pools: int) -> None:
-        self._caps = caps
+    def __init__(self, budget: Budget, n_pools: int) -> None:
+        self._budget = budget
         self._pools = [Usage()] * n_pools
         self._tokens = 0
         self._usd = 0.0
@@ -108,7 +111,7 @@ class Ledger:
             seconds: The wall time of the run so far.
         """
         spent = {Cap.LLM_CALLS: self.total.calls, Cap.TOKENS: self._tokens, Cap.USD: self._usd, Cap.SECONDS: seconds}
-        limits = {cap: getattr(self._caps, cap) for cap in Cap}
+        limits = {cap: getattr(self._budget, cap) for cap in Cap}
         return {cap: (spent[cap], limit) for cap, limit in limits.items() if limit is not None}
 
     def record(self, request: Request, query: Query, bound: CostBound, reply: Reply, outcome: CallOutcome) -> int:

@@ -22,10 +22,10 @@ from evodiverse.runlog.record import ASKED, JOBS
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
-from evodiverse.runner.evaluators.command import CommandEvaluator, CommandSettings
+from evodiverse.runner.evaluators.command import CommandEvaluator
 from evodiverse.runner.evaluators.jobs import check_command
-from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, RaySettings, check_cluster
-from evodiverse.runner.ledger import Caps, Ledger
+from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
+from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
 from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
@@ -165,8 +165,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         Asked: The run needs scores from a person before it can continue.
     """
     this, task, config = ready.this, ready.task, plan.config
-    budget, n_workers = config.budget, config.evaluator.workers or available_cores()
-    ledger = Ledger(Caps(budget.llm_calls, budget.tokens, budget.usd, budget.seconds), config.method.n_pools)
+    n_workers, ledger = config.evaluator.workers or available_cores(), Ledger(config.budget, config.method.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
     proposes = plan.model is None or config.llm.fallback == schema.CLASSICAL
     with ExitStack() as stack:
@@ -195,7 +194,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             method=config.method,
             search=config.search,
             streams=Streams(config.seed),
-            oracle_calls=budget.oracle_calls,
+            oracle_calls=config.budget.oracle_calls,
             n_initial=plan.n_initial,
             draw_start=ready.draw_start,
             task=task,
@@ -293,16 +292,10 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
     if evaluator.name == ASK:
         yield AskingEvaluator(plan.path / ASKED)
     elif evaluator.name == "command" and isinstance(task, Measurable):
-        side_by_side = evaluator.workers or available_cores()
-        settings = CommandSettings(
-            tuple(evaluator.command or ()), side_by_side, evaluator.batch, evaluator.timeout, evaluator.retries
-        )
-        yield CommandEvaluator(task, settings, plan.path / JOBS, directory.journal, directory.has_answers)
+        yield CommandEvaluator(task, evaluator, plan.path / JOBS, directory.journal, directory.has_answers)
     elif evaluator.name == "ray":
         name = f"{digest(plan.settings)}-{sha256(str(plan.path.absolute()).encode()).hexdigest()[:16]}"
-        address = evaluator.address or AUTO
-        ray = RaySettings(address, evaluator.cpus, evaluator.batch, evaluator.timeout, evaluator.retries, name)
-        with RayEvaluator(task, ray, directory.journal) as opened:
-            yield opened
+        with RayEvaluator(task, evaluator, name, directory.journal) as ray:
+            yield ray
     else:
         yield None

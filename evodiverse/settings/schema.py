@@ -9,7 +9,8 @@ from hydra.core.config_store import ConfigStore
 from evodiverse.kit.documented import MISSING, setting
 from evodiverse.llm.clients import KINDS
 from evodiverse.runner import DISPLAYS
-from evodiverse.runner.evaluators import EVALUATORS
+from evodiverse.runner.evaluators import EvaluatorSettings
+from evodiverse.runner.ledger import Budget
 from evodiverse.runner.tracking import NONE, TRACKERS
 from evodiverse.search.settings import Method, Search
 from evodiverse.vocabulary import LENGTH_PARAMETERS
@@ -106,51 +107,6 @@ class Llm:
 
 
 @dataclass
-class Budget:
-    """The keys of ``budget``: hard limits of a run; null means no limit.
-
-    Attributes:
-        oracle_calls: limit on oracle calls (evaluations of new candidates)
-        llm_calls: limit on requests to language models
-        tokens: limit on the tokens of all prompts and replies
-        usd: limit on the cost of all replies, at litellm's prices
-        seconds: limit on wall time; if the run is repeated, it may stop at another point
-    """
-
-    oracle_calls: int = setting(unit="calls", least=1)
-    llm_calls: int | None = setting(default=None, unit="requests", above=0)
-    tokens: int | None = setting(default=None, unit="tokens", above=0)
-    usd: float | None = setting(default=None, unit="USD", above=0)
-    seconds: float | None = setting(default=None, unit="s", above=0)
-
-
-@dataclass
-class Evaluator:
-    """The keys of ``evaluator``.
-
-    Attributes:
-        name: how candidates are evaluated
-        workers: number of processes that make offspring and evaluate them; null: one per core
-        batch: number of evaluations per batch; null: for local, as many as take 20 ms; for command and ray, an even
-            share
-        command: for evaluator=command: the program that scores, and its arguments
-        timeout: longest time of one run of the command, or from the submission of a Ray task to its answer
-        retries: for command and ray: how often candidates without an answer are submitted again
-        address: for ray: address of the cluster, which is auto or host:port of its head node
-        cpus: for ray: number of cores that a Ray task reserves
-    """
-
-    name: str = setting(default="local", changes_log=False, choices=EVALUATORS)
-    workers: int | None = setting(default=None, changes_log=False, least=1)
-    batch: int | None = setting(default=None, unit="evaluations", changes_log=False, least=1)
-    command: list[str] | None = None
-    timeout: float | None = setting(default=None, unit="s", changes_log=False, above=0)
-    retries: int = setting(default=2, changes_log=False, least=0)
-    address: str | None = setting(default=None, changes_log=False)
-    cpus: float = setting(default=1.0, unit="cores", changes_log=False, above=0)
-
-
-@dataclass
 class Sandbox:
     """The keys of ``sandbox``: where untrusted programs run.
 
@@ -195,7 +151,7 @@ class Config:
     llm: Llm = field(default_factory=Llm)
     budget: Budget = field(default_factory=Budget)
     search: Search = field(default_factory=Search)
-    evaluator: Evaluator = field(default_factory=Evaluator)
+    evaluator: EvaluatorSettings = field(default_factory=EvaluatorSettings)
     sandbox: Sandbox = field(default_factory=Sandbox)
     tracking: Tracking = field(default_factory=Tracking)
     seed: int = setting(default=0, least=0, most=2**64 - 1)

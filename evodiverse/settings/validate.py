@@ -5,8 +5,9 @@ from itertools import pairwise
 from math import inf
 
 from evodiverse.kit.documented import find_beyond
+from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.search.settings import Method, Screen
-from evodiverse.settings.schema import Config, Evaluator, Llm
+from evodiverse.settings.schema import Config, Llm
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 SWAPPING = ("metropolis", "random")
@@ -95,7 +96,7 @@ def _llm(llm: Llm) -> Iterator[str]:
         yield f"llm.extra.{key} is reserved for EvoDiverse; {remedy}"
 
 
-def _evaluator(evaluator: Evaluator) -> Iterator[str]:
+def _evaluator(evaluator: EvaluatorSettings) -> Iterator[str]:
     takes_command = evaluator.name == "command"
     if takes_command and not evaluator.command:
         yield "evaluator.command has no value; name the program that scores, such as [python, score.py]"

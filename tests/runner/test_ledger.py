@@ -1,10 +1,9 @@
 """Each request to a language model is counted once, and caps hold even in the worst case."""
 
-from dataclasses import asdict
 
 import pytest
 
-from evodiverse.runner.ledger import CallOutcome, Cap, Caps, Ledger
+from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
 from evodiverse.vocabulary import CostBound, Decoding, Finish, Message, Prompt, Query, Reply, Request, Stream, Usage
 
 QUERY = Query("toy", (Message("user", "hello"),), Decoding(1.0, None, 50), Stream(0, 4))
@@ -21,14 +20,14 @@ def reply(prompt: int | None = 30, completion: int | None = 12, usd: float | Non
 
 
 def test_calls_are_numbered_and_summed_by_pool() -> None:
-    ledger = Ledger(Caps(), 3)
+    ledger = Ledger(Budget(), 3)
     assert [record(ledger, reply(), pool) for pool in (0, 2, 2)] == [1, 2, 3]
     assert ledger.pools == (Usage(1, 30, 12, 0.25), Usage(), Usage(2, 60, 24, 0.5))
     assert ledger.total == Usage(3, 90, 36, 0.75)
 
 
 def test_a_row_holds_everything_about_a_call() -> None:
-    ledger = Ledger(Caps(), 2)
+    ledger = Ledger(Budget(), 2)
     record(ledger, reply(), 1)
     assert ledger.take_rows() == [
         {
@@ -54,7 +53,7 @@ def test_a_row_holds_everything_about_a_call() -> None:
 
 
 def test_several_messages_become_one_text_with_their_roles() -> None:
-    ledger = Ledger(Caps(), 1)
+    ledger = Ledger(Budget(), 1)
     query = Query("toy", (Message("system", "be brief"), Message("user", "hello")), QUERY.decoding, QUERY.stream)
     record(ledger, reply(), query=query)
     assert ledger.take_rows()[0]["prompt"] == "system: be brief\n\nuser: hello"
@@ -69,7 +68,7 @@ def test_several_messages_become_one_text_with_their_roles() -> None:
     ],
 )
 def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Usage) -> None:
-    ledger = Ledger(Caps(), 1)
+    ledger = Ledger(Budget(), 1)
     record(ledger, unknown)
     record(ledger, reply())
     assert ledger.total == expected
@@ -78,31 +77,31 @@ def test_a_sum_with_an_unknown_part_is_unknown(unknown: Reply, expected: Usage) 
 @pytest.mark.parametrize(
     ("caps", "n_fitting"),
     [
-        (Caps(llm_calls=5), 4),  # one call was made
-        (Caps(tokens=341), 2),  # 42 tokens were used; a request may take 100
-        (Caps(tokens=342), 3),
-        (Caps(usd=1.74), 2),  # 0.25 USD were spent; a request may cost 0.5
-        (Caps(usd=1.75), 3),
-        (Caps(seconds=60.0), 1000),
-        (Caps(), 1000),
+        (Budget(llm_calls=5), 4),  # one call was made
+        (Budget(tokens=341), 2),  # 42 tokens were used; a request may take 100
+        (Budget(tokens=342), 3),
+        (Budget(usd=1.74), 2),  # 0.25 USD were spent; a request may cost 0.5
+        (Budget(usd=1.75), 3),
+        (Budget(seconds=60.0), 1000),
+        (Budget(), 1000),
     ],
 )
-def test_a_round_starts_only_if_its_worst_case_fits(caps: Caps, n_fitting: int) -> None:
+def test_a_round_starts_only_if_its_worst_case_fits(caps: Budget, n_fitting: int) -> None:
     ledger = Ledger(caps, 1)
     record(ledger, reply())
     assert ledger.find_cap([QUOTE] * n_fitting, 59.9) is None
     if n_fitting < 1000:
-        (name,) = (name for name, value in asdict(caps).items() if value is not None)
+        (name,) = (cap for cap in Cap if getattr(caps, cap) is not None)
         assert ledger.find_cap([QUOTE] * (n_fitting + 1), 59.9) == name
 
 
 def test_the_cap_on_time_stops_even_rounds_that_cost_nothing() -> None:
-    ledger = Ledger(Caps(seconds=60.0), 1)
+    ledger = Ledger(Budget(seconds=60.0), 1)
     assert ledger.find_cap([], 60.0) is Cap.SECONDS
 
 
 def test_caps_on_models_do_not_stop_rounds_without_a_model() -> None:
-    ledger = Ledger(Caps(llm_calls=1, tokens=1, usd=0.1), 1)
+    ledger = Ledger(Budget(llm_calls=1, tokens=1, usd=0.1), 1)
     record(ledger, reply())
     assert ledger.find_cap([], 0.0) is None
 
@@ -110,12 +109,12 @@ def test_caps_on_models_do_not_stop_rounds_without_a_model() -> None:
 @pytest.mark.parametrize(
     ("caps", "unknown"),
     [
-        (Caps(tokens=199), reply(prompt=None)),
-        (Caps(tokens=199), reply(completion=None)),
-        (Caps(usd=0.99), reply(usd=None)),
+        (Budget(tokens=199), reply(prompt=None)),
+        (Budget(tokens=199), reply(completion=None)),
+        (Budget(usd=0.99), reply(usd=None)),
     ],
 )
-def test_unknown_counts_and_costs_count_as_the_worst_case(caps: Caps, unknown: Reply) -> None:
+def test_unknown_counts_and_costs_count_as_the_worst_case(caps: Budget, unknown: Reply) -> None:
     ledger = Ledger(caps, 1)
     record(ledger, unknown)
     assert ledger.find_cap([QUOTE], 0.0) is not None
@@ -125,11 +124,11 @@ def test_unknown_counts_and_costs_count_as_the_worst_case(caps: Caps, unknown: R
 
 
 def test_an_unknown_price_fits_under_no_cap_on_usd() -> None:
-    assert Ledger(Caps(usd=1e9), 1).find_cap([CostBound(1, None)], 0.0) is Cap.USD
+    assert Ledger(Budget(usd=1e9), 1).find_cap([CostBound(1, None)], 0.0) is Cap.USD
 
 
 def test_a_ledger_continues_from_its_saved_totals() -> None:
-    caps = Caps(llm_calls=3, tokens=10_000, usd=100.0)
+    caps = Budget(llm_calls=3, tokens=10_000, usd=100.0)
     ledger = Ledger(caps, 2)
     record(ledger, reply(), 1)
     record(ledger, reply(prompt=None, usd=None), 0)

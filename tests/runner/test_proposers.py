@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evodiverse.errors import ModelUnavailableError
-from evodiverse.runner.ledger import CallOutcome, Caps, Ledger
+from evodiverse.runner.ledger import Budget, CallOutcome, Ledger
 from evodiverse.runner.proposers import ModelProposer
 from evodiverse.vocabulary import (
     Candidate,
@@ -50,7 +50,7 @@ class ToldModel:
 def proposer(model: ToldModel, ledger: Ledger | None = None) -> ModelProposer:
     sampler, task = Sampler("toy", Decoding(1.0, None, 50)), BitTask(4, 1)
     return ModelProposer(
-        model, [sampler], BitPrompts(), task, ledger or Ledger(Caps(), 1), warn_after=15, give_up_after=25
+        model, [sampler], BitPrompts(), task, ledger or Ledger(Budget(), 1), warn_after=15, give_up_after=25
     )
 
 
@@ -119,11 +119,11 @@ def test_a_usable_reply_ends_the_watch(caplog: pytest.LogCaptureFixture) -> None
 
 def test_the_end_does_not_depend_on_where_the_run_was_resumed() -> None:
     for logged in (0, 1):  # the rounds that were written to the log before the run was killed in the second
-        model, ledger = ToldModel(), Ledger(Caps(), 1)
+        model, ledger = ToldModel(), Ledger(Budget(), 1)
         ask(proposer(model, ledger), *range(1, logged + 1))
         saved = ledger.saved()
         ask(proposer(model, ledger), *range(logged + 1, 3))
-        resumed = Ledger(Caps(), 1)
+        resumed = Ledger(Budget(), 1)
         resumed.resume(saved, [CallOutcome.NO_ANSWER] * 10 * logged)
         with pytest.raises(ModelUnavailableError, match="none of the first 25 requests"):
             ask(proposer(model, resumed), *range(logged + 1, 4))
@@ -141,6 +141,6 @@ def test_a_run_that_ended_asks_as_many_again_when_it_is_resumed() -> None:
 
 
 def test_a_run_with_a_usable_reply_in_its_log_is_not_watched_after_a_resume() -> None:
-    ledger, resumed = Ledger(Caps(), 1), Ledger(Caps(), 1)
+    ledger, resumed = Ledger(Budget(), 1), Ledger(Budget(), 1)
     resumed.resume(ledger.saved(), [CallOutcome.INVALID, CallOutcome.PARSED])
     assert ask(proposer(ToldModel(), resumed), *range(1, 6)) == 50

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.ports import Discovery
-from evodiverse.runner.ledger import Caps, Ledger
+from evodiverse.runner.ledger import Budget, Ledger
 from evodiverse.runner.view import N_BEST, Clock, View
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
@@ -42,7 +42,7 @@ def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
         call = archive.reserve(key)
         archive.record(Hypothesis(key, key), Evaluation(score, score, valid=score is not None))
         attempts.append(Attempt(1, 0, slot, 1, Outcome.EVALUATED, "toy", (), key, key, call))
-    view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Caps(), 1))
+    view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Budget(), 1))
     view.note(IterationInfo(1, (), tuple(attempts)))
     return view
 
@@ -80,14 +80,14 @@ def test_the_best_discoveries_are_sorted(scores: list[float | None]) -> None:
 @pytest.mark.parametrize(
     ("caps", "expected"),
     [
-        (Caps(), 990.0),
-        (Caps(llm_calls=60), 5.0),
-        (Caps(tokens=100_000, usd=1.0), 10.0),
-        (Caps(seconds=30.0), 20.0),
-        (Caps(llm_calls=10), 0.0),
+        (Budget(), 990.0),
+        (Budget(llm_calls=60), 5.0),
+        (Budget(tokens=100_000, usd=1.0), 10.0),
+        (Budget(seconds=30.0), 20.0),
+        (Budget(llm_calls=10), 0.0),
     ],
 )
-def test_the_time_left_ends_with_the_nearest_cap(caps: Caps, expected: float) -> None:
+def test_the_time_left_ends_with_the_nearest_cap(caps: Budget, expected: float) -> None:
     ledger, task = Ledger(caps, 1), BitTask(4, 1)
     usage = asdict(Usage(40, 1000, 1000, 0.5))
     ledger.resume({"pools": [usage], "counted_tokens": 2000, "counted_usd": 0.5})

@@ -12,9 +12,10 @@ from typing import Any, Final
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
+from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.evaluators.jobs import Job
 from evodiverse.runner.rows import journal_record
-from evodiverse.runner.workers import Report, TimedEvaluation
+from evodiverse.runner.workers import Report, TimedEvaluation, available_cores
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
@@ -22,26 +23,6 @@ _LOG = logging.getLogger("evodiverse.runner")
 _SHORTEST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 1.0
 _MOST_REASON: Final = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class CommandSettings:
-    """The settings of an evaluator program.
-
-    Attributes:
-        command: The program and its arguments.
-        side_by_side: The largest number of its processes that run at the same time.
-        batch: The largest number of candidates that one process gets; None shares the candidates evenly among the
-            processes.
-        timeout: The seconds that one process may take, or None for no limit.
-        retries: The largest number of times that a candidate without an answer is submitted again.
-    """
-
-    command: tuple[str, ...]
-    side_by_side: int
-    batch: int | None
-    timeout: float | None
-    retries: int
 
 
 @dataclass(slots=True)
@@ -70,7 +51,7 @@ class CommandEvaluator:
 
     Args:
         task: The task, which turns a score into an evaluation.
-        settings: The settings of the program.
+        settings: The settings, with ``command``. At most ``workers`` of its processes run at the same time.
         folder: The folder in which each job gets a folder of its own.
         journal: The journal, which records each evaluation as it arrives.
         has_answered: A function that returns whether the program has answered since the run first began. If it never
@@ -80,13 +61,14 @@ class CommandEvaluator:
     def __init__(
         self,
         task: Measurable,
-        settings: CommandSettings,
+        settings: EvaluatorSettings,
         folder: Path,
         journal: Journal,
         has_answered: Callable[[], bool],
     ) -> None:
         self._task = task
         self._settings = settings
+        self._side_by_side = settings.workers or available_cores()
         self._folder = folder
         self._journal = journal
         self._has_answered = has_answered
@@ -116,7 +98,7 @@ class CommandEvaluator:
         todo, answers = this.todo, this.answers
         pause = _SHORTEST_PAUSE
         while len(answers) < len(hypotheses):
-            while todo and len(running) < self._settings.side_by_side:
+            while todo and len(running) < self._side_by_side:
                 running.append(self._begin(this, len(running)))
             came = 0
             for job in list(running):
@@ -126,7 +108,7 @@ class CommandEvaluator:
                     running.remove(job)
             report(came)
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
-            if len(answers) < len(hypotheses) and not (todo and len(running) < self._settings.side_by_side):
+            if len(answers) < len(hypotheses) and not (todo and len(running) < self._side_by_side):
                 time.sleep(pause)
         for job in running:  # all of their candidates have answers, from these or from other jobs
             job.kill()
@@ -162,7 +144,7 @@ class CommandEvaluator:
         A candidate that the current call of `evaluate` has submitted before gets a job of its own.
         """
         todo, n_starts = this.todo, this.n_starts
-        share = -(-len(todo) // max(self._settings.side_by_side - n_running, 1))
+        share = -(-len(todo) // max(self._side_by_side - n_running, 1))
         size = self._settings.batch or share
         keys = [todo.popleft()]
         while todo and len(keys) < size and not n_starts[keys[0]] and not n_starts[todo[0]]:
@@ -170,7 +152,7 @@ class CommandEvaluator:
         n_starts.update(keys)
         folder = self._folder / str(self._n_begun)
         self._n_begun += 1
-        return Job.begin(folder, self._settings.command, [this.waiting[key] for key in keys])
+        return Job.begin(folder, self._settings.command or [], [this.waiting[key] for key in keys])
 
     def _collect(self, job: Job, this: Round) -> int:
         """Keep the answers that a program has written since the last call, and return how many these are.

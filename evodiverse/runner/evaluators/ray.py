@@ -5,12 +5,12 @@ import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
 from evodiverse.ports import Journal, Task
+from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.evaluators.command import Round
 from evodiverse.runner.rows import journal_record
 from evodiverse.runner.workers import Report, TimedEvaluation, evaluate_batch
@@ -26,28 +26,6 @@ _CONNECT_SECONDS: Final = 5.0
 
 Batch = tuple[str, ...]
 """The keys of the candidates that one Ray task evaluates. They identify the task."""
-
-
-@dataclass(frozen=True, slots=True)
-class RaySettings:
-    """The settings of evaluation on a Ray cluster.
-
-    Attributes:
-        address: The address of the cluster, ``auto`` or host:port of its head node.
-        cpus: The number of cores that a Ray task takes.
-        batch: The largest number of candidates in a Ray task; None divides the candidates evenly among the Ray tasks
-            that the cluster can run at the same time.
-        timeout: The seconds that a Ray task may take, counted from its submission, or None for no limit.
-        retries: How many times a Ray task is submitted again after its worker or node died or its time ran out.
-        name: The name that identifies this run on the cluster.
-    """
-
-    address: str
-    cpus: float
-    batch: int | None
-    timeout: float | None
-    retries: int
-    name: str
 
 
 class Broker:
@@ -141,13 +119,17 @@ class RayEvaluator:
 
     Args:
         task: The task of the run, which is sent to the cluster.
-        settings: The settings of evaluation on the cluster.
+        settings: The settings. Without ``batch``, the candidates are divided evenly among the Ray tasks that the
+            cluster can run at the same time.
+        name: The name that identifies this run on the cluster.
         journal: The journal, which records each evaluation as it arrives.
     """
 
-    def __init__(self, task: Task, settings: RaySettings, journal: Journal) -> None:
+    def __init__(self, task: Task, settings: EvaluatorSettings, name: str, journal: Journal) -> None:
         self._task = task
         self._settings = settings
+        self._address = settings.address or AUTO
+        self._name = name
         self._journal = journal
         self._broker: Any = None
         self._n_cores = 1
@@ -165,11 +147,11 @@ class RayEvaluator:
         settings = self._settings
         options = {"namespace": _NAMESPACE, "ignore_reinit_error": True, "log_to_driver": False}
         try:
-            ray.init(settings.address, logging_level=logging.WARNING, **options)
+            ray.init(self._address, logging_level=logging.WARNING, **options)
         except (OSError, ValueError, RuntimeError) as error:
-            raise _not_found(settings.address, error) from error
+            raise _not_found(self._address, error) from error
         self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / settings.cpus), 1)
-        kept = {"name": settings.name, "lifetime": "detached", "get_if_exists": True, "num_cpus": 0}
+        kept = {"name": self._name, "lifetime": "detached", "get_if_exists": True, "num_cpus": 0}
         kept |= {"max_restarts": -1, "max_task_retries": -1}
         self._broker = ray.remote(Broker).options(**kept).remote(self._task, settings.cpus, settings.retries)
         return self
@@ -281,6 +263,5 @@ class RayEvaluator:
             return ray.get(getattr(self._broker, method).remote(*arguments))
         except ray.exceptions.RayError as error:
             raise ServiceError(
-                f"the Ray cluster at {self._settings.address} failed ({describe(error)}); run the same command again "
-                "to resume"
+                f"the Ray cluster at {self._address} failed ({describe(error)}); run the same command again to resume"
             ) from error
