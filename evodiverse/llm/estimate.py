@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from evodiverse.llm.clients import KINDS
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Query
 
 # For prompts that are half prose and half SMILES or code; a rough figure, used for estimates only.
 BYTES_A_TOKEN = 3.0
 
 
-def describe_estimate(queries: Sequence[Query], settings: ModelSettings, fewest: int, most: int) -> list[str]:
+def describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, most: int) -> list[str]:
     """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
 
     Args:

@@ -14,7 +14,7 @@ from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client, sent_parameters
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.failures import REMEDIES
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import CostBound, Decoding, Message, Query, Reply, Stream
 
 # A generous bound on the tokens that a chat template adds to a message, including its own system prompt.
@@ -154,7 +154,7 @@ def _place(query: Query) -> str:
 
 
 @contextmanager
-def opened(settings: ModelSettings) -> Iterator[CachedModel]:
+def opened(settings: Llm) -> Iterator[CachedModel]:
     """Open the reply cache and the models, check that each model answers, and yield them as one `CachedModel`.
 
     A model is not asked again if the cache has its reply to an earlier check.
@@ -164,7 +164,7 @@ def opened(settings: ModelSettings) -> Iterator[CachedModel]:
         ModelUnavailableError: A model does not answer.
     """
     with (
-        ReplyCache(settings.cache) as cache,
+        ReplyCache(settings.find_cache()) as cache,
         KINDS[settings.client].open(settings) as client,
         CachedModel(cache, client, settings.concurrency, settings.retries) as model,
     ):
@@ -173,7 +173,7 @@ def opened(settings: ModelSettings) -> Iterator[CachedModel]:
         yield model
 
 
-def _probe(model: CachedModel, settings: ModelSettings) -> None:
+def _probe(model: CachedModel, settings: Llm) -> None:
     """Ask each model for one word with each set of sampling parameters, unless the reply is already in the cache.
 
     Raises:
@@ -192,7 +192,7 @@ def _probe(model: CachedModel, settings: ModelSettings) -> None:
             raise InputError(f"{error}{remedy}") from error
 
 
-def _find_remedy(refusal: str, samplers: Mapping[str, Decoding], settings: ModelSettings) -> str:
+def _find_remedy(refusal: str, samplers: Mapping[str, Decoding], settings: Llm) -> str:
     """Return what to do about a refusal: what removes the parameter that it names, if it names one.
 
     A temperature counts only if no other parameter is named, since models that take only one of two should keep it.

@@ -1,42 +1,135 @@
-"""The settings of a run's language models, which cannot change during the run."""
+"""The settings of a run's language models: the group ``llm`` of the configuration.
+
+Hydra reads the configuration into these classes. Once `evodiverse.settings.plan.plan_run` has checked them, nothing
+changes them.
+"""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
+from typing import Any, Final
 
-from evodiverse.vocabulary import LENGTH_PARAMETERS, Sampler
+from evodiverse.cache_folder import cache_folder
+from evodiverse.errors import InputError
+from evodiverse.kit.documented import setting
+from evodiverse.kit.inputs import expanded
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
+
+CLIENTS: Final = ("none", "litellm", "local", "replay")
+"""The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
+CLASSICAL: Final = "classical"
+FALLBACKS: Final = ("none", CLASSICAL)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """The settings of the models and of the way to reach them.
+@dataclass
+class LlmPool:
+    """The keys of ``llm.pools.*``: how the model samples.
 
     Attributes:
-        client: The name of the kind of client, see `evodiverse.llm.clients`.
-        samplers: The two samplers, under the names ``cold`` and ``hot``. Each is a model with its sampling parameters.
-        provider: The provider, such as ``openai``, with which litellm's name for a model begins; None if ``llm.model``
-            already contains it.
-        api_base: The address of the provider, or None for its usual one.
-        api_key_env: The environment variable that holds the key, or None for the provider's usual one.
-        concurrency: The largest number of queries in progress at the same time.
-        retries: How many times a failed query is sent again, at most.
-        timeout_s: The longest that a reply may take, in seconds.
-        cache: The file that stores all replies.
-        gguf: The model file that ``llm=local`` serves, or None for the published one (`clients.local.ARTIFACT`).
-        length_parameter: The name in requests of the largest number of tokens of a reply, one of `LENGTH_PARAMETERS`.
+        model: model that answers; null: llm.model
+        temperature: sampling temperature; null: not sent
+        top_p: probability mass of nucleus sampling; null: not sent
+        max_tokens: maximum length of a reply; a truncated reply proposes nothing
+        seed: seed from which the seed of each request is drawn; null: requests have no seed
     """
 
-    client: str
-    samplers: Mapping[str, Sampler]
-    provider: str | None
-    api_base: str | None
-    api_key_env: str | None
-    concurrency: int
-    retries: int
-    timeout_s: float
-    cache: Path
-    gguf: Path | None = None
-    length_parameter: str = LENGTH_PARAMETERS[0]
+    model: str | None = None
+    temperature: float | None = setting(default=None, least=0, below=inf)
+    top_p: float | None = setting(default=None, above=0, most=1)
+    max_tokens: int = setting(default=2048, unit="tokens", least=1)
+    seed: int | None = setting(default=None, least=0)
+
+
+@dataclass
+class LlmPools:
+    """The keys of ``llm.pools``: two sets of sampling settings. ``method.samplers`` assigns one set to each pool."""
+
+    cold: LlmPool = field(default_factory=LlmPool)
+    hot: LlmPool = field(default_factory=LlmPool)
+
+
+@dataclass
+class LlmLocal:
+    """The keys of ``llm.local``.
+
+    Attributes:
+        gguf: GGUF file that llm=local serves; null: a small model, which is downloaded
+    """
+
+    gguf: str | None = None
+
+
+@dataclass
+class Llm:
+    """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator.
+
+    Attributes:
+        name: name of the llm option
+        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, or only the
+            cache
+        model: model, as litellm names it: provider/name
+        provider: provider, as litellm names it; needed only if the model's name does not begin with it
+        extra: additional parameters of every request, as litellm expects them
+        length_parameter: name under which a request sends max_tokens
+        fallback: operator that fills the slots that the model left empty; classical: the operator that llm=off uses
+        warn_after: number of requests without a usable reply after which a warning is printed; null: never
+        give_up_after: number of requests without a usable reply after which the run ends; null: never
+        api_base: address of the provider; null: its usual one
+        api_key_env: environment variable that holds the API key; null: the provider's usual one
+        concurrency: number of simultaneous requests
+        retries: number of times that a failed request is sent again
+        timeout: longest time that a reply may take
+        cache: file that stores all replies; null: replies.sqlite in the folder EVODIVERSE_CACHE
+    """
+
+    name: str = setting()
+    client: str = setting(default="none", choices=CLIENTS)
+    model: str | None = None
+    provider: str | None = None
+    pools: LlmPools = field(default_factory=LlmPools)
+    extra: dict[str, Any] = field(default_factory=dict)
+    length_parameter: str = setting(default=LENGTH_PARAMETERS[0], changes_log=False, choices=LENGTH_PARAMETERS)
+    fallback: str = setting(default="none", choices=FALLBACKS)
+    warn_after: int | None = setting(default=50, unit="requests", changes_log=False, least=1)
+    give_up_after: int | None = setting(default=200, unit="requests", changes_log=False, least=1)
+    local: LlmLocal = field(default_factory=LlmLocal)
+    api_base: str | None = setting(default=None, changes_log=False)
+    api_key_env: str | None = setting(default=None, changes_log=False)
+    concurrency: int = setting(default=64, unit="requests", changes_log=False, least=1)
+    retries: int = setting(default=8, changes_log=False, least=0)
+    timeout: float = setting(default=300.0, unit="s", changes_log=False, above=0, below=inf)
+    cache: str | None = setting(default=None, changes_log=False)
+
+    @property
+    def takes_model(self) -> bool:
+        """Whether the user must name the model, for example with ``llm.model``; if not, naming one is an error."""
+        return self.client not in ("none", "local")
+
+    @property
+    def gguf(self) -> Path | None:
+        """The model file that ``llm=local`` serves, or None for the published one (`clients.local.ARTIFACT`)."""
+        return None if self.local.gguf is None else expanded(self.local.gguf)
+
+    @property
+    def samplers(self) -> Mapping[str, Sampler]:
+        """The two samplers, under the names ``cold`` and ``hot``; the model of ``llm=local`` is named later."""
+        found = {}
+        for name, pool in vars(self.pools).items():
+            decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(self.extra))
+            found[name] = Sampler(pool.model or self.model or "local", decoding)
+        return found
+
+    def find_cache(self) -> Path:
+        """Return the file that stores all replies.
+
+        Raises:
+            InputError: The home directory in ``llm.cache`` does not exist.
+        """
+        try:
+            return cache_folder() / "replies.sqlite" if self.cache is None else Path(self.cache).expanduser()
+        except RuntimeError as error:
+            raise InputError(f"llm.cache={self.cache} cannot be used ({error}); choose another file") from error
 
     @property
     def is_compatible_server(self) -> bool:

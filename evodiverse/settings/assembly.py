@@ -16,7 +16,7 @@ from evodiverse.kit.offline import is_offline
 from evodiverse.kit.own_code import call
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.model import opened
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import CLASSICAL, Llm
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
 from evodiverse.runlog.record import ASKED, JOBS
 from evodiverse.runlog.standing import read_standing
@@ -63,7 +63,7 @@ class Ready(NamedTuple):
     this: Identity
     task: Task
     columns: Mapping[str, type]
-    model: ModelSettings | None
+    model: Llm | None
     draw_start: Callable[[], Start]
 
 
@@ -167,7 +167,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
     this, task, config = ready.this, ready.task, plan.config
     n_workers, ledger = config.evaluator.workers or available_cores(), Ledger(config.budget, config.method.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or config.llm.fallback == schema.CLASSICAL
+    proposes = plan.model is None or config.llm.fallback == CLASSICAL
     with ExitStack() as stack:
         # They load while the model opens.
         workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
@@ -277,7 +277,7 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     limits = {"warn_after": llm.warn_after, "give_up_after": llm.give_up_after}
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, **limits)
-    fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == schema.CLASSICAL else []
+    fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []
     return [*[by_model] * attempts, *fallback * attempts]
 
 

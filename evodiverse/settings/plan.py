@@ -13,14 +13,13 @@ from hydra.conf import HydraConf
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import expanded, input_sha256
+from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.families import find_misfits
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
 from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.runner.evaluators import ASK
@@ -31,7 +30,7 @@ from evodiverse.settings.domain import code_files, import_domain, read_settings
 from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
-from evodiverse.vocabulary import Candidate, Decoding, Prompt, Query, Request, Sampler, Stream
+from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
 
 if TYPE_CHECKING:
     from evodiverse.store.record import Source
@@ -58,7 +57,6 @@ class Plan:
         shelf: The folder of the runs with this task, method and llm that have no ``name``.
         n_draws: The number of pools that initial candidates are drawn for; 1 if all start from the same ones.
         n_initial: The largest number of oracle calls that the initial candidates can cost.
-        model: The settings of the language model, or None for a run without one.
         adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
             empty if nothing was.
     """
@@ -72,8 +70,12 @@ class Plan:
     shelf: Path
     n_draws: int
     n_initial: int
-    model: ModelSettings | None
     adapted: str
+
+    @property
+    def model(self) -> Llm | None:
+        """The settings of the language model, or None for a run without one."""
+        return None if self.config.llm.client == "none" else self.config.llm
 
     @property
     def libraries(self) -> Sequence[str]:
@@ -115,12 +117,12 @@ class Plan:
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
-    def samplers(self, model: ModelSettings) -> list[Sampler]:
+    def samplers(self, model: Llm) -> list[Sampler]:
         """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
         method = self.config.method
         return [model.samplers[at_rung(method.samplers, rung)] for rung in range(method.n_pools)]
 
-    def example_queries(self, model: ModelSettings) -> list[Query]:
+    def example_queries(self, model: Llm) -> list[Query]:
         """Return a query of typical length for each pool, from which the cost of the run is estimated."""
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
@@ -199,10 +201,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         method.screen = None
     if search.early_stop is not None and search.early_stop.patience is None:
         search.early_stop = None
-    model = _read_model(config.llm)
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, n_draws, n_initial, model, adapted)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, n_draws, n_initial, adapted)
     tracker = config.tracking.name
-    if model is not None:
+    if (model := plan.model) is not None:
+        model.find_cache()  # refuses a home directory that does not exist
         violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
         try:
             plan.build_prompts()
@@ -215,40 +217,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     return plan
 
 
-def _read_model(llm: schema.Llm) -> ModelSettings | None:
-    """Return the settings of the language model, or None for a run without one.
-
-    The name of a local model is set later, once its file is known.
-
-    Raises:
-        InputError: The home directory in ``llm.cache`` does not exist.
-    """
-    if llm.client == "none":
-        return None
-    try:
-        cache = cache_folder() / "replies.sqlite" if llm.cache is None else Path(llm.cache).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"llm.cache={llm.cache} cannot be used ({error}); choose another file") from error
-    samplers = {}
-    for name, pool in vars(llm.pools).items():
-        decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(llm.extra))
-        samplers[name] = Sampler(pool.model or llm.model or "local", decoding)
-    return ModelSettings(
-        client=llm.client,
-        samplers=samplers,
-        provider=llm.provider,
-        api_base=llm.api_base,
-        api_key_env=llm.api_key_env,
-        concurrency=llm.concurrency,
-        retries=llm.retries,
-        timeout_s=llm.timeout,
-        cache=cache,
-        gguf=None if llm.local.gguf is None else expanded(llm.local.gguf),
-        length_parameter=llm.length_parameter,
-    )
-
-
-def _adapt_to_model(composed: DictConfig, llm: schema.Llm) -> str:
+def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
     """Replace the task's sampling parameters that the model does not take, and return a line about it, or "".
 
     The replaced values identify the run like any other, so its record and its folder show them. A value of the user is

@@ -1,109 +1,20 @@
 """The typed schema of all configuration keys, except those of the domains (``tasks/<domain>/settings.py``)."""
 
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, Final
 
 from hydra.core.config_store import ConfigStore
 
 from evodiverse.kit.documented import MISSING, setting
-from evodiverse.llm.clients import KINDS
+from evodiverse.llm.settings import Llm
 from evodiverse.runner import DISPLAYS
 from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.ledger import Budget
 from evodiverse.runner.tracking import NONE, TRACKERS
 from evodiverse.search.settings import Method, Search
-from evodiverse.vocabulary import LENGTH_PARAMETERS
 
-CLASSICAL: Final = "classical"
-FALLBACKS: Final = ("none", CLASSICAL)
 STRICT: Final = "strict"
 REQUIREMENTS: Final = ("available", STRICT)
-
-
-@dataclass
-class LlmPool:
-    """The keys of ``llm.pools.*``: how the model samples.
-
-    Attributes:
-        model: model that answers; null: llm.model
-        temperature: sampling temperature; null: not sent
-        top_p: probability mass of nucleus sampling; null: not sent
-        max_tokens: maximum length of a reply; a truncated reply proposes nothing
-        seed: seed from which the seed of each request is drawn; null: requests have no seed
-    """
-
-    model: str | None = None
-    temperature: float | None = setting(default=None, least=0, below=inf)
-    top_p: float | None = setting(default=None, above=0, most=1)
-    max_tokens: int = setting(default=2048, unit="tokens", least=1)
-    seed: int | None = setting(default=None, least=0)
-
-
-@dataclass
-class LlmPools:
-    """The keys of ``llm.pools``: two sets of sampling settings. ``method.samplers`` assigns one set to each pool."""
-
-    cold: LlmPool = field(default_factory=LlmPool)
-    hot: LlmPool = field(default_factory=LlmPool)
-
-
-@dataclass
-class LlmLocal:
-    """The keys of ``llm.local``.
-
-    Attributes:
-        gguf: GGUF file that llm=local serves; null: a small model, which is downloaded
-    """
-
-    gguf: str | None = None
-
-
-@dataclass
-class Llm:
-    """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator.
-
-    Attributes:
-        name: name of the llm option
-        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, or only the
-            cache
-        model: model, as litellm names it: provider/name
-        provider: provider, as litellm names it; needed only if the model's name does not begin with it
-        extra: additional parameters of every request, as litellm expects them
-        length_parameter: name under which a request sends max_tokens
-        fallback: operator that fills the slots that the model left empty; classical: the operator that llm=off uses
-        warn_after: number of requests without a usable reply after which a warning is printed; null: never
-        give_up_after: number of requests without a usable reply after which the run ends; null: never
-        api_base: address of the provider; null: its usual one
-        api_key_env: environment variable that holds the API key; null: the provider's usual one
-        concurrency: number of simultaneous requests
-        retries: number of times that a failed request is sent again
-        timeout: longest time that a reply may take
-        cache: file that stores all replies; null: replies.sqlite in the folder EVODIVERSE_CACHE
-    """
-
-    name: str = setting()
-    client: str = setting(default="none", choices=("none", *KINDS))
-    model: str | None = None
-    provider: str | None = None
-    pools: LlmPools = field(default_factory=LlmPools)
-    extra: dict[str, Any] = field(default_factory=dict)
-    length_parameter: str = setting(default=LENGTH_PARAMETERS[0], changes_log=False, choices=LENGTH_PARAMETERS)
-    fallback: str = setting(default="none", choices=FALLBACKS)
-    warn_after: int | None = setting(default=50, unit="requests", changes_log=False, least=1)
-    give_up_after: int | None = setting(default=200, unit="requests", changes_log=False, least=1)
-    local: LlmLocal = field(default_factory=LlmLocal)
-    api_base: str | None = setting(default=None, changes_log=False)
-    api_key_env: str | None = setting(default=None, changes_log=False)
-    concurrency: int = setting(default=64, unit="requests", changes_log=False, least=1)
-    retries: int = setting(default=8, changes_log=False, least=0)
-    timeout: float = setting(default=300.0, unit="s", changes_log=False, above=0, below=inf)
-    cache: str | None = setting(default=None, changes_log=False)
-
-    @property
-    def takes_model(self) -> bool:
-        """Whether ``llm.model`` chooses the model of the client."""
-        return self.client != "none" and (self.client not in KINDS or KINDS[self.client].takes_model)
 
 
 @dataclass

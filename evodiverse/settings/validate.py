@@ -5,9 +5,8 @@ from itertools import pairwise
 from math import inf
 
 from evodiverse.kit.documented import find_beyond
-from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.search.settings import Method, Screen
-from evodiverse.settings.schema import Config, Llm
+from evodiverse.settings.schema import Config
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 SWAPPING = ("metropolis", "random")
@@ -33,8 +32,8 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
         *find_beyond(config, ""),
         *_rungs(config.method),
         *_screen(config.method.screen),
-        *_llm(config.llm),
-        *_evaluator(config.evaluator),
+        *_llm(config),
+        *_evaluator(config),
         *_across(config, n_initial, can_ask=can_ask),
     ]
 
@@ -81,7 +80,8 @@ def _is_pair(value: object, *kinds: type) -> bool:
     return isinstance(value, list) and len(value) == 2 and all(type(one) in kinds for one in value)
 
 
-def _llm(llm: Llm) -> Iterator[str]:
+def _llm(config: Config) -> Iterator[str]:
+    llm = config.llm
     if llm.takes_model and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
         yield f"llm.model has no value; name the model for llm={llm.name}"
     if llm.name == "off" and llm.client != "none":
@@ -96,7 +96,8 @@ def _llm(llm: Llm) -> Iterator[str]:
         yield f"llm.extra.{key} is reserved for EvoDiverse; {remedy}"
 
 
-def _evaluator(evaluator: EvaluatorSettings) -> Iterator[str]:
+def _evaluator(config: Config) -> Iterator[str]:
+    evaluator = config.evaluator
     takes_command = evaluator.name == "command"
     if takes_command and not evaluator.command:
         yield "evaluator.command has no value; name the program that scores, such as [python, score.py]"

@@ -1,6 +1,5 @@
 """Each request to a language model is counted once, and caps hold even in the worst case."""
 
-
 import pytest
 
 from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from evodiverse.llm.library import Price
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 
 if TYPE_CHECKING:
     from evodiverse.llm.client import Client
@@ -16,15 +16,12 @@ class Kind:
     """A kind of client, which ``llm.client`` names. This one asks no model, so its replies cost nothing.
 
     Attributes:
-        takes_model: Whether the user must name the model, for example with ``llm.model``; if not, naming one is an
-            error.
         asks: Whether a model is asked for replies that the cache does not have; if not, a missing reply ends the run.
     """
 
-    takes_model: ClassVar[bool] = True
     asks: ClassVar[bool] = True
 
-    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
+    def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the settings, one line each, with the key to change.
 
         Args:
@@ -33,7 +30,7 @@ class Kind:
         """
         raise NotImplementedError
 
-    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str | None:  # noqa: ARG002
+    def source(self, settings: Llm, artifact_sha256: Callable[[str], str]) -> str | None:  # noqa: ARG002
         """Return the SHA-256 of the model file for the run's record, or None if the model is not on this machine.
 
         Args:
@@ -45,7 +42,7 @@ class Kind:
         """
         return None
 
-    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:  # noqa: ARG002
+    def complete(self, settings: Llm, artifact: Callable[[str], Path]) -> Llm:  # noqa: ARG002
         """Return the settings with all values that `open` needs, such as the path of the model file.
 
         Args:
@@ -57,12 +54,12 @@ class Kind:
         """
         return settings
 
-    def price(self, model: str, settings: ModelSettings) -> Price | None:  # noqa: ARG002
+    def price(self, model: str, settings: Llm) -> Price | None:  # noqa: ARG002
         """Return the price of a model, or None if it is unknown."""
         return Price(0.0, 0.0)
 
     @contextmanager
-    def open(self, settings: ModelSettings) -> "Iterator[Client | None]":  # noqa: ARG002
+    def open(self, settings: Llm) -> "Iterator[Client | None]":  # noqa: ARG002
         """Open the client, or None if no model is asked.
 
         Args:

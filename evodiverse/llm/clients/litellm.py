@@ -11,7 +11,7 @@ from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import Price, find_price, load_litellm
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Sampler
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 class LiteLlm(Kind):
     """A provider, or a server that speaks OpenAI's protocol."""
 
-    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:
+    def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
         load_env_file(Path(".env"))
         violations = list(_find_in_address(settings))
@@ -40,28 +40,28 @@ class LiteLlm(Kind):
                 violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
         return list(dict.fromkeys(violations))
 
-    def price(self, model: str, settings: ModelSettings) -> Price | None:
+    def price(self, model: str, settings: Llm) -> Price | None:
         """Return the price of a model, or None if litellm's price map does not have it."""
         return find_price(settings.litellm_name(model))
 
     @contextmanager
-    def open(self, settings: ModelSettings) -> "Iterator[LiteLlmClient]":
+    def open(self, settings: Llm) -> "Iterator[LiteLlmClient]":
         """Open a client of the provider."""
         from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
         names = {model: settings.litellm_name(model) for model in settings.models}
         key, length_parameter = _find_key(settings), settings.length_parameter
-        yield LiteLlmClient(names, settings.api_base, key, settings.timeout_s, length_parameter=length_parameter)
+        yield LiteLlmClient(names, settings.api_base, key, settings.timeout, length_parameter=length_parameter)
 
 
-def _find_key(settings: ModelSettings) -> str | None:
+def _find_key(settings: Llm) -> str | None:
     """Return the API key, or None if litellm is to read it from the provider's usual environment variable."""
     if settings.api_key_env is not None:
         return os.environ.get(settings.api_key_env, "").strip() or None
     return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
 
 
-def _find_in_address(settings: ModelSettings) -> Iterator[str]:
+def _find_in_address(settings: Llm) -> Iterator[str]:
     if settings.api_base is not None:
         if re.match("https?://[^/]*@", settings.api_base):
             yield (
@@ -77,7 +77,7 @@ def _find_in_address(settings: ModelSettings) -> Iterator[str]:
         )
 
 
-def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> Iterator[str]:
+def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str]:
     litellm = load_litellm()
     try:
         model, provider, *_ = litellm.get_llm_provider(settings.litellm_name(used.model), api_base=settings.api_base)
@@ -101,7 +101,7 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: ModelSettings) -> It
                 yield f"{place}={value}: {used.model} {misfits[key].rule}; set {place}={remedy}"
 
 
-def _find_in_key(model: str, provider: str, settings: ModelSettings) -> Iterator[str]:
+def _find_in_key(model: str, provider: str, settings: Llm) -> Iterator[str]:
     name = settings.api_key_env
     if name is not None:
         missing = [] if os.environ.get(name, "").strip() else [name]

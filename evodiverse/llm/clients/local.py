@@ -14,7 +14,7 @@ from evodiverse.kit.apart import Apart
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.library import Price
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm, LlmLocal
 
 if TYPE_CHECKING:
     from evodiverse.llm.client import LiteLlmClient
@@ -30,9 +30,7 @@ _servers: list[Any] = []  # of this process
 class Local(Kind):
     """A model file that is served to this run alone, on the loopback interface and with a random key."""
 
-    takes_model = False
-
-    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (it costs nothing)
+    def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (it costs nothing)
         """Return what is missing: the library that serves models, or the model file that the user named."""
         violations = []
         if importlib.util.find_spec("xllamacpp") is None:
@@ -41,39 +39,39 @@ class Local(Kind):
             violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
         return violations
 
-    def source(self, settings: ModelSettings, artifact_sha256: Callable[[str], str]) -> str:
+    def source(self, settings: Llm, artifact_sha256: Callable[[str], str]) -> str:
         """Return the SHA-256 of the model file."""
         return artifact_sha256(ARTIFACT) if settings.gguf is None else _sha256(settings.gguf)
 
-    def complete(self, settings: ModelSettings, artifact: Callable[[str], Path]) -> ModelSettings:
+    def complete(self, settings: Llm, artifact: Callable[[str], Path]) -> Llm:
         """Return the settings with the path of the model file, and with a model name that identifies this file.
 
         The name is ``local/``, the file's name without its suffix, ``@``, and the first 8 hex digits of its SHA-256.
         """
         gguf = settings.gguf or artifact(ARTIFACT)
         name = f"local/{gguf.stem}@{_sha256(gguf)[:8]}"
-        samplers = {key: replace(sampler, model=name) for key, sampler in settings.samplers.items()}
-        return replace(settings, gguf=gguf, samplers=samplers)
+        return replace(settings, model=name, local=LlmLocal(str(gguf)))
 
     @contextmanager
-    def open(self, settings: ModelSettings) -> "Iterator[LiteLlmClient]":
+    def open(self, settings: Llm) -> "Iterator[LiteLlmClient]":
         """Serve the model in a process of its own within this context, and open a client of it."""
         from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
-        if settings.gguf is None:
+        gguf = settings.gguf
+        if gguf is None:
             raise TypeError("the settings are not complete")
         longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
         n_slots, key = settings.concurrency, secrets.token_urlsafe(24)
         with closing(Apart(None)) as process:
             try:
-                address = process.call(serve, settings.gguf, n_slots, n_slots * (_PROMPT_TOKENS + longest), key)
+                address = process.call(serve, gguf, n_slots, n_slots * (_PROMPT_TOKENS + longest), key)
             except RuntimeError as error:
                 raise ServiceError(
-                    f"cannot serve {settings.gguf} ({describe(error)}); check that it is a complete GGUF file"
+                    f"cannot serve {gguf} ({describe(error)}); check that it is a complete GGUF file"
                 ) from error
-            names = dict.fromkeys(settings.models, f"openai/{settings.gguf.stem}")
+            names = dict.fromkeys(settings.models, f"openai/{gguf.stem}")
             free = dict.fromkeys(settings.models, Price(0.0, 0.0))
-            yield LiteLlmClient(names, address, key, settings.timeout_s, free)
+            yield LiteLlmClient(names, address, key, settings.timeout, free)
 
 
 def serve(gguf: Path, n_slots: int, n_tokens: int, key: str) -> str:

@@ -1,7 +1,7 @@
 """Replies only from the cache: a recorded run is repeated without a network."""
 
 from evodiverse.llm.clients.kind import Kind
-from evodiverse.llm.settings import ModelSettings
+from evodiverse.llm.settings import Llm
 
 
 class Replay(Kind):
@@ -9,7 +9,8 @@ class Replay(Kind):
 
     asks = False
 
-    def find_violations(self, settings: ModelSettings, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (prices are those in the cache)
+    def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (prices are those in the cache)
         """Return a violation if the cache does not exist."""
-        missing = f"llm=replay: the reply cache {settings.cache} does not exist; name another one with llm.cache=…"
-        return [] if settings.cache.is_file() else [missing]
+        cache = settings.find_cache()
+        missing = f"llm=replay: the reply cache {cache} does not exist; name another one with llm.cache=…"
+        return [] if cache.is_file() else [missing]
