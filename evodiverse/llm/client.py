@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evodiverse.errors import describe
@@ -38,10 +39,11 @@ class Client(Protocol):
         """Close all connections."""
 
 
+@dataclass
 class LiteLlmClient:
     """A client that sends queries through litellm.
 
-    Args:
+    Attributes:
         names: The name of each model in litellm, by its name in queries (`Query.model`).
         api_base: The address of the provider, or None for its usual one.
         api_key: The key, or None to let litellm read it from the provider's own environment variable.
@@ -50,22 +52,16 @@ class LiteLlmClient:
         length_parameter: The name in requests of the largest number of tokens of a reply.
     """
 
-    def __init__(
-        self,
-        names: Mapping[str, str],
-        api_base: str | None,
-        api_key: str | None,
-        timeout_s: float,
-        prices: Mapping[str, Price] | None = None,
-        length_parameter: str = LENGTH_PARAMETERS[0],
-    ) -> None:
+    names: Mapping[str, str]
+    api_base: str | None
+    api_key: str | None
+    timeout_s: float
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    length_parameter: str = LENGTH_PARAMETERS[0]
+
+    def __post_init__(self) -> None:
+        """Import litellm."""
         self._litellm: Any = load_litellm()
-        self._names = names
-        self._api_base = api_base
-        self._api_key = api_key
-        self._timeout_s = timeout_s
-        self._prices = prices or {}
-        self._length_parameter = length_parameter
 
     async def ask(self, query: Query) -> Reply:
         """Send one query and return the reply.
@@ -79,18 +75,18 @@ class LiteLlmClient:
     async def _ask(self, query: Query, transfer: Transfer) -> Reply:
         began = time.perf_counter()
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self.timeout_s):
                 response = await self._litellm.acompletion(
-                    model=self._names[query.model],
+                    model=self.names[query.model],
                     messages=[message._asdict() for message in query.messages],
-                    api_base=self._api_base,
-                    api_key=self._api_key,
-                    timeout=self._timeout_s,
+                    api_base=self.api_base,
+                    api_key=self.api_key,
+                    timeout=self.timeout_s,
                     max_retries=0,
-                    **sent_parameters(query.decoding, self._length_parameter),
+                    **sent_parameters(query.decoding, self.length_parameter),
                 )
         except TimeoutError as error:
-            raise TransientError(f"no reply within {self._timeout_s:g} s") from error
+            raise TransientError(f"no reply within {self.timeout_s:g} s") from error
         except Exception as error:  # litellm raises many kinds, depending on the provider's answer
             if transfer.failure is not None:  # litellm would report no more than "connection error"
                 raise transfer.failure from error
@@ -99,7 +95,7 @@ class LiteLlmClient:
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, or None if neither ``prices`` nor litellm's price map has it."""
-        return self._prices.get(model) or find_price(self._names[model])
+        return self.prices.get(model) or find_price(self.names[model])
 
     async def close(self) -> None:
         """Close all connections."""
@@ -113,7 +109,7 @@ class LiteLlmClient:
             RefusedError: The query will never be answered.
         """
         status = getattr(error, "status_code", None)
-        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self._api_key, *secrets)
+        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self.api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
         if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
@@ -150,11 +146,11 @@ class LiteLlmClient:
         """
         if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
             return None
-        if model in self._prices:
-            price = self._prices[model]
+        if model in self.prices:
+            price = self.prices[model]
             return prompt_tokens * price.prompt + completion_tokens * price.completion
         costs = self._litellm.cost_per_token(
-            model=self._names[model],
+            model=self.names[model],
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             usage_object=usage,  # it may report cached tokens, which are cheaper

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
@@ -195,8 +195,10 @@ class Survey:
     Attributes:
         complete: The complete runs, without those in ``repeated`` and ``replayed``.
         unfinished: The runs that are running, were interrupted, failed, or wait for scores.
-        repeated: See `Distinct`.
-        replayed: See `Distinct`.
+        repeated: The runs that are left out since a later one has the same settings, seed and data. The settings in
+            `CAPS` are compared only for a run that one of these settings ended.
+        replayed: The runs that are left out since they got the same replies of a language model as another run, from
+            the reply cache, and so have the same log. The settings of the model may differ, such as ``llm.client``.
         damaged: One error for each ``run.json`` that is damaged or not the record of a run.
     """
 
@@ -220,28 +222,15 @@ def survey_runs(*folders: Path) -> Survey:
             damaged.append(error)
             continue
         (complete if run.record["status"] == "complete" else unfinished).append(run)
-    distinct = find_distinct(complete)
-    return Survey(distinct.runs, tuple(unfinished), distinct.repeated, distinct.replayed, tuple(damaged))
+    kept, repeated, replayed = find_distinct(complete)
+    return Survey(kept, tuple(unfinished), repeated, replayed, tuple(damaged))
 
 
-class Distinct(NamedTuple):
-    """Runs of which each is an observation of its own, so that means and deviations over them can be taken.
+def find_distinct(runs: Iterable[Run]) -> tuple[tuple[Run, ...], ...]:
+    """Return the runs that are observations of their own, the repeated ones and the replayed ones (see `Survey`).
 
-    Attributes:
-        runs: The runs, in the order of their paths.
-        repeated: The runs that are left out since a later one has the same settings, seed and data. The settings in
-            `CAPS` are compared only for a run that one of these settings ended.
-        replayed: The runs that are left out since they got the same replies of a language model as another run, from
-            the reply cache, and so have the same log. The settings of the model may differ, such as ``llm.client``.
+    Means and deviations can be taken over the first, which are in the order of their paths like the others.
     """
-
-    runs: tuple[Run, ...]
-    repeated: tuple[Run, ...]
-    replayed: tuple[Run, ...]
-
-
-def find_distinct(runs: Iterable[Run]) -> Distinct:
-    """Separate the runs that are observations of their own from those that only repeat one of them."""
     latest: dict[str, Run] = {}
     alike: dict[str, list[Run]] = defaultdict(list)
     kept: list[Run] = []
@@ -259,8 +248,7 @@ def find_distinct(runs: Iterable[Run]) -> Distinct:
             course = _read_course(run) if len(some) > 1 else None
             (replayed if course is not None and course in courses else kept).append(run)
             courses.append(course)
-    ordered = (tuple(sorted(some, key=lambda run: run.path)) for some in (kept, repeated, replayed))
-    return Distinct(*ordered)
+    return tuple(tuple(sorted(some, key=lambda run: run.path)) for some in (kept, repeated, replayed))
 
 
 def _identify_but_model(run: Run) -> str:

@@ -84,10 +84,5 @@ class MlflowTracker:
         return str(found.experiment_id)
 
 
-def open_tracker(uri: str | None, experiment: str, outputs: Path) -> MlflowTracker:
-    """Return the tracker; see `MlflowTracker`."""
-    return MlflowTracker(uri, experiment, outputs)
-
-
 def _write(value: object) -> str:
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MOST_CHARACTERS]

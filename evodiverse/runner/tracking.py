@@ -1,6 +1,5 @@
 """Reports of a run's progress to services that track many runs. The log on disk stays authoritative."""
 
-import importlib
 import json
 import logging
 import re
@@ -9,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.errors import Asked, Interrupted, describe
@@ -18,9 +16,7 @@ from evodiverse.ports import Snapshot, TrackedRun, Tracker
 
 _LOG = logging.getLogger("evodiverse.runner")
 NONE: Final = "none"
-TRACKERS: Final[Mapping[str, str]] = MappingProxyType({"mlflow": "evodiverse.runner.mlflow_tracker"})
-"""The modules of the trackers by name; each has a function ``open_tracker(uri, experiment, outputs)``."""
-
+TRACKERS: Final = ("mlflow",)
 NAMES: Final = "tracking.json"
 """The file of a run directory that holds the name of the run at each service."""
 _MOST_BYTES: Final = 1 << 16
@@ -40,8 +36,9 @@ def open_tracker(name: str, uri: str | None, experiment: str, outputs: Path) -> 
     """
     if name == NONE:
         return None
-    tracker: Tracker = importlib.import_module(TRACKERS[name]).open_tracker(uri, experiment, outputs)
-    return tracker
+    from evodiverse.runner.mlflow_tracker import MlflowTracker
+
+    return MlflowTracker(uri, experiment, outputs)
 
 
 @contextmanager

@@ -22,8 +22,7 @@ from evodiverse.runlog.record import ASKED, JOBS
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
-from evodiverse.runner.evaluators.command import CommandEvaluator
-from evodiverse.runner.evaluators.jobs import check_command
+from evodiverse.runner.evaluators.command import CommandEvaluator, check_command
 from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start

@@ -40,7 +40,7 @@ def ask(
     server.requests.clear()
     server.headers.clear()
 
-    return ask_once(LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices), query)
+    return ask_once(LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices or {}), query)
 
 
 def ask_once(client: Client, query: Query = QUERY) -> Reply:

@@ -102,7 +102,7 @@ def _link(run: Run, folder: Path) -> str:
 
 def _compare(given: Sequence[Curve]) -> dict[str, Any]:
     """Return what the template needs to compare the runs that searched the same problem."""
-    distinct = {run.path for run in find_distinct(curve.run for curve in given).runs}
+    distinct = {run.path for run in find_distinct(curve.run for curve in given)[0]}
     curves = {curve.run.path: curve for curve in given if curve.run.path in distinct}
 
     def describe(one: Compared) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.runner.evaluators import jobs
-from evodiverse.runner.evaluators.jobs import Job
+from evodiverse.runner.evaluators import command
+from evodiverse.runner.evaluators.command import Job
 from evodiverse.vocabulary import Hypothesis
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(100)"]
@@ -26,7 +26,7 @@ def source(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_
     if source == "ps":
         if shutil.which("ps") is None:
             pytest.skip("there is no ps")
-        monkeypatch.setattr(jobs, "_PROC", tmp_path / "proc")
+        monkeypatch.setattr(command, "_PROC", tmp_path / "proc")
     return source
 
 
@@ -75,7 +75,7 @@ def test_a_program_whose_name_looks_like_fields_is_recognized(tmp_path: Path) ->
 
 
 def test_a_machine_without_ps_and_proc_knows_no_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(jobs, "_PROC", tmp_path)
+    monkeypatch.setattr(command, "_PROC", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     begun = Job.begin(tmp_path / "0", SLEEP, HYPOTHESES)
     try:
@@ -90,10 +90,10 @@ def test_an_answer_written_just_before_the_end_is_read(tmp_path: Path) -> None:
         """A job whose program writes its last answer and ends while it is looked at."""
 
         def is_alive(self) -> bool:
-            (self.folder / jobs.SCORES).write_text('{"key": "01", "score": 1}')
+            (self.folder / command.SCORES).write_text('{"key": "01", "score": 1}')
             return False
 
-    (tmp_path / jobs.SCORES).touch()
+    (tmp_path / command.SCORES).touch()
     assert list(Ending(tmp_path, {"01"}, 0.0, None, None).read()) == [{"key": "01", "score": 1}]
 
 
