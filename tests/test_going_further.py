@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import Interrupted
-from evodiverse.runner.rewind import rewind
+from evodiverse.settings.going_further import rewind
 from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
 
 LONG = "budget.oracle_calls=200"

@@ -39,7 +39,6 @@ ALLOWED: dict[str, set[str] | None] = {
     "settings/schema": BOTTOM | {"search", "llm", "runner"},
     "settings/plan": BOTTOM | {"search", "settings", "llm", "store", "runlog", "runner"},
     "settings/going_further": BOTTOM | {"runlog", "runner", "search", "settings", "store"},
-    "settings/reopen": BOTTOM | {"settings"},
     "settings/sweep": BOTTOM | {"settings", "data", "store"},
     "settings/assembly": None,
     "commands": None,

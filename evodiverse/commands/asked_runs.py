@@ -1,13 +1,17 @@
 """Read the scores of candidates that are measured by hand, and resume the run that asked for them."""
 
 import math
+import os
 from collections.abc import Container, Mapping
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Final
+from typing import Any, Final
+
+from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, describe
 from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
 from evodiverse.ports import Measurable, Task
@@ -19,10 +23,9 @@ from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.process import say
 from evodiverse.runner.rows import journal_record
 from evodiverse.settings.assembly import open_sandbox, run
-from evodiverse.settings.compose import save_composition
-from evodiverse.settings.plan import Plan
-from evodiverse.settings.reopen import plan_again
-from evodiverse.settings.schema import register
+from evodiverse.settings.compose import COMPOSITION_ERRORS, save_composition
+from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.settings.schema import Config, register
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import locked
 from evodiverse.store.record import read_record
@@ -47,7 +50,7 @@ def resume(path: Path, scores: Path | None = None) -> None:
             are damaged.
     """
     register()
-    plan, composed, hydra_part = plan_again(path)
+    plan, composed, hydra_part = _plan_again(path)
     if plan.config.evaluator.name != ASK:
         raise InputError(f"{path} was not started with evaluator=ask; start another run with evaluator=ask")
     record = read_record(path)
@@ -62,6 +65,45 @@ def resume(path: Path, scores: Path | None = None) -> None:
         _tell(plan, scores, _read_asked(plan.path))
     display = choose_display(plan.config.display, str(plan.path))
     run(plan, display, say, lambda folder: save_composition(folder, composed, hydra_part))
+
+
+def _plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
+    """Return the plan of an existing run, its composed configuration, and Hydra's own part of it, to resume the run.
+
+    Changes the current directory to the folder that the run was started from, if that still exists, since paths in the
+    configuration may be relative to it.
+
+    Args:
+        path: The run directory.
+
+    Raises:
+        InputError: The directory holds no started run, or its configuration is damaged or no longer valid.
+    """
+    folder = path.absolute()
+    composed, hydra = (_load(folder / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
+    try:
+        config = OmegaConf.merge(OmegaConf.structured(Config), composed)
+        hydra_part = OmegaConf.select(hydra, "hydra")
+        started_from = Path(str(hydra_part.runtime.cwd))
+    except (*COMPOSITION_ERRORS, AttributeError) as error:
+        raise InputError(f"{folder / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
+    if started_from.is_dir():
+        os.chdir(started_from)
+    if not isinstance(config, DictConfig):
+        raise InputError(f"{folder / '.hydra' / 'config.yaml'} does not hold a configuration; start the run again")
+    for source in hydra_part.runtime.config_sources:
+        if source.provider == "command-line" and not Path(str(source.path)).is_dir():
+            raise InputError(f"{path} was started with --config-dir {source.path}, which is gone; restore that folder")
+    return replace(plan_run(config, hydra_part), path=folder), config, hydra_part
+
+
+def _load(path: Path) -> Any:
+    try:
+        return OmegaConf.load(path)
+    except FileNotFoundError as error:
+        raise InputError(f"{path.parents[1]} is not a run directory; check the path") from error
+    except (OSError, *COMPOSITION_ERRORS) as error:
+        raise InputError(f"{path} cannot be read ({describe(error)}); start the run again") from error
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:

@@ -186,10 +186,8 @@ class Workers:
             os.environ["PYTHONSAFEPATH"] = "1"  # a random.py in the current folder must not shadow the library's
             cap_threads()
             method = "forkserver" if sys.platform == "linux" else "spawn"
-            if multiprocessing.get_start_method(allow_none=True) not in (
-                None,
-                *multiprocessing.get_all_start_methods(),
-            ):
+            known = (None, *multiprocessing.get_all_start_methods())
+            if multiprocessing.get_start_method(allow_none=True) not in known:
                 multiprocessing.set_start_method(method, force=True)  # joblib's own method is unknown to children
             context = multiprocessing.get_context(method)
             if sys.platform == "linux":

@@ -17,7 +17,6 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
-from evodiverse.llm.estimate import describe_estimate
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import Llm
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
@@ -40,6 +39,8 @@ _LONGEST_FOLDER = 200
 # The SHA-256 that each imported file of the user's code had when this process first used it.
 _IMPORTED: "dict[Path | None, str | None]" = {}
 _FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
+# For prompts that are half prose and half SMILES or code; a rough figure, used for estimates only.
+BYTES_A_TOKEN = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Plan:
         if self.model is not None:
             fewest, most = self._count_requests(n_calls)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
-            lines += describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
+            lines += _describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
 
@@ -150,6 +151,40 @@ class Plan:
         read = {role: read_source(role, source) for role, source in found.items()}
         _check_imported(read)
         return read
+
+
+def _describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, most: int) -> list[str]:
+    """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
+
+    Args:
+        queries: A typical query of each pool.
+        settings: The settings of the models.
+        fewest: The number of requests if each slot (the place of one offspring) needs only one attempt.
+        most: The number of requests if each slot takes all its attempts.
+    """
+    prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)
+    prompt_tokens = prompt / len(queries) / BYTES_A_TOKEN
+    reply_tokens = sum(query.decoding.max_tokens for query in queries) / len(queries)
+    replies = _range(fewest * reply_tokens, most * reply_tokens)
+    requests = "request" if max(fewest, most) == 1 else "requests"
+    lines = [
+        f"and {_range(fewest, most)} {requests} to {', '.join(settings.models)}, unless the search stops early",
+        f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
+        f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total",
+    ]
+    kind = KINDS[settings.client]
+    if not kind.asks:
+        return [*lines, "at no cost: the replies come from the cache"]
+    prices = [kind.price(query.model, settings) for query in queries]
+    known = [price for price in prices if price is not None]
+    if len(known) < len(prices):
+        return [*lines, "at an unknown price"]
+    cost = sum(price.prompt * prompt_tokens + price.completion * reply_tokens for price in known) / len(known)
+    return [*lines, f"for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
+
+
+def _range(fewest: float, most: float, form: str = "{:,.0f}") -> str:
+    return " to ".join(dict.fromkeys([form.format(fewest), form.format(max(fewest, most))]))
 
 
 def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
