@@ -49,8 +49,8 @@ class ProgramMetrics:
     headlines: Sequence[Headline] = (BEST_SCORE,)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the best score and the number of near-best programs; see `measure_programs`."""
-        return measure_programs(log)
+        """Return ``best_score``, which is None for a log without scores, and the metrics of `count_near_best`."""
+        return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 class TaskMetrics(ProgramMetrics):
@@ -62,15 +62,15 @@ class TaskMetrics(ProgramMetrics):
     kind = "program tasks"
     columns = MappingProxyType({"genotype": str, "value": float})
 
-    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return the metrics of `measure_programs` and ``best_value``, the logged value of the best-scoring program.
+    def measure(self, log: Log, tools: Tools) -> Measurement:
+        """Return the metrics of every program task and ``best_value``, the logged value of the best-scoring program.
 
         If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
         valid.
         """
         values = log.column("value")
         best = _rank_valid(log)[:1]
-        return {"best_value": values[best[0]] if best else None, **measure_programs(log)}
+        return {"best_value": values[best[0]] if best else None, **super().measure(log, tools)}
 
 
 class PackingMetrics(ProgramMetrics):
@@ -90,11 +90,6 @@ class PackingMetrics(ProgramMetrics):
     def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:  # noqa: ARG002 (the paper's vectors)
         """Return the TF-IDF vectors of programs."""
         return tfidf(genotypes)
-
-
-def measure_programs(log: Log) -> Measurement:
-    """Return ``best_score``, which is None for a log without scores, and the metrics of `count_near_best`."""
-    return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:

@@ -41,21 +41,16 @@ def find_squared_ratio(points: Sequence[Sequence[float]]) -> Fraction:
     This verifier shares no code with the scoring.
 
     Raises:
-        ValueError: Two points are the same, or there is only one point.
+        ValueError: Two points are the same.
     """
     exact = [(Fraction(x), Fraction(y)) for x, y in points]
-    largest = smallest = None
+    squares: list[Fraction] = []
     for number, (x, y) in enumerate(exact):
-        for other, (its_x, its_y) in enumerate(exact[:number]):
-            right, up = x - its_x, y - its_y
-            square = right * right + up * up
-            if not square:
-                raise ValueError(f"points {other} and {number} are the same")
-            largest = square if largest is None else max(largest, square)
-            smallest = square if smallest is None else min(smallest, square)
-    if largest is None or smallest is None:
-        raise ValueError(f"expected at least 2 points, got {len(exact)}")
-    return largest / smallest
+        own = [(x - its_x) ** 2 + (y - its_y) ** 2 for its_x, its_y in exact[:number]]
+        if 0 in own:
+            raise ValueError(f"points {own.index(Fraction(0))} and {number} are the same")
+        squares += own
+    return max(squares) / min(squares)
 
 
 SHARE: Final = 1_000_000

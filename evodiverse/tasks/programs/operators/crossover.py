@@ -129,19 +129,12 @@ def twins(tree: ast.Module, other: ast.Module) -> list[tuple[syntax.Function, sy
     return [
         (function, others[name])
         for name, function in syntax.functions_of(tree).items()
-        if name in others and are_interchangeable(function, others[name]) and hunks(function, others[name])
+        if name in others and signature_of(function) == signature_of(others[name]) and hunks(function, others[name])
     ]
 
 
-def are_interchangeable(one: ast.stmt, other: ast.stmt) -> bool:
-    """Return whether one definition can replace another of the same name.
-
-    Both must be of the same type, and functions must have the same arity.
-    """
-    return _signature(one) == _signature(other)
-
-
-def _signature(definition: ast.stmt) -> tuple[object, ...]:
+def signature_of(definition: ast.stmt) -> tuple[object, ...]:
+    """Return the type of a definition and the arity of a function: equal if one definition can replace the other."""
     if not isinstance(definition, syntax.FUNCTIONS):
         return (type(definition),)
     given = definition.args
@@ -172,7 +165,7 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
     """Replace a function with one that contains statements of another program, and add the definitions that it needs.
 
     A definition that only the other program has is added. If both programs define a name, the definition of ``tree`` is
-    used if the two are interchangeable (see `are_interchangeable`); otherwise that of the other program is added under
+    used if the two are interchangeable (see `signature_of`); otherwise that of the other program is added under
     a new name.
 
     Args:
@@ -187,7 +180,11 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
     stack = sorted(names_of(new).reads & theirs.keys())
     while stack:
         name = stack.pop()
-        if name in brought or name == old.name or (name in mine and are_interchangeable(mine[name], theirs[name])):
+        if (
+            name in brought
+            or name == old.name
+            or (name in mine and signature_of(mine[name]) == signature_of(theirs[name]))
+        ):
             continue
         if name in mine:
             taken = {*mine, *theirs, *renamed.values()}

@@ -34,21 +34,16 @@ MAX_TRIPS: Final = 1_000_000
 
 SCALES: Final = (0.01, 0.05, 0.2, 0.6)
 
+_OPPOSITES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
+    *((ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.FloorDiv, ast.Mod)),
+    *((ast.Eq, ast.NotEq), (ast.And, ast.Or)),
+)
 _SIBLINGS: Final[dict[type[Any], tuple[type[Any], ...]]] = {
-    ast.Add: (ast.Sub,),
-    ast.Sub: (ast.Add,),
-    ast.Mult: (ast.Div,),
-    ast.Div: (ast.Mult,),
-    ast.FloorDiv: (ast.Mod,),
-    ast.Mod: (ast.FloorDiv,),
+    **{one: (other,) for pair in _OPPOSITES for one, other in (pair, pair[::-1])},
     ast.Lt: (ast.LtE, ast.Gt),
     ast.LtE: (ast.Lt, ast.GtE),
     ast.Gt: (ast.GtE, ast.Lt),
     ast.GtE: (ast.Gt, ast.LtE),
-    ast.Eq: (ast.NotEq,),
-    ast.NotEq: (ast.Eq,),
-    ast.And: (ast.Or,),
-    ast.Or: (ast.And,),
 }
 _PAIRS: Final = (("min", "max"), ("minimum", "maximum"), ("argmin", "argmax"), ("sin", "cos"), ("floor", "ceil"))
 _NAMESAKES: Final = {one: other for pair in _PAIRS for one, other in (pair, pair[::-1])}
