@@ -90,9 +90,11 @@ class EquationMetrics:
     def __init__(self, settings: Mapping[str, Any]) -> None:
         problem, fit = str(settings.get("task.problem")), str(settings.get("task.fit"))
         self.targets = () if fit == OWN_FIT else TARGETS  # a front's order does not show when an equation was found
-        self.subject = Subject(problem, find_science(settings), fit, _OF_PROBLEM)
         source, _, name = problem.partition("/")
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
+        sciences = {BUILTIN: self._problem and self._problem.domain, SRBENCH: name.partition("/")[0]}
+        science = sciences.get(source, settings.get("task.data.science"))
+        self.subject = Subject(problem, science, fit, _OF_PROBLEM)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return the metrics of `measure_equations` and `measure_accuracy`."""
@@ -103,20 +105,6 @@ class EquationMetrics:
         """Return the vectors of the bodies of equations' functions, by the last of the encoders."""
         encode = [*tools.encoders.values()][-1]
         return encode([read_body(genotype) for genotype in genotypes])
-
-
-def find_science(settings: Mapping[str, Any]) -> str | None:
-    """Return the science of a run's problem, or None if it is unknown.
-
-    For a user's own data, it is unknown unless ``task.data.science`` names it.
-    """
-    source, _, name = str(settings.get("task.problem")).partition("/")
-    label = settings.get("task.data.science")
-    if source == BUILTIN:
-        label = PROBLEMS[name].domain if name in PROBLEMS else None
-    elif source == SRBENCH:
-        label = name.partition("/")[0]
-    return None if label is None else str(label)
 
 
 def measure_equations(log: Log, encoders: Mapping[str, Encode]) -> Measurement:

@@ -19,7 +19,6 @@ from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.metrics import (
     COLUMNS,
     count_structures,
-    find_science,
     measure_accuracy,
     measure_equations,
     measure_held_back,
@@ -261,11 +260,12 @@ def test_a_pool_of_one_has_no_diversity_and_does_not_count_in_the_mean() -> None
     ],
 )
 def test_a_run_belongs_to_the_science_of_its_problem(problem: str, science: str | None) -> None:
-    assert find_science({"task.problem": problem}) == science
+    assert equations.EquationMetrics({"task.problem": problem}).subject.group == science
 
 
 def test_a_users_data_belong_to_the_science_that_they_say() -> None:
-    assert find_science({"task.problem": "csv/mine", "task.data.science": "geology"}) == "geology"
+    settings = {"task.problem": "csv/mine", "task.data.science": "geology"}
+    assert equations.EquationMetrics(settings).subject.group == "geology"
 
 
 def test_a_body_is_what_stands_below_the_header_whatever_its_indentation() -> None:

@@ -132,11 +132,6 @@ def test_no_requests_give_no_proposals() -> None:
     assert PACKING.propose([]) == []
 
 
-def test_no_parents_break_the_contract() -> None:
-    with pytest.raises(ValueError, match="at least one parent, got none"):
-        PACKING.propose([request()])
-
-
 @pytest.mark.parametrize(
     ("source", "error"), [("def f(:\n", "the parent is not Python"), ("def f():\n    pass\n", "no allowed child in 10")]
 )

@@ -114,11 +114,6 @@ def test_the_best_of_the_pool_is_drawn_again() -> None:
     assert "best = 2" in proposal.genotype
 
 
-def test_no_parents_break_the_contract() -> None:
-    with pytest.raises(ValueError, match="at least one parent"):
-        Reseeder().propose([Request(1, 0, 0, 1, (), Prompt.COLD, Stream(0, 0))])
-
-
 LUCK = """
     import numpy as np
 

@@ -67,8 +67,6 @@ class EquationOperator:
         return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        if not request.parents:
-            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         try:
             return self._vary_parents(request)
         except RecursionError as error:  # parents from a language model may be that large

@@ -106,8 +106,6 @@ class ProgramOperator:
         return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        if not request.parents:
-            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         rng = request.stream.rng()
         chosen, donor = _choose(request.parents)
         parent = read_parent(chosen.genotype, self._entry_point)
@@ -185,8 +183,7 @@ def without_unread_generators(tree: ast.Module) -> ast.Module:
     behave like its parent.
     """
     body = [_tidied(statement) if isinstance(statement, syntax.FUNCTIONS) else statement for statement in tree.body]
-    is_same = all(one is other for one, other in zip(body, tree.body, strict=True))
-    return tree if is_same else syntax.rebuilt(tree, body=body)
+    return syntax.rebuilt(tree, body=body)
 
 
 def _tidied(function: syntax.Function) -> ast.stmt:

@@ -66,8 +66,6 @@ class Reseeder:
         return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        if not request.parents:
-            raise ValueError("a request must have at least one parent, got none; the mating pool was empty")
         tree = syntax.read_program((request.best or request.parents[0]).genotype)
         if tree is None:
             return Proposal(None, RESEED, "the program is not Python")
