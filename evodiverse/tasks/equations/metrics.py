@@ -92,8 +92,8 @@ class EquationMetrics:
         self.targets = () if fit == OWN_FIT else TARGETS  # a front's order does not show when an equation was found
         source, _, name = problem.partition("/")
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
-        sciences = {BUILTIN: self._problem and self._problem.domain, SRBENCH: name.partition("/")[0]}
-        science = sciences.get(source, settings.get("task.data.science"))
+        domain = None if self._problem is None else self._problem.domain
+        science = {BUILTIN: domain, SRBENCH: name.partition("/")[0]}.get(source, settings.get("task.data.science"))
         self.subject = Subject(problem, science, fit, _OF_PROBLEM)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
@@ -304,8 +304,4 @@ def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -
     right = np.abs(predicted - target) <= TOLERANCE * np.abs(target)
     error, variance = mean_squared_error(predicted, target), float(np.var(target))
     nmse = None if error is None or variance == 0 else error / variance
-    return {
-        f"nmse_{name}": nmse,
-        f"acc01_{name}": int(right.all()),
-        f"acc01_95_{name}": int(right.mean() >= LENIENT),
-    }
+    return {f"nmse_{name}": nmse, f"acc01_{name}": int(right.all()), f"acc01_95_{name}": int(right.mean() >= LENIENT)}

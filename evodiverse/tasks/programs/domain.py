@@ -1,13 +1,12 @@
 """The program domain's implementation of `evodiverse.ports.Domain`."""
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Metrics, Sandbox
+from evodiverse.ports import Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import load_start, read_programs
 from evodiverse.tasks.programs.metrics import choose_metrics
@@ -85,9 +84,7 @@ def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
     return ProgramOperator(_find_task(settings)(settings).entry_point, moves, longest)
 
 
-def build_metrics(settings: Mapping[str, Any]) -> Metrics:
-    """Return the object that measures runs; see `choose_metrics`."""
-    return choose_metrics(str(settings.get("task.evaluator")))
+build_metrics = choose_metrics
 
 
 def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG001

@@ -30,8 +30,9 @@ It is also the default radius of a niche (``method.niche.radius``).
 COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
 
 
-def choose_metrics(evaluator: str) -> Metrics:
-    """Return the metrics of a task, given ``task.evaluator``."""
+def choose_metrics(settings: Mapping[str, Any]) -> Metrics:
+    """Return the metrics of runs of a task, given the settings of a run by dotted key."""
+    evaluator = settings.get("task.evaluator")
     if evaluator == "circle_packing":
         return PackingMetrics()
     return TaskMetrics() if evaluator in BUILTINS else ProgramMetrics()

@@ -9,25 +9,10 @@ from typing import Any, Final
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
+from evodiverse.tasks.programs.bin_packing import packing
 from evodiverse.tasks.programs.bin_packing.instances import SETS, find_instances
-from evodiverse.tasks.programs.bin_packing.packing import (
-    bound_bins,
-    compress,
-    count_bins,
-    decompress,
-    measure_excess,
-    pack_best_fit,
-)
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
-from evodiverse.tasks.programs.evaluator import (
-    BestKnown,
-    Evaluator,
-    Scored,
-    Verified,
-    disproved,
-    tell_place,
-    to_json,
-)
+from evodiverse.tasks.programs.evaluator import BestKnown, Evaluator, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Job, Reason, Rejection
@@ -79,7 +64,7 @@ class BinPacking(Evaluator):
         self._named = f" of {named}" if named in SETS else ""
         self._published = FUNSEARCH.get(named)
         self._instances = find_instances(named)
-        self._bound = bound_bins(self._instances)
+        self._bound = packing.bound_bins(self._instances)
         capacities = sorted({instance.capacity for instance in self._instances})
         self.description = fill_description(
             "bin_packing",
@@ -124,32 +109,33 @@ class BinPacking(Evaluator):
         bins = 0
         for number, (instance, chosen) in enumerate(zip(self._instances, choices, strict=True)):
             try:
-                bins += count_bins(instance, chosen if isinstance(chosen, list) else [])
+                bins += packing.count_bins(instance, chosen if isinstance(chosen, list) else [])
             except ValueError as error:
                 return Rejection(Reason.INVALID, f"instance {number}: {error}")
-        value = measure_excess(bins, self._bound)
-        return Scored((self._bound / bins) ** SHARPNESS, {"value": value, "bins": bins, "choices": compress(choices)})
+        value = packing.measure_excess(bins, self._bound)
+        details = {"value": value, "bins": bins, "choices": packing.compress(choices)}
+        return Scored((self._bound / bins) ** SHARPNESS, details)
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the file ``packing.json``: how many bins each instance needs under a candidate's rule."""
-        choices = decompress(str(discovery.details["choices"]))
+        choices = packing.decompress(str(discovery.details["choices"]))
         packed = [
             {
                 "instance": instance.name,
                 "capacity": instance.capacity,
                 "items": len(instance.items),
-                "bound": bound_bins([instance]),
-                "bins": count_bins(instance, chosen),
+                "bound": packing.bound_bins([instance]),
+                "bins": packing.count_bins(instance, chosen),
             }
             for instance, chosen in zip(self._instances, choices, strict=True)
         ]
-        packing = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
-        return {"packing.json": to_json({**packing, "instances": packed})}
+        total = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
+        return {"packing.json": to_json({**total, "instances": packed})}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's rule as ``packing.png``."""
-        choices = decompress(str(discovery.details["choices"]))
-        best_fit = [pack_best_fit(instance) for instance in self._instances]
+        choices = packing.decompress(str(discovery.details["choices"]))
+        best_fit = [packing.pack_best_fit(instance) for instance in self._instances]
         return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
 
     def verify(self, discovery: Discovery) -> Verified:
@@ -161,7 +147,7 @@ class BinPacking(Evaluator):
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
         """
-        choices = decompress(str(discovery.details["choices"]))
+        choices = packing.decompress(str(discovery.details["choices"]))
         bins = bound = 0
         try:
             for instance, chosen in zip(self._instances, choices, strict=True):
@@ -181,13 +167,13 @@ class BinPacking(Evaluator):
         )
 
     def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
-        bins = [count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
+        bins = [packing.count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
         opened = int(str(discovery.details["bins"]))
         published = [f"FunSearch's rule\t{float(self._published.value):.2f}%"] if self._published else []
         return [
             f"Online bin packing, {len(self._instances)} instances{self._named}",
-            f"this rule\t{measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
-            f"best fit\t{measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
+            f"this rule\t{packing.measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
+            f"best fit\t{packing.measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
             *published,
             f"bound\t\t{self._bound:,} bins",
             tell_place(discovery),
