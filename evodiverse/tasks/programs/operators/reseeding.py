@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -107,7 +107,7 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
     modules = _modules(tree)
     arguments: list[tuple[syntax.Path, ast.expr]] = []
     seeds: list[Seed] = []
-    for path, node in _walk((), tree):
+    for path, node in syntax.walk(tree):
         keyword = _SEEDED.get(_full_name(node.func, modules)) if isinstance(node, ast.Call) else None
         if keyword is None or not isinstance(node, ast.Call) or any(given.arg is None for given in node.keywords):
             continue
@@ -165,10 +165,10 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
     names += Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
     paths: dict[str, syntax.Path] = {}
     for index, statement in enumerate(tree.body):
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(statement.value, ast.Constant):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            name = targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
-            if used[name] and names[name] == used[name] + 1 and type(statement.value.value) is int:
+        match statement:
+            case ast.Assign([ast.Name(name)], ast.Constant(value)) | ast.AnnAssign(
+                ast.Name(name), _, ast.Constant(value)
+            ) if used[name] and names[name] == used[name] + 1 and type(value) is int:
                 paths[name] = ("body", index, "value")
     return paths
 
@@ -185,10 +185,10 @@ def _maybe_not_integers(tree: ast.Module) -> set[str]:
             if not (is_counting or is_listing):
                 names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
         elif isinstance(node, ast.arguments):
-            positional = [*node.posonlyargs, *node.args]
-            pairs = list(zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True))
-            pairs += [(one, value) for one, value in zip(node.kwonlyargs, node.kw_defaults, strict=True) if value]
-            names |= {one.arg for one, value in pairs if not _may_be_integer(value)}
+            given = [*node.kwonlyargs, *[*node.posonlyargs, *node.args][::-1]]
+            defaults = [*node.kw_defaults, *node.defaults[::-1]]  # the last arguments by position have one
+            pairs = zip(given, defaults, strict=False)
+            names |= {one.arg for one, value in pairs if value and not _may_be_integer(value)}
     return names
 
 
@@ -198,12 +198,6 @@ def _may_be_integer(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         return getattr(node.func, "id", None) in _INTEGERS
     return isinstance(node, (ast.Name, ast.BinOp, ast.UnaryOp, ast.Subscript))
-
-
-def _walk(path: syntax.Path, node: ast.AST) -> Iterator[tuple[syntax.Path, ast.AST]]:
-    yield path, node
-    for step, child in syntax.children(node):
-        yield from _walk(path + step, child)
 
 
 def _modules(tree: ast.Module) -> dict[str, str]:

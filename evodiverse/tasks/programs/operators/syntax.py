@@ -135,22 +135,21 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(statement))
 
 
+def walk(node: ast.AST, path: Path = (), *, into_whiles: bool = True) -> Iterator[Part]:
+    """Yield a node and all nodes below it that `children` finds, depth first, each node before its children."""
+    yield Part(path, node)
+    if into_whiles or not isinstance(node, ast.While):
+        for step, child in children(node):
+            yield from walk(child, path + step, into_whiles=into_whiles)
+
+
 @lru_cache(maxsize=4096)
 def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
-    """Return a statement and all nodes below it that `children` finds, depth first, each node before its children.
+    """Return a statement and all nodes below it; see `walk`.
 
     The contents of ``while`` loops are left out, because an edit might keep such a loop from ending.
     """
-    parts: list[Part] = []
-
-    def collect(path: Path, node: ast.AST) -> None:
-        parts.append(Part(path, node))
-        if not isinstance(node, ast.While):
-            for step, child in children(node):
-                collect(path + step, child)
-
-    collect((), statement)
-    return tuple(parts)
+    return tuple(walk(statement, into_whiles=False))
 
 
 def rebuilt(node: Node, **fields: Any) -> Node:
