@@ -91,7 +91,7 @@ def _rows(schema: type, prefix: str, defaults: Mapping[str, Any], seen: dict[str
         if field.name in docs and "omegaconf_ignore" not in field.metadata:
             yield _row(key, field, kind, docs[field.name], defaults, seen)
         for option in (kind, *get_args(kind)):
-            if is_dataclass(option):
+            if isinstance(option, type) and is_dataclass(option):
                 yield from _rows(option, f"{key}.", defaults, seen)
 
 
