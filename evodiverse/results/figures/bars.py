@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import Group
+from evodiverse.results.figures.reading import Group, Result
 from evodiverse.results.grouping import group_by
-from evodiverse.results.tables.results import Result
 
 TRIPS: Final = "round_trips"
 

@@ -12,10 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import FloatArray, Group, budget_of, by_method, curve, has, numbers
+from evodiverse.results.figures.reading import FloatArray, Group, Result, budget_of, by_method, curve, has, numbers
 from evodiverse.results.figures.style import PAGE, Look, name_of, new_figure
 from evodiverse.results.grouping import group_by
-from evodiverse.results.tables.results import Result
 from evodiverse.text import count_of
 
 DRUG_LIKE: Final = "drug_like"

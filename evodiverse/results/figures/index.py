@@ -7,9 +7,9 @@ from itertools import product
 from typing import Final
 
 from evodiverse.results.domains import find_domain
-from evodiverse.results.figures.reading import OFF, OWN_FIT, FigureKind, Picture, Wanted
+from evodiverse.results.figures.reading import OFF, OWN_FIT, FigureKind, Picture, Result, Wanted
 from evodiverse.results.pages.rendering import escape_markdown, render
-from evodiverse.results.tables.results import Result, choose_words
+from evodiverse.results.tables.results import choose_words
 from evodiverse.text import printable
 
 INDEX: Final = "README.md"

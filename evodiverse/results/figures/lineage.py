@@ -9,11 +9,9 @@ from matplotlib.figure import Figure
 
 from evodiverse.errors import InputError
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import Group
+from evodiverse.results.figures.reading import Group, Log, Result
 from evodiverse.results.figures.style import Look
 from evodiverse.results.grouping import group_by
-from evodiverse.results.tables.results import Result
-from evodiverse.runlog.log import Log
 
 START: Final = -1
 """Stands for the pool of an initial candidate that all pools share."""

@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.curves import draw_bands, fit_axis, legend_of, record_bands
-from evodiverse.results.figures.reading import Group
+from evodiverse.results.figures.reading import Group, Result
 from evodiverse.results.grouping import thin
-from evodiverse.results.tables.results import Result
 from evodiverse.text import count_of, printable
 
 SUM: Final = "best_sum"

@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import FloatArray, Group
+from evodiverse.results.figures.reading import FloatArray, Group, Result
 from evodiverse.results.figures.style import Look
 from evodiverse.results.grouping import group_by
-from evodiverse.results.tables.results import Result
 
 SCIENCES_SHOWN: Final = ("biology", "chemistry")
 _LEAST_POINTS: Final = 3

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from evodiverse.errors import InputError
-from evodiverse.ports import Metrics, Viewed
-from evodiverse.results import domains
 from evodiverse.results.grouping import group_by
-from evodiverse.results.measuring import Measurer
-from evodiverse.results.tables.results import Result, show_overrides
-from evodiverse.runlog.log import Log, read_log
 from evodiverse.text import count_of
+
+if TYPE_CHECKING:  # these load much of EvoDiverse, and no figure needs them to be imported
+    from evodiverse.ports import Headline as Headline
+    from evodiverse.ports import Metrics
+    from evodiverse.results.measuring import Measurer
+    from evodiverse.results.tables.results import Result as Result
+    from evodiverse.runlog.log import Log as Log
+else:
+    Headline = Log = Measurer = Metrics = Result = Any
 
 FloatArray = NDArray[np.float64]
 OURS: Final = "pt"
@@ -180,6 +184,7 @@ class Runs:
 
     def __call__(self, results: Sequence[Result], context: Context) -> Iterator[Group]:
         """Yield the groups of some runs, sorted by their attributes."""
+        from evodiverse.results.tables.results import show_overrides  # here because it loads much of EvoDiverse
 
         def describe(run: Result) -> tuple[Any, ...]:
             return run.kind, run.model, run.fit or "", show_overrides(run.overrides), self.part(run)
@@ -241,7 +246,9 @@ class FigureKind:
 
 def find_metrics(group: Group, result: Result) -> Metrics:
     """Return the object that measures a run."""
-    return domains.find_metrics(result.run, group.context.measurer.own)
+    from evodiverse.results.domains import find_metrics as find  # here because it loads much of EvoDiverse
+
+    return find(result.run, group.context.measurer.own)
 
 
 def open_log(group: Group, result: Result) -> tuple[Metrics, Log]:
@@ -250,6 +257,8 @@ def open_log(group: Group, result: Result) -> tuple[Metrics, Log]:
     Raises:
         InputError: The log is damaged.
     """
+    from evodiverse.runlog.log import read_log  # here because it loads much of EvoDiverse
+
     metrics = find_metrics(group, result)
     return metrics, read_log(result.run, {"genotype": str, **metrics.columns})
 
@@ -262,8 +271,11 @@ def draw_candidate(
     Raises:
         InputError: The log has nothing that can be drawn for the call.
     """
+    from evodiverse.ports import Viewed  # here because it loads much of EvoDiverse
+    from evodiverse.results.domains import find_view
+
     run = result.run
-    view = domains.find_view(run, frozenset(group.context.measurer.own))
+    view = find_view(run, frozenset(group.context.measurer.own))
     try:
         if not isinstance(view, Viewed):
             raise ValueError("its domain draws none")  # noqa: TRY301, TRY004 (the text below says what to do)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from evodiverse.kit.files import write_cached
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import FloatArray, Group
-from evodiverse.runlog.log import Log
+from evodiverse.results.figures.reading import FloatArray, Group, Log
 
 BoolArray = NDArray[np.bool_]
 

@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from evodiverse.ports import Headline
 from evodiverse.results.figures import reading, style
-from evodiverse.results.figures.reading import Context, Group
+from evodiverse.results.figures.reading import Context, Group, Headline, Result
 from evodiverse.results.grouping import group_by, sort_values
-from evodiverse.results.tables.results import Result, show_overrides
-from evodiverse.runlog.runs import write_setting
 
 _AXES: Final = ["column", "row"]
 _MOST_VALUES: Final = 20
@@ -26,6 +23,7 @@ def find(results: Sequence[Result], context: Context) -> Iterator[Group]:
     For equations, there is one grid per science instead of per task, or per problem if the problem has no science. A
     grid of a single cell is left out.
     """
+    from evodiverse.results.tables.results import show_overrides  # here because it loads much of EvoDiverse
 
     def describe(run: Result) -> tuple[str, ...]:
         about = run.science or run.problem or run.task
@@ -81,6 +79,8 @@ def make_grid(results: Sequence[Result], keys: tuple[str, str | None], measure: 
         keys: The settings of the columns and of the rows, as `find_keys` returns them.
         measure: The metric. Runs without it, or with an infinite value, do not count.
     """
+    from evodiverse.runlog.runs import write_setting  # here because it loads much of EvoDiverse
+
     counted = []
     for result in results:
         number = result.number(measure.metric)
