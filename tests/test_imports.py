@@ -1,6 +1,7 @@
 """Which parts may import which (DESIGN.md, "How data flows"), checked in the syntax trees."""
 
 import ast
+import subprocess
 import sys
 from pathlib import Path
 
@@ -136,3 +137,23 @@ def test_an_import_against_the_rules_is_detected(path: str, source: str) -> None
 )
 def test_an_import_within_the_rules_passes(path: str, source: str) -> None:
     assert violations(source, Path("evodiverse", path)) == []
+
+
+KINDS_OF_FIGURES = ("bars", "curves", "lineage", "packings", "projections", "space", "sweep")
+COUNTING = """
+import importlib, sys
+for kind in sys.argv[1:]:
+    importlib.import_module(f"evodiverse.results.figures.{kind}")
+    ours = [name for name in sys.modules if name.split(".")[0] == "evodiverse"]
+    print(kind, len(ours))
+    for name in ours:
+        del sys.modules[name]
+"""
+
+
+def test_a_figure_can_be_changed_without_reading_half_of_the_package() -> None:
+    command = [sys.executable, "-c", COUNTING, *KINDS_OF_FIGURES]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    counts = {kind: int(number) for kind, number in map(str.split, told.splitlines())}
+    assert [*counts] == [*KINDS_OF_FIGURES]
+    assert {kind: number for kind, number in counts.items() if number > 14} == {}
