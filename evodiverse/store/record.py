@@ -175,7 +175,7 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
     try:
         directory.write_record(record)  # within `try`: a reader of the status may send a signal right away
         yield record
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, GeneratorExit):  # the latter if a signal comes just before the body begins
         record["status"] = "interrupted"
         raise
     except Asked:

@@ -92,6 +92,14 @@ def test_an_interrupted_run_says_so_and_resumes(interrupted: Path, tmp_path: Pat
     assert read(run_toy(tmp_path))["status"] == "complete"
 
 
+def test_a_signal_just_before_the_body_of_a_run_interrupts_it(tmp_path: Path) -> None:
+    directory = RunDirectory(tmp_path / "run", {})
+    opening = kept(directory, {"status": "running"})
+    opening.__enter__()
+    del opening  # as Python does if a signal raises an exception before the block that has been entered begins
+    assert read(directory.path)["status"] == "interrupted"
+
+
 def test_seconds_add_up_over_sessions(interrupted: Path, tmp_path: Path) -> None:
     before, after = read(interrupted)["seconds"], read(run_toy(tmp_path))["seconds"]
     assert set(before) == {"wall", "operator", "oracle"}
