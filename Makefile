@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Where no bytecode is kept, each process of the tests compiles all modules again. Several BLAS threads in each of several
 # processes would mostly wait for each other.
-# A third of the time tests wait, for processes and pauses: six at a time keep two cores busy.
+# A third of the time tests wait, for processes and pauses: four at a time keep two cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -25,18 +25,18 @@ check: .venv/.check data ## run lint, site and test-both at once, as CI does
 	@$(MAKE) --no-print-directory --jobs 3 --keep-going lint site test-both
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(PYTEST) -n 6 --dist worksteal
+	$(PYTEST) -n 4 --dist worksteal
 
 test-slow: .venv/.docking data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
-	$(PYTEST) -n 6 --dist loadfile -m 'slow and not torch and not slurm'
+	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
 test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
-	$(PYTEST) -n 6 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
+	$(PYTEST) -n 4 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
 
 test-torch: .venv/.torch data ## run the tests that need torch
 	@$(BIN)/evodiverse-data fetch minilm
-	$(PYTEST) -n 6 --dist worksteal -m 'slow and torch'
+	$(PYTEST) -n 4 --dist worksteal -m 'slow and torch'
 
 test-slurm: .venv/.dev data ## run the tests that start a SLURM cluster here: as root, after apt-get install slurm-wlm munge
 	$(PYTEST) -m slurm
