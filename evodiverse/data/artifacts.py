@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from evodiverse.errors import DataError
 from evodiverse.kit.documented import nearest
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
+from evodiverse.kit.shipped import read_shipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Artifact:
 def _read_artifacts(path: Path) -> dict[str, Artifact]:
     """Return the artifacts that ``artifacts.yaml`` lists, by name."""
     artifacts = {}
-    for requirement, wheel in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+    for requirement, wheel in read_shipped(path).items():
         for name, file in wheel.pop("files").items():
             artifacts[name] = Artifact(name=name, requirement=requirement, **wheel, **{"file_name": name, **file})
     return artifacts

@@ -6,11 +6,12 @@ generates ``docs/columns.md``. The texts are not written to the Parquet files.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from evodiverse.runlog.record import read_table
+from evodiverse.kit.shipped import read_shipped
 
 CALLS: Final = pa.list_(pa.int64())
 """The Arrow type of a list of numbers of oracle calls."""
@@ -66,7 +67,9 @@ def _read_dataset(entry: Mapping[str, Any]) -> Dataset:
     return Dataset(entry["meaning"], columns, tuple(entry.get("key", ())))
 
 
-_DATASETS: Final = {name: _read_dataset(entry) for name, entry in read_table(__file__).items()}
+_DATASETS: Final = {
+    name: _read_dataset(entry) for name, entry in read_shipped(Path(__file__).with_suffix(".yaml")).items()
+}
 
 DOCKED: Final = _DATASETS.pop("docking")
 """The dataset ``docking``, which is added to a complete run."""

@@ -6,9 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import yaml
-
 from evodiverse.errors import InputError
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.text import printable
 
 RECORD: Final = "run.json"
@@ -54,14 +53,7 @@ Key: TypeAlias = tuple[str, ...]
 """The path of keys to a value in a record; ``*`` stands for any key, or for any place in a list."""
 
 
-def read_table(module: str) -> dict[str, Any]:
-    """Return the content of the YAML file next to a module of EvoDiverse, which has the same name."""
-    text = Path(module).with_suffix(".yaml").read_text(encoding="utf-8")
-    table: dict[str, Any] = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
-    return table
-
-
-_TABLE: Final = read_table(__file__)
+_TABLE: Final = read_shipped(Path(__file__).with_suffix(".yaml"))
 _KINDS: Final[Mapping[Key, str]] = {tuple(key.split("/")): kind for key, kind in _TABLE["kinds"].items()}
 MEANINGS: Final[Mapping[str, str]] = _TABLE["meanings"]
 """The meaning of each key of a record, for ``docs/columns.md``."""

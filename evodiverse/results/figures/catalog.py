@@ -6,15 +6,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
 from matplotlib.figure import Figure
 
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.results.figures import bars, curves, lineage, packings, projections, reading, space, sweep
 from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, describe_targets
 from evodiverse.results.figures.reading import OFF, OURS, FigureKind, Group, Groups, Runs, Wanted
 from evodiverse.results.figures.style import TARGETS, name_of
 
-_TEXTS: Final = yaml.safe_load(Path(__file__).with_name("catalog.yaml").read_text(encoding="utf-8"))
+_TEXTS: Final = read_shipped(Path(__file__).with_name("catalog.yaml"))
 _MOLECULES: Final = "molecules"
 _EQUATIONS: Final = "equations"
 _PACKING: Final = "circle packing"

@@ -11,7 +11,6 @@ from typing import Any, Final
 from zlib import crc32
 
 import matplotlib as mpl
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -20,6 +19,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evodiverse.kit import pictures
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.text import printable
 
 COLUMN: Final = 3.4
@@ -70,7 +70,7 @@ class Look:
 
 _LOOKS: Final = {
     name: Look(label, color, (0, dashes) if dashes else "-", marker, hatch)
-    for name, (label, color, dashes, marker, hatch) in yaml.safe_load((_HERE / "looks.yaml").read_text("utf-8")).items()
+    for name, (label, color, dashes, marker, hatch) in read_shipped(_HERE / "looks.yaml").items()
 }
 METHODS: Final = tuple(_LOOKS)
 """The methods with a look of their own, in the order of legends."""

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.runlog.runs import Run
 
 OFF: Final = "off"
@@ -18,7 +17,7 @@ _POOLS: Final = ("cold", "hot")
 _IDENTITY: Final = ("llm.model", "llm.provider", "llm.client", *(f"llm.pools.{pool}.model" for pool in _POOLS))
 
 
-PAPERS_MODELS: Final[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("models.yaml").read_text("utf-8"))
+PAPERS_MODELS: Final[Mapping[str, Any]] = read_shipped(Path(__file__).with_name("models.yaml"))
 """The models of the paper.
 
 Each has a ``pattern`` for the names that hosts give the model, in lower case and without the host, and ``words``, the

@@ -14,10 +14,10 @@ from types import CodeType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.equations.skeleton import write_function
 
 FloatArray = NDArray[np.float64]
@@ -139,7 +139,7 @@ def _rounded(inputs: NDArray[Any]) -> FloatArray:
 
 
 def _read_problems() -> Iterator[Problem]:
-    for domain, science in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items():
+    for domain, science in read_shipped(_FILE).items():
         for name, own in science["problems"].items():
             entry = science | own
             ((target, meaning),) = entry["target"].items()

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.kit.own_columns import OwnColumn, column_types
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
@@ -39,7 +39,7 @@ _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers tha
 _KINDS: Final = {"float": float, "int": int, "str": str}
 COLUMNS: Final = {
     name: OwnColumn(**column | {"kind": _KINDS[column["kind"]]})
-    for name, column in yaml.safe_load(Path(__file__).with_name("evaluations.yaml").read_text(encoding="utf-8")).items()
+    for name, column in read_shipped(Path(__file__).with_name("evaluations.yaml")).items()
 }
 """The columns that every equation task adds to the dataset ``evaluations`` of the log."""
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from evodiverse.errors import DataError, InputError, Interrupted, describe
 from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded, input_sha256
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.molecules.classifier_files import Classifier
 from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.parsing import molecule_of
@@ -42,8 +42,7 @@ class Published:
 
 
 PUBLISHED: Final[Mapping[str, Published]] = {
-    name: Published(**entries)
-    for name, entries in yaml.safe_load(Path(__file__).with_name("published.yaml").read_text(encoding="utf-8")).items()
+    name: Published(**entries) for name, entries in read_shipped(Path(__file__).with_name("published.yaml")).items()
 }
 
 

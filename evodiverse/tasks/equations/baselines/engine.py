@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import yaml
 
 from evodiverse.errors import ServiceError
 from evodiverse.kit.apart import Failure, call_each
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.equations.operators.trees import Node, parameter, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -91,7 +91,7 @@ class Engine(NamedTuple):
 
 
 _FILE: Final = Path(__file__).with_name("engines.yaml")
-ENGINES: Final = {name: Engine(**one) for name, one in yaml.safe_load(_FILE.read_text(encoding="utf-8")).items()}
+ENGINES: Final = {name: Engine(**one) for name, one in read_shipped(_FILE).items()}
 
 
 def add_constant(constants: list[float], value: float) -> Node:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
-import yaml
 
 from evodiverse.kit.choice import pick
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
 from evodiverse.tasks.equations.skeleton import write_function
 
-_DATA: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_DATA: Final = read_shipped(Path(__file__).with_suffix(".yaml"))
 FUNCTIONS: Final = ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute")
 """The functions of one argument, which may replace each other."""
 

@@ -7,18 +7,15 @@ from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or, nearest, setting
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
 from evodiverse.tasks.molecules.parsing import find_smarts_violations
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, in_words
 
-SETS: Final[Mapping[str, Mapping[str, Any]]] = yaml.safe_load(
-    Path(__file__).with_name("sets.yaml").read_text(encoding="utf-8")
-)
+SETS: Final[Mapping[str, Mapping[str, Any]]] = read_shipped(Path(__file__).with_name("sets.yaml"))
 """The filters that each name stands for, in the form of ``task.filters``."""
 
 _KEY: Final = "task.filters"

@@ -20,6 +20,7 @@ import yaml
 from evodiverse.errors import InputError, describe, reason
 from evodiverse.kit.inputs import TEXT_BYTES, read_input
 from evodiverse.kit.python import parse, parse_file
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
 
@@ -116,7 +117,7 @@ def make_program(folder: File, name: str) -> str | None:
 
     The move is inserted at the end of the first function. The result is None if no such program is listed.
     """
-    content = yaml.safe_load((folder / MOVES).read_bytes())
+    content = read_shipped(folder / MOVES)
     listed = content.get("programs", {}).get(name)
     if listed is None:
         return None
