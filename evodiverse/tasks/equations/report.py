@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
+from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
@@ -178,7 +179,7 @@ def write_equation(target: str, discovery: Discovery) -> str:
     """Return an equation in one line of text, with … for a right-hand side that is too large."""
     try:
         right = write_infix(read_tree(discovery.candidate.genotype), read_params(discovery))
-    except RecursionError:  # equations of a language model may be that large
+    except NOT_PYTHON:  # equations of a language model may be that large
         right = "…"
     return f"{target} = {right}"
 

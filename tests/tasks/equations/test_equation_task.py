@@ -211,7 +211,7 @@ def test_what_is_shown_of_an_exact_law_is_the_law(sandbox: ProcessSandbox, endin
 
 def test_an_equation_that_no_other_form_fits_as_well_stays_as_it_is(sandbox: ProcessSandbox) -> None:
     line = make_task(sandbox).headline([found("params[0] * (params[1] * x)", [2.0, 3.0], ["x"], nmse_train=0.0)])
-    assert line == "y = 2 * 3 * x  (NMSE 0)"
+    assert line == "y = 2 * (3 * x)  (NMSE 0)"
 
 
 @pytest.mark.parametrize(

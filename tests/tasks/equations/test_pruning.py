@@ -32,7 +32,7 @@ def read(expression: str, params: list[float]) -> Formula:
         ("np.exp(np.absolute(x + params[0]))", [-3.14], "exp(-(x - 3.14))"),
         ("np.maximum(x, params[0] * v)", [-1.0], "x"),
         ("np.where(x > params[0], v, x)", [-7.0], "v"),
-        ("params[0] * np.tanh(params[1] * x)", [3e6, 1e-6], "3000000 * 1e-06 * x"),
+        ("params[0] * np.tanh(params[1] * x)", [3e6, 1e-6], "3000000 * (1e-06 * x)"),
         ("x + np.exp(params[0] * v)", [1e-20], "x + 1"),
         ("x ** (-2) + v", [], "x**(-2) + v"),
         ("x + params[0] * v", [1e-4], "x + 0.0001 * v"),
@@ -58,7 +58,7 @@ def test_all_removals_together_keep_the_predictions_within_the_tolerance() -> No
     [
         ("x ** params[0]", 2 + 1e-13, "x**2"),
         ("v / x ** params[0]", -1 - 1e-13, "v * x"),
-        ("x ** params[0]", 1 / 3 + 1e-13, "x**(1/3)"),
+        ("x ** params[0]", 1 / 3 + 1e-13, "x**(1 / 3)"),
         ("x ** params[0]", 2.01, "x**2.01"),
         ("x + params[0]", -0.5 + 1e-14, "x - 0.5"),
         ("params[0] * (x + v)", 3 + 1e-14, "3.00000000000001 * (v + x)"),  # 3 * x + 3 * v would be longer

@@ -235,7 +235,7 @@ def test_what_a_person_reads_is_what_is_computed(seed: int) -> None:
         ("x / (v * x)", "x / (v * x)"),
         ("-(x + v)", "-(x + v)"),
         ("np.exp(-x) * 1.23456789", "exp(-x) * 1.23456789"),
-        ("x ** 0.3333333333333333 - 0.333", "x**(1/3) - 0.333"),
+        ("x ** 0.3333333333333333 - 0.333", "x**(1 / 3) - 0.333"),
     ],
 )
 def test_an_equation_is_read_without_parentheses_that_it_can_do_without(expression: str, expected: str) -> None:

@@ -303,56 +303,37 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
 def write_tree(node: Node, variables: tuple[str, ...]) -> str:
     """Return a tree as the source code of a Python function, with its parameters numbered in order of appearance."""
     numbers: dict[str | float, int] = {}
-    return write_function(variables, _write(node, numbers))
 
+    def write_leaf(leaf: Node) -> str:
+        if leaf.operation == "parameter":
+            return f"{PARAMS}[{numbers.setdefault(leaf.value, len(numbers))}]"
+        return f"({leaf.value!r})" if leaf.operation == "number" else str(leaf.value)
 
-def _write(node: Node, numbers: dict[str | float, int]) -> str:
-    if node.operation == "parameter":
-        return f"{PARAMS}[{numbers.setdefault(node.value, len(numbers))}]"
-    if node.operation == "constant":
-        return f"np.{node.value}"
-    if node.operation == "number":
-        return f"({node.value!r})"
-    if not node.arguments:
-        return str(node.value)
-    parts = [_write(argument, numbers) for argument in node.arguments]
-    if node.operation in _SIGNS:
-        return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
-    return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
-
-
-_PRECEDENCE: Final = {"add": 1, "subtract": 1, "multiply": 2, "divide": 2, "negative": 3, "power": 4}
+    return write_function(variables, _write(node, write_leaf))
 
 
 def write_infix(node: Node, params: Sequence[float]) -> str:
-    """Return an expression in infix notation; its numbers have all digits that tell them from other floats."""
-    if node.operation in ("parameter", "number"):
-        value = float(params[int(node.value)] if node.operation == "parameter" else node.value)
-        is_third = node.operation == "number" and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
-        return f"({round(3 * value)}/3)" if is_third else repr(value).removesuffix(".0")
-    if not node.arguments:
-        return str(node.value)
-    if node.operation == "negative":
-        return f"-{_enclose(node.arguments[0], params, 3, begins=False)}"
-    if node.operation not in _PRECEDENCE:
-        return f"{node.operation}({', '.join(write_infix(argument, params) for argument in node.arguments)})"
-    strength = _PRECEDENCE[node.operation]
-    left, right = node.arguments
-    first = _enclose(left, params, strength + (node.operation == "power"), begins=node.operation != "power")
-    if node.operation == "add" and (term := write_infix(right, params)).startswith("-"):
-        return f"{first} - {term[1:]}"
-    second = _enclose(right, params, strength + (node.operation in ("subtract", "divide")), begins=False)
-    if node.operation == "power":
-        return f"{first}**{second}"
-    return f"{first} {_SIGNS[node.operation]} {second}"
+    """Return an expression as a person reads it; its numbers have all digits that tell them from other floats.
 
-
-def _enclose(node: Node, params: Sequence[float], strength: int, *, begins: bool) -> str:
-    """Return an expression in infix notation, in parentheses if its place requires them.
-
-    They are required if the expression's operator has a lower precedence than ``strength``, or if the expression begins
-    with a minus sign and ``begins`` is False. ``begins`` is True if no sign comes directly before the expression.
+    If the expression is nested too deeply, one of the exceptions in `NOT_PYTHON` is raised.
     """
-    text = write_infix(node, params)
-    is_weak = _PRECEDENCE.get(node.operation, 5) < strength
-    return f"({text})" if is_weak or (text.startswith("-") and not begins) else text
+
+    def write_leaf(leaf: Node) -> str:
+        if leaf.operation not in ("parameter", "number"):
+            return str(leaf.value)
+        value = float(params[int(leaf.value)] if leaf.operation == "parameter" else leaf.value)
+        is_third = leaf.operation == "number" and abs(value) < 1e6 and round(value) != value == round(3 * value) / 3
+        return f"({round(3 * value)}/3)" if is_third else f"({repr(value).removesuffix('.0')})"
+
+    text = ast.unparse(parse(_write(node, write_leaf)))  # which leaves out needless parentheses
+    return text.replace("np.", "").replace(" ** ", "**").replace(" + -", " - ")
+
+
+def _write(node: Node, write_leaf: Callable[[Node], str]) -> str:
+    """Return an expression in Python, in parentheses if it has an operator, given a function that writes its leaves."""
+    if not node.arguments:
+        return f"np.{node.value}" if node.operation == "constant" else write_leaf(node)
+    parts = [_write(argument, write_leaf) for argument in node.arguments]
+    if node.operation in _SIGNS:
+        return f"({parts[0]} {_SIGNS[node.operation]} {parts[1]})"
+    return f"(-{parts[0]})" if node.operation == "negative" else f"np.{node.operation}({', '.join(parts)})"
