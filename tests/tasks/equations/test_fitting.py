@@ -26,7 +26,8 @@ def fit(
     skeleton = read_skeleton(f"def equation(x, params):\n    return {expression}\n", ["x"])
     function = compiled(skeleton)
     units = find_units(skeleton.source, skeleton.n_params, find_ranges(["x"], inputs))
-    params, _, predicted = fitting.fit(function, method, skeleton.n_params, skeleton.linear, units, target, inputs)  # type: ignore[arg-type]
+    own = (skeleton.n_params, skeleton.linear, units)
+    params, _, predicted = fitting.fit(function, method, own, target, inputs)  # type: ignore[arg-type]
     return params, predicted
 
 
@@ -131,7 +132,8 @@ def test_whatever_a_skeleton_does_there_is_an_answer(expression: str) -> None:
 def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
     skeleton = read_skeleton("def equation(x, params):\n    return params[0] * np.sqrt(x)\n", ["x"])
     inside, beyond = np.linspace(0, 1, 50)[:, None], np.linspace(-1, 0, 50)[:, None]
-    _, finite, *_ = fitting.fit(compiled(skeleton), "lm", 1, skeleton.linear, [(1.0,)], inside[:, 0], inside, beyond)  # type: ignore[arg-type]
+    own = (1, skeleton.linear, [(1.0,)])
+    _, finite, *_ = fitting.fit(compiled(skeleton), "lm", own, inside[:, 0], inside, beyond)  # type: ignore[arg-type]
     assert list(finite) == [1, 0]
 
 
@@ -141,15 +143,9 @@ def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
     inputs, target = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
-    _, _, predicted = fitting.fit(
-        compiled(skeleton),  # type: ignore[arg-type]
-        "lm",
-        skeleton.n_params,
-        skeleton.linear,
-        find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs)),
-        target,
-        inputs,
-    )
+    units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))
+    own = (skeleton.n_params, skeleton.linear, units)
+    _, _, predicted = fitting.fit(compiled(skeleton), "lm", own, target, inputs)  # type: ignore[arg-type]
     assert np.mean((predicted - target) ** 2) / np.var(target) < 1e-10
 
 

@@ -61,66 +61,39 @@ def drive(
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm; or given, if the parameters are not to be fitted, such as those of a
             baseline, whose own engine has fitted them.
-        parameters: For each skeleton, in the same order, the arguments ``n_params``, ``linear`` and ``units`` of `fit`;
-            with the method given, the parameters themselves.
+        parameters: For each skeleton, in the same order, the argument ``own`` of `fit`.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
-    results: list[FloatArray] = []
-    for function, own in zip(functions(), parameters, strict=True):
-        if method == "given":
-            results += _predict_all(function, np.array(own, dtype=np.float64), splits)
-        else:
-            results += fit(function, method, *own, target, *splits)
-    return results
+    pairs = zip(functions(), parameters, strict=True)
+    return [array for function, own in pairs for array in fit(function, method, own, target, *splits)]
 
 
 def fit(
-    function: Callable[..., Any],
-    method: str,
-    n_params: int,
-    linear: Sequence[int],
-    units: Sequence[Sequence[float]],
-    target: FloatArray,
-    *splits: FloatArray,
+    function: Callable[..., Any], method: str, own: Sequence[Any], target: FloatArray, *splits: FloatArray
 ) -> tuple[FloatArray, ...]:
     """Fit the parameters of a skeleton to the first split, and predict all splits.
 
     Args:
         function: The skeleton, a function of the columns and ``params``.
-        method: The method of the fit, bfgs or lm.
-        n_params: The number of parameters.
-        linear: The numbers of the parameters in which the skeleton is jointly linear.
-        units: For each parameter, its expected magnitude. If the skeleton contains a sum or difference of just this
-            parameter and a variable, two values of the parameter follow. The first makes the sum or difference 0 at the
-            variable's lowest value, and the second makes it 0 at the variable's highest value.
+        method: The method of the fit: bfgs, lm or given.
+        own: What the method needs to know about the skeleton: the arguments ``n_params``, ``linear`` and ``units`` of
+            `fit_lm`, or the given parameters.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
 
     Returns:
-        A tuple of ``(n_params,)`` fitted parameters, ``(splits,)`` flags, and ``(n,)`` predictions for each split. A
-        flag is 1 if all predictions for its split are finite, and 0 if not. Values that are not finite are replaced by
-        0.
+        A tuple of ``(n_params,)`` parameters, ``(splits,)`` flags, and ``(n,)`` predictions for each split. A flag is 1
+        if all predictions for its split are finite, and 0 if not. Values that are not finite are replaced by 0, since
+        the sandbox would take them for a failure.
     """
     with np.errstate(all="ignore"):
-        if method == "bfgs":
-            params = fit_bfgs(function, splits[0], target, n_params)
+        if method == "given":
+            params = np.array(own, dtype=np.float64)
+        elif method == "bfgs":
+            params = fit_bfgs(function, splits[0], target, own[0])
         else:
-            params = fit_lm(function, splits[0], target, n_params, linear, units)
-    return _predict_all(function, params, splits)
-
-
-def _predict_all(
-    function: Callable[..., Any], params: FloatArray, splits: Sequence[FloatArray]
-) -> tuple[FloatArray, ...]:
-    """Return the parameters, whether all predictions of each split are finite, and the predictions.
-
-    Values that are not finite are replaced by 0, since the sandbox would take them for a failure.
-
-    Returns:
-        ``(n_params,)`` parameters, ``(splits,)`` ones and zeros, and for each split ``(n,)`` predictions.
-    """
-    with np.errstate(all="ignore"):
+            params = fit_lm(function, splits[0], target, *own)
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
@@ -164,7 +137,9 @@ def fit_lm(
         target: ``(n,)`` target.
         n_params: The number of parameters.
         linear: The numbers of the parameters in which the skeleton is jointly linear.
-        units: The units of the parameters, see `fit`.
+        units: For each parameter, its expected magnitude. If the skeleton contains a sum or difference of just this
+            parameter and a variable, two values of the parameter follow. The first makes the sum or difference 0 at the
+            variable's lowest value, and the second makes it 0 at the variable's highest value.
 
     Returns:
         ``(n_params,)`` parameters.
@@ -192,9 +167,9 @@ def _spread(n: int, units: Sequence[Sequence[float]]) -> FloatArray:
 
     The numbers have either sign and lognormal size. The second row, the fourth, and so on are multiplied by the
     expected magnitude of each parameter, which is the first value of its entry in ``units``. The entry has two more
-    values if the parameter is added to or subtracted from a variable (see `fit`). In half of the multiplied rows, such
-    a parameter gets a value between these two instead. Its sum or difference with the variable is then 0 at some point
-    in the variable's range. If the range is narrow and far from 0, the others are around the range.
+    values if the parameter is added to or subtracted from a variable (see `fit_lm`). In half of the multiplied rows,
+    such a parameter gets a value between these two instead. Its sum or difference with the variable is then 0 at some
+    point in the variable's range. If the range is narrow and far from 0, the others are around the range.
     """
     shares = _even(n - 1, len(units))
     starts = np.where(shares < 0.5, -1.0, 1.0) * np.exp(SPREAD * ndtri(2 * shares % 1))
