@@ -55,11 +55,11 @@ def fit(problem: Problem, method: str) -> tuple[float, float]:
     inputs, target = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
-    units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))
+    own = (skeleton.n_params, skeleton.linear, find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs)))
     scope: dict[str, Any] = {"np": np}
     exec(skeleton.source, scope)  # noqa: S102 (our own)
     began = time.perf_counter()
-    _, _, predicted = fitting.fit(scope["equation"], method, skeleton.n_params, skeleton.linear, units, target, inputs)
+    _, _, predicted = fitting.fit(scope["equation"], method, own, target, inputs)
     seconds = time.perf_counter() - began
     return float(np.mean((predicted - target) ** 2) / np.var(target)), seconds
 

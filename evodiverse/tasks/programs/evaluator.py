@@ -53,8 +53,8 @@ class Verified(NamedTuple):
 
     Attributes:
         quantity: The name of the measured quantity, with its unit if it has one.
-        value: The value as an exact fraction, found or checked with code that shares nothing with the scoring.
-        how: A description of the verifier's method.
+        value: The value as an exact fraction.
+        how: A description of how the value was verified.
         best_known: The best published value, or None if none is published.
         is_larger_better: Whether larger values are better.
     """
@@ -165,7 +165,7 @@ class Evaluator(ABC):
     def verify(self, discovery: Discovery) -> Verified | None:
         """Return the value of a program's result as an exact fraction, for ``best/verified.json``, or None.
 
-        The value is found by code that shares nothing with the scoring; only a value that was verified in this way can
+        The value is measured again on what is logged, without tolerance; only a value that was verified in this way can
         be reported as better than the best known one.
 
         Raises:

@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -76,6 +75,8 @@ _DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
 """The code that calls a program's function in the sandbox. It puts the returned array into a tuple, since the result of
 a job with declared shapes is a tuple."""
 
+_HOW: Final = "the logged points, measured again in exact arithmetic"
+
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
@@ -100,7 +101,10 @@ class PointPlacing(Placing):
     Attributes:
         title: The title of pictures, with the field ``{n}`` for the number of points.
         is_larger_better: Whether larger values are better.
-        how: A description of the method of `prove`.
+        measure: The function that returns the exact value of the quantity for given points, at least 0. It raises
+            ValueError if the points are invalid.
+        draw: The function that draws what lies under valid points in a picture, and returns their places in the unit
+            square.
     """
 
     entry_point = "place_points"
@@ -108,26 +112,8 @@ class PointPlacing(Placing):
     things = "points"
     title: ClassVar[str]
     is_larger_better: ClassVar[bool]
-    how: ClassVar[str]
-
-    @staticmethod
-    @abstractmethod
-    def measure(points: Points) -> Fraction:
-        """Return the exact value of the quantity for given points, at least 0.
-
-        Raises:
-            ValueError: The points are invalid.
-        """
-
-    @staticmethod
-    @abstractmethod
-    def prove(points: Points) -> Fraction:
-        """Return the same value as `measure`, found by another method."""
-
-    @staticmethod
-    @abstractmethod
-    def draw(axes: "Axes", points: Points) -> Sequence[Place]:
-        """Draw what lies under valid points in a picture, and return their places in the unit square."""
+    measure: ClassVar["staticmethod[[Points], Fraction]"]
+    draw: ClassVar["staticmethod[[Axes, Points], Sequence[Place]]"]
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the points."""
@@ -160,18 +146,18 @@ class PointPlacing(Placing):
         return {"points.png": draw_points(self.draw, _read_points(discovery), self._caption(discovery))}
 
     def verify(self, discovery: Discovery) -> Verified:
-        """Return the exact value that the problem's independent verifier (`prove`) finds for the points.
+        """Return the exact value of the logged points.
 
         Raises:
             ServiceError: The logged value is different, or the points are invalid.
         """
         try:
-            exact = self.prove(_read_points(discovery))
+            exact = self.measure(_read_points(discovery))
         except ValueError as error:
             raise disproved(discovery, str(error)) from error
         if self._round(exact) != discovery.details["value"]:
             raise disproved(discovery, f"it is {float(exact)!r}")
-        return Verified(self.quantity, exact, self.how, self.best_known.get(self._n), self.is_larger_better)
+        return Verified(self.quantity, exact, _HOW, self.best_known.get(self._n), self.is_larger_better)
 
     def _round(self, exact: Fraction) -> float:
         """Return the worse of the two floats next to a value."""

@@ -16,7 +16,7 @@ from evodiverse.errors import ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.bin_packing.driver import drive
-from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking, count_filled_bins
+from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking
 from evodiverse.tasks.programs.bin_packing.instances import SETS, Instance, draw_instances
 from evodiverse.tasks.programs.bin_packing.packing import bound_bins, compress, count_bins, pack_best_fit
 from evodiverse.tasks.programs.evaluator import Scored
@@ -24,7 +24,7 @@ from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection
 from tests.runs import rows, run_here
-from tests.tasks.programs.bins import best_fit, count_best_fit, pack, packing_of
+from tests.tasks.programs.bins import best_fit, count_best_fit, count_filled_bins, pack, packing_of
 from tests.tasks.programs.samples import start_of
 
 SMALL = Instance("small", 10, (6, 5, 3, 4, 2, 5))
@@ -90,7 +90,7 @@ def test_of_equal_priorities_the_smallest_space_counts() -> None:
 
 
 @given(ITEMS, RULES)
-def test_driver_score_verifier_and_a_plain_simulation_agree(packed: tuple[int, list[int]], rule: Any) -> None:
+def test_driver_score_and_plain_simulations_agree(packed: tuple[int, list[int]], rule: Any) -> None:
     (capacity, items), (a, b, c) = packed, rule
     instance = Instance("drawn", capacity, tuple(items))
     value = drive_all(lambda item, s: a * s + b * (s - item) ** 2 + c * (s % 3), instance)
@@ -104,7 +104,7 @@ def test_driver_score_verifier_and_a_plain_simulation_agree(packed: tuple[int, l
 
 
 @given(st.lists(st.integers(-1, 4), min_size=5, max_size=7))
-def test_whatever_choices_are_made_score_and_verifier_agree_on_whether_they_are_a_packing(choices: list[int]) -> None:
+def test_whatever_choices_are_made_two_counts_agree_on_whether_they_are_a_packing(choices: list[int]) -> None:
     counted: list[int | None] = []
     for count in (
         lambda: count_bins(SMALL, choices),

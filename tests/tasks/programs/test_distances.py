@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -22,7 +23,6 @@ from evodiverse.tasks.programs.distances.evaluator import (
     Distances,
     draw_distances,
     find_extremes,
-    find_squared_ratio,
     measure_ratio,
 )
 from evodiverse.tasks.programs.evaluator import Scored
@@ -39,6 +39,24 @@ HUGE = 1.7e308
 COORDINATES = st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.0, -0.0, TINY, HUGE, -HUGE, 1.0])
 SETS = st.lists(st.tuples(COORDINATES, COORDINATES).map(list), min_size=2, max_size=7)
 WHOLE = st.lists(st.tuples(st.integers(-50, 50), st.integers(-50, 50)), min_size=2, max_size=8, unique=True)
+
+
+def find_squared_ratio(points: Sequence[Sequence[float]]) -> Fraction:
+    """Return the square of the largest distance over the square of the smallest, found pair by pair.
+
+    This shares no code with the scoring.
+
+    Raises:
+        ValueError: Two points are the same.
+    """
+    exact = [(Fraction(x), Fraction(y)) for x, y in points]
+    squares: list[Fraction] = []
+    for number, (x, y) in enumerate(exact):
+        own = [(x - its_x) ** 2 + (y - its_y) ** 2 for its_x, its_y in exact[:number]]
+        if 0 in own:
+            raise ValueError(f"points {own.index(Fraction(0))} and {number} are the same")
+        squares += own
+    return max(squares) / min(squares)
 
 
 def evaluator(n: int, reference: float = 3.0) -> Distances:
@@ -100,7 +118,7 @@ def test_points_that_floats_cannot_tell_apart_are_told_apart() -> None:
 
 
 @given(SETS)
-def test_score_and_verifier_agree_and_the_float_never_flatters(points: list[list[float]]) -> None:
+def test_score_and_another_method_agree_and_the_float_never_flatters(points: list[list[float]]) -> None:
     if len({(x, y) for x, y in points}) < len(points):
         for measure in (measure_ratio, find_squared_ratio):
             with pytest.raises(ValueError, match="points"):

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -24,7 +25,6 @@ from evodiverse.tasks.programs.heilbronn.evaluator import (
     Heilbronn,
     draw_triangles,
     find_smallest,
-    find_smallest_share,
     measure_share,
     to_place,
 )
@@ -48,6 +48,27 @@ def fold(x: float, y: float) -> list[float]:
 
 
 SETS = st.lists(POINTS, min_size=3, max_size=7)
+
+
+def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
+    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
+
+    The share of three points is the absolute value of the determinant of their barycentric coordinates. This shares no
+    code with the scoring.
+
+    Raises:
+        ValueError: A point has a negative barycentric coordinate and therefore lies outside the triangle.
+    """
+    rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
+    for number, row in enumerate(rows):
+        if min(row) < 0:
+            raise ValueError(f"point {number} has a negative barycentric coordinate")
+    return min(abs(_determinant(*three)) for three in combinations(rows, 3))
+
+
+def _determinant(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:
+    cross = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
+    return sum((x * y for x, y in zip(a, cross, strict=True)), Fraction(0))
 
 
 def evaluator(n: int, reference: float = 0.5) -> Heilbronn:
@@ -122,7 +143,7 @@ def test_nothing_is_tolerated_at_the_edges(point: list[float], is_inside: bool) 
 
 
 @given(SETS)
-def test_score_and_verifier_agree_and_the_float_never_flatters(points: list[list[float]]) -> None:
+def test_score_and_another_method_agree_and_the_float_never_flatters(points: list[list[float]]) -> None:
     exact = find_smallest_share(points)
     value = float(str(scored(points).details["value"]))
     assert exact == measure_share(points)

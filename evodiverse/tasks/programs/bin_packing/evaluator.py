@@ -1,6 +1,5 @@
 """The evaluator of online bin packing, where a program decides where each item goes and fewer bins are better."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -142,77 +141,38 @@ class BinPacking(Evaluator):
         """Return the exact excess of the number of bins over the L1 bound, in percent of the bound.
 
         The L1 bound is the number of bins needed if every bin could be filled completely. Both numbers are sums over
-        all instances. The bins are counted by the independent `count_filled_bins`.
+        all instances. The logged choices are made once more to count the bins.
 
         Raises:
             ServiceError: The number of bins differs from the logged one, or the choices are not a packing.
         """
         choices = packing.decompress(str(discovery.details["choices"]))
-        bins = bound = 0
         try:
-            for instance, chosen in zip(self._instances, choices, strict=True):
-                bins += count_filled_bins(instance.capacity, instance.items, chosen)
-                full, rest = divmod(sum(instance.items), instance.capacity)
-                bound += full + (rest > 0)
+            bins = sum(packing.count_bins(*pair) for pair in zip(self._instances, choices, strict=True))
         except ValueError as error:
             raise disproved(discovery, str(error)) from error
         if bins != discovery.details["bins"]:
-            raise disproved(discovery, f"the verifier counts {bins}")
+            raise disproved(discovery, f"the choices open {bins} bins")
         return Verified(
             "bins above the L1 bound, in percent of it",
-            100 * Fraction(bins - bound, bound),
-            "every item put into its bin again and the items of every bin added up, in integer arithmetic",
+            100 * Fraction(bins - self._bound, self._bound),
+            "every item put into its bin again, in integer arithmetic",
             self._published,
             is_larger_better=False,
         )
 
     def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
-        bins = [packing.count_bins(*pair) for pair in zip(self._instances, best_fit, strict=True)]
+        bins = sum(map(packing.count_bins, self._instances, best_fit))
         opened = int(str(discovery.details["bins"]))
         published = [f"FunSearch's rule\t{float(self._published.value):.2f}%"] if self._published else []
         return [
             f"Online bin packing, {len(self._instances)} instances{self._named}",
             f"this rule\t{packing.measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
-            f"best fit\t{packing.measure_excess(sum(bins), self._bound):.2f}%\t{sum(bins):,} bins",
+            f"best fit\t{packing.measure_excess(bins, self._bound):.2f}%\t{bins:,} bins",
             *published,
             f"bound\t\t{self._bound:,} bins",
             tell_place(discovery),
         ]
-
-
-def count_filled_bins(capacity: int, items: Sequence[int], choices: Sequence[int]) -> int:
-    """Return the number of bins that choices open, after checking that no bin is overfull and no item is missing.
-
-    This verifier puts every item into its bin, and shares no code with the scoring.
-
-    Args:
-        capacity: The capacity of every bin.
-        items: The sizes of the items, in the order in which they arrive.
-        choices: The choice for each item. 0 puts the item into a new bin. A positive k puts it into an open bin whose
-            free space is the k-th smallest of the distinct free spaces that are large enough for the item.
-
-    Raises:
-        ValueError: The choices are not a packing of the items.
-    """
-    contents: list[list[int]] = []
-    places: dict[int, list[int]] = {}  # the numbers of the bins with each free space
-    for item, choice in zip(items, choices, strict=True):
-        if choice == 0:
-            number = len(contents)
-            contents.append([])
-        else:
-            fitting = sorted(space for space, numbers in places.items() if numbers and space >= item)
-            if not 1 <= choice <= len(fitting):
-                raise ValueError(f"choice {choice} for an item of size {item} is not from 0 to {len(fitting)}")
-            number = places[fitting[choice - 1]].pop()
-        contents[number].append(item)
-        places.setdefault(capacity - sum(contents[number]), []).append(number)
-    heaviest = max(map(sum, contents))
-    if heaviest > capacity:
-        raise ValueError(f"a bin holds {heaviest}, above the capacity of {capacity}")
-    if Counter(item for content in contents for item in content) != Counter(items):
-        raise ValueError("the bins do not hold exactly the items of the instance")
-    return len(contents)
 
 
 TASK: Final = BinPacking

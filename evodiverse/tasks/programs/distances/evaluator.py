@@ -35,24 +35,6 @@ def _find_squares(whole: Sequence[tuple[int, int]]) -> list[int]:
     return [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
 
 
-def find_squared_ratio(points: Sequence[Sequence[float]]) -> Fraction:
-    """Return the square of the largest distance over the square of the smallest, found pair by pair.
-
-    This verifier shares no code with the scoring.
-
-    Raises:
-        ValueError: Two points are the same.
-    """
-    exact = [(Fraction(x), Fraction(y)) for x, y in points]
-    squares: list[Fraction] = []
-    for number, (x, y) in enumerate(exact):
-        own = [(x - its_x) ** 2 + (y - its_y) ** 2 for its_x, its_y in exact[:number]]
-        if 0 in own:
-            raise ValueError(f"points {own.index(Fraction(0))} and {number} are the same")
-        squares += own
-    return max(squares) / min(squares)
-
-
 SHARE: Final = 1_000_000
 """Squared distances that differ by at most one part in this many count as equal."""
 
@@ -111,8 +93,6 @@ class Distances(PointPlacing):
     is_larger_better = False
     best_known = BEST_KNOWN
     measure = staticmethod(measure_ratio)
-    prove = staticmethod(find_squared_ratio)
-    how = "all pairs of points, one after the other, in rational arithmetic"
     draw = staticmethod(draw_distances)
 
 

@@ -38,27 +38,6 @@ def _find_areas(whole: Sequence[tuple[int, int]]) -> list[int]:
     return [abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in triangles]
 
 
-def find_smallest_share(points: Sequence[Sequence[float]]) -> Fraction:
-    """Return the smallest area of a triangle that three points form, as a share of the triangle (0,0), (1,0), (0,1).
-
-    The share of three points is the absolute value of the determinant of their barycentric coordinates. This verifier
-    shares no code with the scoring.
-
-    Raises:
-        ValueError: A point has a negative barycentric coordinate and therefore lies outside the triangle.
-    """
-    rows = [(1 - Fraction(x) - Fraction(y), Fraction(x), Fraction(y)) for x, y in points]
-    for number, row in enumerate(rows):
-        if min(row) < 0:
-            raise ValueError(f"point {number} has a negative barycentric coordinate")
-    return min(abs(_determinant(*three)) for three in combinations(rows, 3))
-
-
-def _determinant(a: Sequence[Fraction], b: Sequence[Fraction], c: Sequence[Fraction]) -> Fraction:
-    cross = (b[1] * c[2] - b[2] * c[1], b[2] * c[0] - b[0] * c[2], b[0] * c[1] - b[1] * c[0])
-    return sum((x * y for x, y in zip(a, cross, strict=True)), Fraction(0))
-
-
 EQUAL: Final = Fraction(1, 10**6)
 """The relative difference in area up to which a triangle counts as one of the smallest."""
 
@@ -119,8 +98,6 @@ class Heilbronn(PointPlacing):
     is_larger_better = True
     best_known = BEST_KNOWN
     measure = staticmethod(measure_share)
-    prove = staticmethod(find_smallest_share)
-    how = "all triangles, as determinants of barycentric coordinates, in rational arithmetic"
     draw = staticmethod(draw_triangles)
 
 
