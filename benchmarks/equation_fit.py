@@ -55,9 +55,10 @@ def fit(problem: Problem, method: str) -> tuple[float, float]:
     inputs, target = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
-    own = (skeleton.n_params, skeleton.linear, find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs)))
+    units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))
     scope: dict[str, Any] = {"np": np}
     exec(skeleton.source, scope)  # noqa: S102 (our own)
+    own = (skeleton.n_params, skeleton.linear, units)
     began = time.perf_counter()
     _, _, predicted = fitting.fit(scope["equation"], method, own, target, inputs)
     seconds = time.perf_counter() - began
@@ -72,7 +73,7 @@ def measure_parts() -> None:
     parts.wrap(here, "find_units", lambda *_: "units of the parameters")
     parts.wrap(fitting._Projected, "weigh", lambda *_: f"comparing the starts on {fitting.N_FEW} rows")
     parts.wrap(fitting, "_descend", lambda model, *_: f"descent on {len(model._target)} rows")
-    parts.wrap(fitting, "_predict_all", lambda *_: "predictions")
+    parts.wrap(fitting, "_predict", lambda *_: "predictions")
     for problem in PROBLEMS.values():
         fit(problem, "lm")
     for name, seconds in parts.seconds.items():
