@@ -1,8 +1,10 @@
 """Programs to change: the seed of circle packing, and some that use much of the syntax of Python."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 
@@ -13,6 +15,23 @@ from evodiverse.tasks.programs.operators.operator import ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import NoChildError, read_program
 from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
+
+
+def find_fault(centers: Sequence[Sequence[float]], radii: Sequence[float]) -> str | None:
+    """Return why circles are not a packing of the unit square, without any tolerance, or None if they are one.
+
+    This shares no code with the scoring, and calculates with fractions.
+    """
+    circles = [(Fraction(x), Fraction(y), Fraction(radius)) for (x, y), radius in zip(centers, radii, strict=True)]
+    for number, (x, y, radius) in enumerate(circles):
+        if radius < 0:
+            return f"circle {number} has a negative radius"
+        if min(x, y) < radius or max(x, y) + radius > 1:
+            return f"circle {number} leaves the square"
+    for (number, (x, y, radius)), (other, (its_x, its_y, its_radius)) in combinations(enumerate(circles), 2):
+        if (x - its_x) ** 2 + (y - its_y) ** 2 < (radius + its_radius) ** 2:
+            return f"circles {number} and {other} overlap"
+    return None
 
 
 def start_of(task: str, n: int | None = None) -> str:

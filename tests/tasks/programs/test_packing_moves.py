@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from evodiverse.tasks.programs.circle_packing.blocks import climb, fit_radii, lay_rings, lay_rows, polish, soften
-from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Place, insert_move, make_program, make_statements, places_for
@@ -15,7 +14,7 @@ from evodiverse.tasks.programs.operators.names import undefined_names
 from evodiverse.tasks.programs.operators.operator import MAX_WORK, ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import functions_of, write_program
 from evodiverse.tasks.programs.settings import find_folder
-from tests.tasks.programs.samples import BINS, SEED, blocks_of, grammar_of, moves_of, read, request, tried
+from tests.tasks.programs.samples import BINS, SEED, blocks_of, find_fault, grammar_of, moves_of, read, request, tried
 
 MOVES = moves_of("circle_packing")
 BLOCKS = blocks_of("circle_packing")

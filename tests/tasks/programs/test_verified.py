@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evodiverse.tasks.programs.circle_packing.evaluator import find_fault
 from evodiverse.tasks.programs.circle_packing.packing import shrink
 from evodiverse.tasks.programs.evaluator import BestKnown, Verified
+from tests.tasks.programs.samples import find_fault
 
 KNOWN = BestKnown("2.6359830849", "a paper")
 
@@ -47,7 +47,7 @@ def test_the_file_says_how_far_a_value_is_from_the_best_known():
     assert told["is_record"] is False
 
 
-def test_the_verifier_finds_each_kind_of_fault():
+def test_the_exact_check_finds_each_kind_of_fault():
     assert find_fault([[0.25, 0.5], [0.75, 0.5]], [0.25, 0.25]) is None
     assert find_fault([[0.25, 0.5], [0.75, 0.5]], [0.25, math.nextafter(0.25, 1)]) == "circle 1 leaves the square"
     assert find_fault([[0.3, 0.5], [0.75, 0.5]], [0.25, 0.25]) == "circles 0 and 1 overlap"
@@ -55,12 +55,12 @@ def test_the_verifier_finds_each_kind_of_fault():
 
 
 @given(arrays(float, (6, 3), elements=st.floats(0, 1)))
-def test_the_verifier_passes_whatever_was_shrunk(circles):
+def test_the_exact_check_passes_whatever_was_shrunk(circles):
     centers, radii = circles[:, :2], circles[:, 2] / 3
     assert find_fault(centers.tolist(), shrink(centers, radii).tolist()) is None
 
 
-def test_the_verifier_refuses_what_floats_cannot_distinguish():
+def test_the_exact_check_refuses_what_floats_cannot_distinguish():
     radius = math.nextafter(math.sqrt(0.5) / 4, 1)
     centers = np.array([[0.25, 0.25], [0.5, 0.5]])
     assert find_fault(centers.tolist(), [radius, radius]) == "circles 0 and 1 overlap"
