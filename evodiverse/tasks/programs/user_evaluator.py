@@ -7,7 +7,6 @@ import logging
 import math
 import numbers
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cache, partial
@@ -17,9 +16,10 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 from xml.etree import ElementTree as ET
 
-from evodiverse.errors import ContractError, InputError, Interrupted, ServiceError, describe, reason
+from evodiverse.errors import ContractError, InputError, ServiceError, describe, reason
 from evodiverse.kit.apart import Apart, TooLongError
 from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_input
+from evodiverse.kit.own_code import place_in
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified
@@ -112,7 +112,7 @@ class UserEvaluator(Evaluator):
         warning is logged. If it takes too long, its process is killed, and the result is rejected.
 
         Raises:
-            ServiceError: ``score`` raised any other exception except `Interrupted`, which is passed on.
+            ServiceError: ``score`` raised any other exception except `KeyboardInterrupt`, which is passed on.
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
         try:
@@ -134,9 +134,7 @@ class UserEvaluator(Evaluator):
             told = self._place(error)
             warning = f"a result made the evaluator raise {told}; the program counts as invalid"
             return Rejection(Reason.INVALID, f"the evaluator raised {told}"), warning
-        except Interrupted:
-            raise
-        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's function may raise anything)
             # The user's exception may not be picklable.
             raise ServiceError(f"the evaluator raised {self._place(error)}; {_REMEDY}") from None
         score, details = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, {})
@@ -192,9 +190,7 @@ class UserEvaluator(Evaluator):
         """
         try:
             answer = self._find(name)({column: discovery.details.get(column) for column in self.columns})
-        except Interrupted:
-            raise
-        except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's function may raise anything)
             fault = f"raised {self._place(error)}"
         else:
             try:
@@ -209,9 +205,7 @@ class UserEvaluator(Evaluator):
         return getattr(_load(self._path, self._content), name, None)
 
     def _place(self, error: BaseException) -> str:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(self._path)]
-        return f"{describe(error)} ({self._path}, line {lines[-1] if lines else '?'})"
+        return f"{describe(error)} ({place_in(error, self._path.parent) or self._path})"
 
 
 def find_file(settings: ProgramSettings) -> Path:
@@ -229,9 +223,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
     sys.modules[module.__name__] = module  # dataclasses look up their module there
     try:
         exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the user's own file is trusted)
-    except Interrupted:
-        raise
-    except BaseException as error:  # whatever a user's module raises
+    except (Exception, SystemExit) as error:  # whatever a user's module raises
         raise InputError(f"task.evaluator={path} cannot be imported ({describe(error)}); fix the file") from error
     violations = _find_violations(module, path, content)
     if violations:
