@@ -12,14 +12,9 @@ Weighted: TypeAlias = tuple[tuple[str, float], ...]
 
 # Functions from numbers to numbers. For those in _FIRST_ONLY, only the first argument is a number to compute with; the
 # others are axes and the like.
-_ELEMENTWISE: Final = frozenset(
-    {
-        *("abs", "min", "max", "minimum", "maximum", "sqrt", "exp", "expm1"),
-        *("log", "log1p", "log2", "log10", "sin", "cos", "tan", "tanh"),
-        *("arctan", "atan", "arctan2", "atan2", "hypot", "floor", "ceil", "where"),
-        *("sign", "square", "power", "fmin", "fmax", "float"),
-    }
-)
+_NAMES: Final = """abs min max minimum maximum sqrt exp expm1 log log1p log2 log10 sin cos tan tanh arctan atan arctan2
+atan2 hypot floor ceil where sign square power fmin fmax float"""
+_ELEMENTWISE: Final = frozenset(_NAMES.split())
 _FIRST_ONLY: Final = frozenset(["sum", "mean", "prod", "std", "var", "median", "round", "clip", "cumsum"])
 _SIZED: Final = frozenset(
     ["range", "zeros", "ones", "empty", "full", "arange", "linspace", "eye", "reshape", "repeat", "tile"]

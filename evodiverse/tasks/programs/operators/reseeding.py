@@ -16,18 +16,12 @@ MAX_SEED: Final = 2**31
 
 NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
 
+_MAKERS: Final = ("default_rng", "RandomState", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _SEEDED: Final = {
     "random.seed": "a",
     "random.Random": "x",
-    "numpy.random.seed": "seed",
-    "numpy.random.default_rng": "seed",
-    "numpy.random.RandomState": "seed",
     "numpy.random.SeedSequence": "entropy",
-    "numpy.random.PCG64": "seed",
-    "numpy.random.PCG64DXSM": "seed",
-    "numpy.random.MT19937": "seed",
-    "numpy.random.Philox": "seed",
-    "numpy.random.SFC64": "seed",
+    **{f"numpy.random.{name}": "seed" for name in ("seed", *_MAKERS)},
 }
 """The functions that take a seed as their first argument, and the name of that argument."""
 
