@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import TEXT_BYTES, read_input
+from evodiverse.errors import InputError
+from evodiverse.kit.inputs import TEXT_BYTES
+from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.programs.operators.moves import START, make_program
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
@@ -33,31 +34,26 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
         InputError: A file cannot be read or does not hold a program of this task, or two files hold the same program.
             The message lists everything that is wrong.
     """
-    sources: list[str] = []
     violations: list[str] = []
-    path_of: dict[str, Path] = {}
+    programs: dict[str, tuple[Path, str]] = {}
     for path in paths:
         try:
             source = _read_source(path)
-        except OSError as error:
-            violations.append(f"task.initial.path: cannot read {path} ({reason(error)}); check the path")
-            continue
-        except ValueError:
-            violations.append(f"task.initial.path: {path} is not UTF-8; save it as text in UTF-8")
+        except InputError as error:
+            violations += error.violations
             continue
         parsed = parse_program(source, entry_point, max_characters)
         if isinstance(parsed, Rejection):
             violations.append(f"task.initial.path: {path} is not a program of this task ({parsed}); fix the file")
-        elif parsed.key in path_of:
-            violations.append(f"task.initial.path: {path} is the same program as {path_of[parsed.key]}; omit one")
+        elif parsed.key in programs:
+            violations.append(f"task.initial.path: {path} is the same program as {programs[parsed.key][0]}; omit one")
         else:
-            path_of[parsed.key] = path
-            sources.append(parsed.genotype)
+            programs[parsed.key] = path, parsed.genotype
     if violations:
         raise InputError(*violations)
-    return sources
+    return [source for _, source in programs.values()]
 
 
 def _read_source(path: Path) -> str:
     made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
-    return read_input(path, TEXT_BYTES).decode("utf-8-sig") if made is None else made
+    return made or "".join(text for _, text in TextFile(path, "task.initial.path", TEXT_BYTES).texts())

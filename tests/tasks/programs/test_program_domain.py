@@ -57,7 +57,7 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
         ({"timeout": float("nan")}, "task.timeout must be above 0"),
         ({"memory": 100}, "task.memory must be between 500 and 1000000, got 100"),
         ({"memory": 10**15}, "task.memory must be between 500 and 1000000, got 1000000000000000"),
-        ({"initial": Initial("/dev/zero")}, r"task.initial.path: cannot read /dev/zero \(it is a device or a pipe"),
+        ({"initial": Initial("/dev/zero")}, r"task.initial.path: cannot read /dev/zero: it is a device or a pipe"),
         ({"evaluator": "/dev/zero"}, r"task.evaluator=/dev/zero cannot be read \(it is a device or a pipe"),
         ({"max_characters": 0}, "task.max_characters must be at least 1"),
         ({"evaluator": ""}, "task.evaluator has no value"),

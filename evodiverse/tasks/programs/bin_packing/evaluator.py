@@ -9,7 +9,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing import packing
-from evodiverse.tasks.programs.bin_packing.instances import SETS, find_instances
+from evodiverse.tasks.programs.bin_packing.instances import EXPECTED, SETS, find_instances
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
 from evodiverse.tasks.programs.evaluator import BestKnown, Evaluator, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.tasks.programs.prompts import fill_description
@@ -77,8 +77,7 @@ class BinPacking(Evaluator):
     @classmethod
     def find_violations(cls, settings: ProgramSettings) -> list[str]:
         """Return a message if ``task.instances`` has no value."""
-        told = f"task.instances has no value; expected {', '.join(SETS)}, or a file in OR-Library's format"
-        return [] if settings.instances else [told]
+        return [] if settings.instances else [f"task.instances has no value; {EXPECTED}"]
 
     @classmethod
     def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:

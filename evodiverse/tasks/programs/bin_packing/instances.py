@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_text_input
+from evodiverse.errors import InputError
+from evodiverse.kit.inputs import TEXT_BYTES, expanded
+from evodiverse.kit.tables import TextFile
 
 SEED: Final = 0
 SETS: Final = {"weibull5k": (5, 100, 5_000), "or3": (20, 150, 500)}
@@ -28,6 +29,7 @@ MAX_ITEMS: Final = 100_000
 and evaluations would take many seconds."""
 _MAX_DIGITS: Final = 9
 _KEY: Final = "task.instances"
+EXPECTED: Final = f"expected {', '.join(SETS)}, or a file in OR-Library's format"
 
 
 class Instance(NamedTuple):
@@ -83,15 +85,9 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
         InputError: The file cannot be read or is not in this format.
     """
     try:
-        text = read_text_input(path, TEXT_BYTES, "utf-8-sig")
-    except OSError as error:
-        raise InputError(
-            f"{_KEY}: cannot read {path} ({reason(error)}); expected {', '.join(SETS)}, or a file of bin packing "
-            "instances in OR-Library's format"
-        ) from error
-    except ValueError as error:
-        raise InputError(f"{_KEY}: {path} is not UTF-8 text; expected OR-Library's format") from error
-    lines = _Lines(path, text)
+        lines = _Lines(path, "".join(text for _, text in TextFile(path, _KEY, TEXT_BYTES).texts()))
+    except InputError as error:
+        raise InputError(f"{error}; {EXPECTED}") from error
     instances: list[Instance] = []
     most_items = MAX_ITEMS
     for _ in range(lines.take_number("the number of instances", MAX_INSTANCES)):
