@@ -459,18 +459,12 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     return kept[::-1]
 
 
-def _find_linear(statements: Sequence[ast.stmt], params: set[int]) -> set[int]:
-    """Return those of the parameters in which a skeleton (an equation with parameters) is jointly linear.
+def _find_linear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
+    """Return those of the parameters ``linear`` in which a skeleton (an equation with parameters) is jointly linear.
 
-    They are found by a greedy search, so there may be a larger set of such parameters.
+    They are found by a greedy search, so there may be a larger set of such parameters: some that keep the skeleton from
+    being jointly linear are left out, until none does.
     """
-    while nonlinear := _find_nonlinear(statements, params):
-        params = params - nonlinear
-    return params
-
-
-def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int]:
-    """Return some parameters that keep a skeleton from being jointly linear in ``linear``, or none if it is linear."""
     scope: dict[str, set[int]] = {}
     nonlinear: set[int] = set()
 
@@ -510,4 +504,4 @@ def _find_nonlinear(statements: Sequence[ast.stmt], linear: set[int]) -> set[int
                 scope[name] = walk(value)
             case ast.Return(ast.expr() as value):
                 walk(value)
-    return nonlinear
+    return _find_linear(statements, linear - nonlinear) if nonlinear else linear
