@@ -3,7 +3,7 @@
 Files may be large, so Arrow parses them. How they are encoded and delimited is found as for all other tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,35 +25,32 @@ from evodiverse.tasks.equations.problems import FloatArray, Splits
 from evodiverse.text import count_of
 
 
-def read_splits(
-    train: Path | None, test_id: Path | None, test_ood: Path | None, target: str
-) -> tuple[list[str], Splits]:
+def read_splits(files: Mapping[str, Path | None], target: str) -> tuple[list[str], Splits]:
     """Return the names of the variables, and the data. A split without a file has no rows.
 
     Args:
-        train: The file with the training data, which must be given.
-        test_id: The file with held-out data from the same domain, or None if there is none.
-        test_ood: The file with held-out data from outside the domain, or None if there is none.
+        files: The file of each split, or None if there is none, by the key of ``task.data``: ``train`` (training data,
+            which must be given), ``test_id`` (held-out data from the same domain) and ``test_ood`` (held-out data from
+            outside the domain).
         target: The name of the target's column, as an identifier (see `as_identifier`).
 
     Raises:
         InputError: A file cannot be read, or its content is not as required; the message covers all files.
     """
-    files = {"task.data.train": train, "task.data.test_id": test_id, "task.data.test_ood": test_ood}
     tables: dict[str, dict[str, FloatArray]] = {}
     violations: list[str] = []
     for key, path in files.items():
         if path is not None:
             columns, faults = _read_columns(path, target)
-            violations += [f"{key}: {fault}" for fault in faults]
+            violations += [f"task.data.{key}: {fault}" for fault in faults]
             if not faults:
                 tables[key] = columns
-    first = tables.get("task.data.train", {})
+    train, first = files["train"], tables.get("train", {})
     names = [name for name in first if name != target]
-    for key, columns in tables.items():
-        missing = ", ".join(name for name in first if name not in columns)
+    for key, path in files.items():
+        missing = ", ".join(name for name in first if name not in tables.get(key, first))
         if missing:
-            violations.append(f"{key}: {files[key]} is missing the columns {missing}, which task.data.train has")
+            violations.append(f"task.data.{key}: {path} is missing the columns {missing}, which task.data.train has")
     if first:
         faults = [f"the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
         faults += find_wrong_target(target, first[target], str(train))

@@ -80,7 +80,7 @@ def _read_named(settings: EquationSettings) -> Dataset:
         return Dataset(explained, tuple(variables), splits, None)
     data, files = settings.data, _list_files(settings.data)
     target = as_identifier(str(data.target))
-    names, splits = read_splits(files["train"], files["test_id"], files["test_ood"], target)
+    names, splits = read_splits(files, target)
     descriptions = {as_identifier(name): text for name, text in data.descriptions.items()}
     unknown = sorted(set(descriptions) - {*names, target})
     if unknown:

@@ -26,7 +26,6 @@ N_TRAIN, N_TEST = 5_000, 500
 DECIMALS = 6
 # The share of a trajectory that is out of domain.
 LATER = 1 / 6
-_FILE: Final = Path(__file__).with_suffix(".yaml")
 
 
 class Variable(NamedTuple):
@@ -136,7 +135,7 @@ def _rounded(inputs: NDArray[Any]) -> FloatArray:
 
 
 def _read_problems() -> Iterator[Problem]:
-    for domain, science in read_shipped(_FILE).items():
+    for domain, science in read_shipped(Path(__file__).with_suffix(".yaml")).items():
         for name, own in science["problems"].items():
             entry = science | own
             ((target, meaning),) = entry["target"].items()

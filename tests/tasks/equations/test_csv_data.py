@@ -10,6 +10,7 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.equations.csv_data import read_splits
+from evodiverse.tasks.equations.problems import Splits
 
 GOOD = "x,t,y\n1,2,3\n2,3,5.5\n3,4,7\n"
 
@@ -20,8 +21,12 @@ def written(tmp_path: Path, text: str, name: str = "train.csv") -> Path:
     return path
 
 
+def read(train: Path, test_id: Path | None = None, test_ood: Path | None = None) -> tuple[list[str], Splits]:
+    return read_splits({"train": train, "test_id": test_id, "test_ood": test_ood}, "y")
+
+
 def test_columns_become_variables(tmp_path: Path) -> None:
-    names, splits = read_splits(written(tmp_path, GOOD), None, None, "y")
+    names, splits = read(written(tmp_path, GOOD))
     assert names == ["x", "t"]
     assert splits.train.inputs.tolist() == [[1, 2], [2, 3], [3, 4]]
     assert splits.train.target.tolist() == [3, 5.5, 7]
@@ -33,7 +38,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
     other = written(
         tmp_path, "y,t,note,x\n9,8,text,7\n6,5,text,4\n".replace("note,", "z,").replace("text", "0"), "o.csv"
     )
-    _, splits = read_splits(written(tmp_path, GOOD), other, None, "y")
+    _, splits = read(written(tmp_path, GOOD), other)
     assert splits.test_id.inputs.tolist() == [[7, 8], [4, 5]]
     assert np.array_equal(splits.test_id.target, [9, 6])
 
@@ -74,7 +79,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
 )
 def test_bad_data_are_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InputError, match=complaint) as caught:
-        read_splits(written(tmp_path, text), None, None, "y")
+        read(written(tmp_path, text))
     assert all("\n" not in violation for violation in caught.value.violations)
 
 
@@ -85,7 +90,7 @@ def test_data_as_spreadsheets_write_them_are_read(tmp_path: Path, delimiter: str
     if delimiter != ",":
         text = text.replace(",", delimiter).replace(".", ",")
     (tmp_path / "train.csv").write_bytes(text.encode(encoding))
-    names, splits = read_splits(tmp_path / "train.csv", None, None, "y")
+    names, splits = read(tmp_path / "train.csv")
     assert names == ["\u03bc", "fi"]
     assert splits.train.inputs.tolist() == [[1, 2], [2, 3]]
     assert splits.train.target.tolist() == [-0.5, 5.5]
@@ -95,13 +100,13 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "latin1.csv"
     path.write_bytes("x,y,\xe9\n1,2,3\n2,3,4\n".encode("latin-1"))
     with pytest.raises(InputError, match="cannot read"):
-        read_splits(path, None, None, "y")
+        read(path)
 
 
 def test_all_violations_are_named_at_once(tmp_path: Path) -> None:
     train = written(tmp_path, GOOD)
     with pytest.raises(InputError) as caught:
-        read_splits(train, written(tmp_path, "x,y\n1,2\n2,3\n", "id.csv"), tmp_path / "none.csv", "y")
+        read(train, written(tmp_path, "x,y\n1,2\n2,3\n", "id.csv"), tmp_path / "none.csv")
     unreadable, lacking = caught.value.violations
     assert "No such file" in unreadable
     assert "is missing the columns t" in lacking
@@ -110,7 +115,7 @@ def test_all_violations_are_named_at_once(tmp_path: Path) -> None:
 def test_a_device_or_a_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError) as caught:
-        read_splits(Path("/dev/zero"), tmp_path / "pipe", written(tmp_path, GOOD), "y")
+        read(Path("/dev/zero"), tmp_path / "pipe", written(tmp_path, GOOD))
     why = "it is a device or a pipe, expected a file"
     remedy = "check the path and that it is a CSV file"
     assert caught.value.violations[:2] == (
@@ -122,7 +127,7 @@ def test_a_device_or_a_pipe_is_refused(tmp_path: Path) -> None:
 def test_compressed_data_are_read(tmp_path: Path) -> None:
     path = tmp_path / "train.csv.gz"
     path.write_bytes(gzip.compress(GOOD.encode()))
-    assert read_splits(path, None, None, "y")[0] == ["x", "t"]
+    assert read(path)[0] == ["x", "t"]
 
 
 def test_no_ctrl_c_is_lost_while_data_are_read(tmp_path: Path) -> None:
@@ -139,7 +144,7 @@ def test_no_ctrl_c_is_lost_while_data_are_read(tmp_path: Path) -> None:
         with ThreadPoolExecutor(1) as interrupting:
             arrived = interrupting.submit(lambda: all(interrupt() for _ in range(60)))
             while not arrived.done():
-                read_splits(path, None, None, "y")
+                read(path)
         assert arrived.result()
     finally:
         signal.signal(signal.SIGINT, previous)

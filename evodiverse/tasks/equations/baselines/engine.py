@@ -90,8 +90,7 @@ class Engine(NamedTuple):
     settings: Mapping[str, Any]
 
 
-_FILE: Final = Path(__file__).with_name("engines.yaml")
-ENGINES: Final = {name: Engine(**one) for name, one in read_shipped(_FILE).items()}
+ENGINES: Final = {name: Engine(**one) for name, one in read_shipped(Path(__file__).with_name("engines.yaml")).items()}
 
 
 def add_constant(constants: list[float], value: float) -> Node:

@@ -6,8 +6,10 @@ import zlib
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Any, TypeAlias
 
+from evodiverse.tasks.programs.bin_packing.driver import drive
 from evodiverse.tasks.programs.bin_packing.instances import Instance
 
 Step: TypeAlias = tuple[int, Sequence[int], int]
@@ -56,19 +58,15 @@ def count_bins(instance: Instance, choices: Sequence[Any]) -> int:
     return sum(space == instance.capacity for _, _, space in replay(instance, choices))
 
 
+@cache
 def pack_best_fit(instance: Instance) -> list[int]:
     """Return the choices of the best-fit rule, in the form that `replay` reads.
 
     Best fit puts each item into the open bin with the least free space that is large enough, or into a new bin if there
     is none.
     """
-    choices: list[int] = []
-    open_spaces: list[int] = []  # the free space of each open bin, ascending
-    for item in instance.items:
-        at = bisect_left(open_spaces, item)
-        choices.append(int(at < len(open_spaces)))
-        space = open_spaces.pop(at) if choices[-1] else instance.capacity
-        insort(open_spaces, space - item)
+    packed = drive(lambda _, spaces: -spaces, [(instance.capacity, instance.items)])
+    choices: list[int] = packed["choices"][0]
     return choices
 
 

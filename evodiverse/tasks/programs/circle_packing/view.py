@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 MOST_CIRCLES: Final = 2_000  # so that pages stay small
-_MOST_CHARACTERS: Final = 1 << 20
 _LARGEST: Final = 2.0  # of all numbers, so that what is drawn stays near the unit square
 _EQUAL: Final = 1e-6  # the least range of radii that the color scale covers, so that rounding does not show
 _MIN_LABELED: Final = 0.015  # the smallest radius of a circle with a number
@@ -52,8 +51,6 @@ def read_packing(text: str) -> Packing:
     Raises:
         ValueError: The text holds no packing, one of more than `MOST_CIRCLES`, or one far from the unit square.
     """
-    if len(text) > _MOST_CHARACTERS:
-        raise ValueError("it is too long")
     try:
         read = json.loads(text)
         centers, radii = (np.array(read[name], dtype=np.float64) for name in ("centers", "radii"))
