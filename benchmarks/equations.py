@@ -111,8 +111,7 @@ def read_results(arguments: argparse.Namespace) -> Results:
 def read_law(folder: Path) -> Law:
     """Return the law in a folder that `benchmarks/laws.py` has written."""
     about = json.loads((folder / "law.json").read_text())
-    train, test_id, test_ood = (folder / f"{split}.csv" for split in SPLITS)
-    names, splits = read_splits(train, test_id, test_ood, TARGET)
+    names, splits = read_splits({split: folder / f"{split}.csv" for split in SPLITS}, TARGET)
     variables = tuple(Variable(name, "") for name in names)
     law, constants = about["expression"], tuple(about["constants"])
     return Law(Problem(folder.name, "", Variable(TARGET, ""), variables, law, constants), splits)

@@ -260,9 +260,8 @@ def _find_body(lines: Sequence[str]) -> Sequence[str]:
     if last is None:
         return []
     start = last
-    while start and (
-        lines[start - 1][:1] in " \t)]}#" or _STATEMENT.match(lines[start - 1])
-    ):  # also true of an empty line
+    # The first condition is also true of an empty line.
+    while start and (lines[start - 1][:1] in " \t)]}#" or _STATEMENT.match(lines[start - 1])):
         start -= 1
     depths = accumulate(sum(map(line.count, "([{")) - sum(map(line.count, ")]}")) for line in lines[last:end])
     stop = next((at for at, depth in enumerate(depths, last + 1) if depth <= 0), end)

@@ -108,9 +108,8 @@ def statement_text(statement: ast.stmt) -> str:
 def _function_text(function: Function) -> str:
     start = 1 if is_docstring(function.body[0]) else 0
     texts = [statement_text(statement) for statement in function.body[start:]]
-    if not texts or any(
-        '"""' in text or "'''" in text for text in texts
-    ):  # keep the indentation inside multi-line strings
+    # The indentation inside multi-line strings is kept.
+    if not texts or any('"""' in text or "'''" in text for text in texts):
         return statement_text(function)
     head = ast.unparse(rebuilt(function, body=[*function.body[:start], ast.Pass()])).strip("\n")
     return head.removesuffix("\n    pass") + "".join("\n" + indent(text, "    ") for text in texts)
