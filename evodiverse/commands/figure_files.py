@@ -1,6 +1,5 @@
 """Draw figures from the logs of runs into a folder, with a page that lists the figures and missing runs."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -25,7 +24,8 @@ from evodiverse.results.measuring import Measurer
 from evodiverse.results.tables.results import Result, compare_by
 from evodiverse.results.tables.write import find_unused
 from evodiverse.runlog.record import RECORD
-from evodiverse.text import count_of, printable
+from evodiverse.runner.process import complain, say
+from evodiverse.text import count_of
 
 ENDINGS: Final = ("svg", "png")
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
@@ -96,11 +96,11 @@ def write(
         write_listed(folder, contents, {INDEX: page}, _is_ours)
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another with --to") from error
-    print(to_text(entries), end="")
-    sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
+    say(to_text(entries).removesuffix("\n"))
+    for error in errors:
+        complain(str(error))
     n_drawn = sum(len(entry.pictures) for entry in entries)
-    print("".join(f"{fact}\n" for fact in facts[2:]), end="")
-    print(f"{count_of(n_drawn, 'figure')} of {facts[0]} {printable(str(folder / INDEX))}")
+    say("\n".join([*facts[2:], f"{count_of(n_drawn, 'figure')} of {facts[0]} {folder / INDEX}"]))
     return 2 if errors else 0
 
 

@@ -5,9 +5,13 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted
 from evodiverse.version import VERSION
+
+KEPT: Final = "; finished measurements are stored"
+"""What a command that measures runs says after an interruption."""
 
 
 def make_parser(name: str, description: str | None, details: str | None = None) -> ArgumentParser:
@@ -37,7 +41,8 @@ def add_runs(parser: ArgumentParser) -> None:
 
 
 def add_domain(parser: ArgumentParser, purpose: str) -> None:
-    """Let a command import the user's own domains, named with ``--domain``."""
+    """Let a command import the user's own domains, named with ``--domain``, also from the working directory."""
+    sys.path.append(os.getcwd())
     shown = f"package of your own domain, {purpose}"
     parser.add_argument("--domain", action="append", default=[], dest="own", help=shown)
 
@@ -51,22 +56,6 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
-
-
-def finish_reading(name: str, work: Callable[[], int]) -> int:
-    """Do the work of a command that reads runs, print its error if it fails, and return the exit code.
-
-    The work may import a user's own domain from the working directory.
-    """
-    sys.path.append(os.getcwd())
-    try:
-        return work()
-    except EvoDiverseError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: stopped; finished measurements are stored\n")
-        return 130
 
 
 def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: str = "") -> int:

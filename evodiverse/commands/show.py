@@ -6,7 +6,6 @@ from typing import Final
 
 from evodiverse.commands.frame import add_runs, make_parser
 from evodiverse.errors import InputError
-from evodiverse.text import printable
 
 WIDE: Final = 2_000
 """The width in characters if the output is not a terminal, wide enough that no line is folded."""
@@ -21,6 +20,7 @@ def main() -> int:
 
     from evodiverse.results.show import print_comparison, print_run, read_whole_log
     from evodiverse.runlog.runs import find_records
+    from evodiverse.runner.process import complain
 
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
@@ -30,7 +30,7 @@ def main() -> int:
     for given in arguments.runs:
         records = find_records(given)
         if not records:
-            sys.stderr.write(f"show: {printable(str(given))} is not a run, and contains none; check the path\n")
+            complain(f"{given} is not a run, and contains none; check the path")
             exit_code = InputError.exit_code
         found += [record for record in records if record not in found]
     compared = []
@@ -42,7 +42,7 @@ def main() -> int:
                 print_run(record.parent, console)
                 console.print()
         except InputError as error:
-            sys.stderr.write(f"show: {error}\n")
+            complain(str(error))
             exit_code = error.exit_code
     if compared:
         if not console.is_terminal:
