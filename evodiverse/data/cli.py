@@ -1,7 +1,6 @@
 """The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -155,7 +154,3 @@ def _train_forest(arguments: argparse.Namespace) -> None:
     options = {name: value for name, value in vars(arguments).items() if name not in ("command", "interrupted")}
     for line in train_forest(**options):
         say(line)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
