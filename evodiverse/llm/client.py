@@ -19,6 +19,8 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Re
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
+# More tokens than any model reads or writes in one query.
+MAX_TOKENS = 10_000_000
 
 
 class Client(Protocol):
@@ -169,11 +171,11 @@ def _describe_rest(message: Any) -> str:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens that litellm reports, or None if the number is unknown.
+    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
 
     If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
     """
-    return None if not isinstance(number, int) or (number == 0 and is_zero_unknown) else number
+    return number if isinstance(number, int) and is_zero_unknown <= number <= MAX_TOKENS else None
 
 
 def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:
