@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evodiverse.errors import describe
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.transfer import Transfer, watched
+from evodiverse.text import one_line, printable
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
 # The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
@@ -19,6 +19,7 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Re
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
+_LONGEST_MESSAGE = 500
 # More tokens than any model reads or writes in one query.
 MAX_TOKENS = 10_000_000
 
@@ -111,7 +112,8 @@ class LiteLlmClient:
             RefusedError: The query will never be answered.
         """
         status = getattr(error, "status_code", None)
-        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self.api_key, *secrets)
+        whole = redact(f"{type(error).__name__}: {error}", self.api_key, *secrets)  # before it is cut
+        message = printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
         if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
