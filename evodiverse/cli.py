@@ -25,3 +25,7 @@ def main() -> None:
     from evodiverse.commands.run import main
 
     main()
+
+
+if __name__ == "__main__":
+    main()
