@@ -78,5 +78,8 @@ def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: st
         complain(f"{error}{interrupted}" if isinstance(error, Interrupted) else str(error))
         return error.exit_code
     except OSError as error:
+        if error.filename is None:
+            complain(f"cannot write to standard output ({error.strerror})")
+            return EvoDiverseError.exit_code
         complain(f"{error.filename}: {error.strerror}{unwritable}")
         return InputError.exit_code
