@@ -86,7 +86,7 @@ def test_fetch_offline_exits_2_if_something_is_missing(cache, capsys):
 def test_failure_exits_2_with_one_line(cache, unreachable_index, capsys):
     assert main(["fetch", "oak"]) == 2
     (last_line,) = capsys.readouterr().err.splitlines()
-    assert last_line.startswith("evodiverse: cannot fetch oak.txt: pip failed with 'Could not find a version")
+    assert last_line.startswith("evodiverse: cannot fetch oak.txt: pip failed with 'ERROR: Could not find a version")
     assert last_line.endswith(", then run `evodiverse-data fetch oak`")
 
 
