@@ -14,21 +14,20 @@ KEPT: Final = "; finished measurements are stored"
 """What a command that measures runs says after an interruption."""
 
 
-def make_parser(name: str, description: str | None, details: str | None = None) -> ArgumentParser:
+def make_parser(name: str, description: str | None) -> ArgumentParser:
     """Return the parser of the command ``evodiverse-<name>``, with the option ``--version``.
+
+    At the end, ``--help`` prints the command's file in ``help_texts``, if there is one.
 
     Args:
         name: The name of the command.
         description: What the command does.
-        details: What ``--help`` prints at the end; by default, the command's file in ``help_texts``, if there is one.
     """
     file = Path(__file__).with_name("help_texts") / f"{name}.txt"
-    if details is None and file.exists():
-        details = file.read_text(encoding="utf-8")
     parser = ArgumentParser(
         f"evodiverse-{name}",
         description=description,
-        epilog=details,
+        epilog=file.read_text(encoding="utf-8") if file.exists() else None,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION)
