@@ -5,7 +5,6 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 
 import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -90,16 +89,6 @@ def _start(arguments: Sequence[str]) -> int | None:
     return None
 
 
-@cache
-def _prepare(process: int) -> None:  # noqa: ARG001 (part of the cache's key)
-    """Set up threads, signals, logging and standard output, once per process.
-
-    `_run` calls this too, since the processes of a launcher never call `main`.
-    """
-    cap_threads()
-    prepare()
-
-
 def _command() -> str:
     return shlex.join(["evodiverse", *_given])
 
@@ -140,7 +129,8 @@ def _run_alone(composed: DictConfig) -> float | None:
 def _run(composed: DictConfig) -> float | None:
     from evodiverse.settings.plan import plan_run
 
-    _prepare(os.getpid())
+    cap_threads()  # here too, since the processes of a launcher never call `main`
+    prepare()
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
         raise InputError("this experiment is a sweep; start it with evodiverse -m …")
