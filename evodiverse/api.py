@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Run as LoggedRun
@@ -217,10 +217,6 @@ def load(path: str | Path) -> Run:
         InputError: The folder does not contain a run, or its record is damaged.
     """
     folder = Path(path)
-    try:
-        is_there = (folder / RECORD).exists()
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read ({reason(error)}); check the path") from error
-    if not is_there:
+    if not (folder / RECORD).exists():
         raise InputError(f"{folder} is not a run; name the folder that contains {RECORD}")
     return Run(folder, read_record(folder / RECORD))

@@ -239,7 +239,9 @@ class CachedModel:
             bounds.append(CostBound(prompt + completion, usd))
         return bounds
 
-    def complete(self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None) -> list[Reply]:
+    def complete(
+        self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None, *, is_probe: bool = False
+    ) -> list[Reply]:
         """Return one reply per query, in order.
 
         If ``report`` raises an error, or a query fails for good, no more queries are sent. Replies to queries in
@@ -250,28 +252,14 @@ class CachedModel:
             report: A function that shows the progress. It is called with the number of replies since its last call: at
                 first with the number of those from the cache, later with 1 for each that arrives. It is also called
                 periodically with 0, so that it can stop the queries by raising an error even while no reply arrives.
+            is_probe: Whether this is a check that the models answer. Then a failed query is sent again at most twice,
+                and every refusal ends the batch.
 
         Raises:
             InputError: There is no client, and the cache lacks a reply. The message names the query.
             ModelUnavailableError: The provider does not answer, or refuses a query for a reason other than its prompt.
             ServiceError: The cache cannot be used.
         """
-        return self._complete(queries, report, self._retries, is_probe=False)
-
-    def probe(self, queries: Sequence[Query]) -> None:
-        """Check that the models answer: send the queries that are not in the cache, with at most two retries.
-
-        Without a client, nothing is sent.
-
-        Raises:
-            ModelUnavailableError: A query is not answered, or is refused for any reason.
-        """
-        if self._client is not None:
-            self._complete(queries, lambda _: None, min(self._retries, _PROBE_RETRIES), is_probe=True)
-
-    def _complete(
-        self, queries: Sequence[Query], report: Callable[[int], object], retries: int, *, is_probe: bool
-    ) -> list[Reply]:
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
         report(len(queries) - len(missing))
@@ -282,6 +270,7 @@ class CachedModel:
             )
         fresh: Iterator[Reply] = iter(())
         if missing and self._client is not None:
+            retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
             fresh = iter(self._run(asking.run(missing, report)))
             if asking.failures:
@@ -333,7 +322,7 @@ def _probe(model: CachedModel, settings: Llm) -> None:
         samplers = {key: used.decoding for key, used in settings.samplers.items() if used.model == name}
         queries = [Query(name, _PROBE, decoding, Stream(0, 0)) for decoding in samplers.values()]
         try:
-            model.probe(list({repr(query): query for query in queries}.values()))
+            model.complete(list({repr(query): query for query in queries}.values()), is_probe=True)
         except ModelUnavailableError as error:
             if error.status is None:
                 raise

@@ -288,7 +288,7 @@ def test_a_refusal_of_one_prompt_is_a_reply_without_text_but_a_probe_fails(cache
     client = ToldClient(fail_at(1, RefusedError("not this one", status)))
     with CachedModel(cache, client, 64, 0) as model:
         with pytest.raises(ModelUnavailableError, match=r"toy refused: not this one$"):
-            model.probe([query(1)])
+            model.complete([query(1)], is_probe=True)
         first, second = model.complete([query(0), query(1)])
     assert (first.text, second.text, second.finish, second.error) == ("reply 0", "", Finish.ERROR, "not this one")
 
