@@ -70,12 +70,13 @@ def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
     else:
         ours += [f"budget.oracle_calls={arguments.fits}"]
     operon = ["--engine", OPERON, "--seconds", str(arguments.seconds)]
-    starts = {OURS: ["evodiverse", "task=equation", *ours], OPERON: ["evodiverse.commands.baseline", *operon]}
+    baseline = "import sys; from evodiverse.commands.baseline import main; sys.exit(main())"
+    starts = {OURS: ["-m", "evodiverse", "task=equation", *ours], OPERON: ["-c", baseline, *operon]}
     for seed in arguments.seeds.split(","):
         for problem in arguments.problems:
             for engine in arguments.engines.split(","):
                 outputs = arguments.outputs / engine / problem.replace("/", "_")
-                yield ["-m", *starts[engine], *describe(problem), f"seed={seed}", f"outputs={outputs}"]
+                yield [*starts[engine], *describe(problem), f"seed={seed}", f"outputs={outputs}"]
 
 
 def run_all(every: Sequence[list[str]]) -> None:

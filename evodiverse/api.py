@@ -1,11 +1,11 @@
 """EvoDiverse from Python, for notebooks and scripts: `run` performs a run, `load` reads one."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or
 from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.runs import Run as LoggedRun
 from evodiverse.runlog.runs import read_record
 from evodiverse.vocabulary import Outcome
 
@@ -56,28 +57,19 @@ class Curve:
     best: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(LoggedRun):
     """A run on disk, complete or not.
 
     Attributes:
         path: The run directory.
         record: The content of ``run.json``: the status, why the run ended, versions, totals and seconds.
+        settings: The settings that can change the log of the run, by dotted key, such as ``method.swap.period``.
     """
-
-    path: Path
-    record: Mapping[str, Any] = field(repr=False)
 
     @property
     def status(self) -> str:
         """The status: running, complete, failed, interrupted, or asking (waiting for scores from outside the run)."""
         return str(self.record["status"])
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """The settings that can change the log of the run, by dotted key, such as ``method.swap.period``."""
-        settings: Mapping[str, Any] = self.record["settings"]
-        return settings
 
     def table(self, name: str = "evaluations") -> pa.Table:
         """Return one of the tables, with its rows in the order in which they were committed.
@@ -131,9 +123,6 @@ class Run:
         """
         calls, scores, _ = self._charged()
         return Curve(calls, np.fmax.accumulate(scores) if scores.size else scores)
-
-    def _parts(self, name: str) -> list[Path]:
-        return sorted((self.path / name).glob("part-*.parquet"))
 
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
         """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all oracle calls, in the order of the numbers.
@@ -228,10 +217,6 @@ def load(path: str | Path) -> Run:
         InputError: The folder does not contain a run, or its record is damaged.
     """
     folder = Path(path)
-    try:
-        is_there = (folder / RECORD).exists()
-    except OSError as error:
-        raise InputError(f"{folder} cannot be read ({reason(error)}); check the path") from error
-    if not is_there:
+    if not (folder / RECORD).exists():
         raise InputError(f"{folder} is not a run; name the folder that contains {RECORD}")
     return Run(folder, read_record(folder / RECORD))

@@ -21,6 +21,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 import omegaconf._utils
@@ -58,7 +59,7 @@ class Start:
     """One start of Python.
 
     Args:
-        command: What follows ``python``: ``-m``, a module and its arguments, or a file and its arguments.
+        command: What follows ``python``: ``-m`` and a module, ``-c`` and code, or a file; then the arguments.
         cwd: The folder it starts in.
         env: The whole environment.
         new_session: Whether it leads a session, and so a process group, of its own.
@@ -177,7 +178,7 @@ def _become(start: Start, streams: Sequence[int]) -> None:
     os.chdir(start.cwd)
     os.environ.clear()
     os.environ.update(start.env)
-    first = [start.cwd] if start.command[0] == "-m" else [os.path.dirname(os.path.abspath(start.command[0]))]
+    first = [start.cwd] if start.command[0] in ("-m", "-c") else [os.path.dirname(os.path.abspath(start.command[0]))]
     theirs = [folder for folder in start.env.get("PYTHONPATH", "").split(os.pathsep) if folder]
     installed = [folder for folder in sys.path if folder not in ours]
     # The checkout comes last, where an editable installation has it, but for its being in PYTHONPATH.
@@ -230,6 +231,10 @@ def run(start: Start) -> None:
         _, module, *arguments = start.command
         sys.argv[1:] = arguments
         runpy.run_module(module, run_name="__main__", alter_sys=True)
+    elif start.command[0] == "-c":
+        sys.argv[:] = ["-c", *start.command[2:]]
+        sys.modules["__main__"] = ModuleType("__main__")
+        exec(start.command[1], vars(sys.modules["__main__"]))  # noqa: S102
     else:
         sys.argv[:] = start.command
         runpy.run_path(start.command[0], run_name="__main__")

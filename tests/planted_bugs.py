@@ -120,7 +120,7 @@ BUGS: Final = {
     ),
     "key_not_redacted": Bug(
         "llm/keys.py",
-        "return _hide(text, _all_forms(found.union(secrets)))",
+        "return _hide(text, found.union(secrets))",
         "return text",
         "tests/llm/test_keys.py tests/llm/test_client.py",
     ),

@@ -122,7 +122,7 @@ def start(
     """Start Python.
 
     Args:
-        command: What follows ``python``: ``-m``, a module and its arguments, or a file and its arguments.
+        command: What follows ``python``: ``-m`` and a module, ``-c`` and code, or a file; then the arguments.
         cwd: The folder it starts in.
         env: The whole environment, if it is not that of this process.
         new_session: Whether it leads a session, and so a process group, of its own.
@@ -162,6 +162,11 @@ def run(
         process.kill()
         raise
     return subprocess.CompletedProcess(process.args, process.wait(), stdout, stderr)
+
+
+def main_of(module: str) -> tuple[str, str]:
+    """Return what follows ``python`` to start the command whose function ``main`` is in a module."""
+    return "-c", f"import sys; from {module} import main; sys.exit(main())"
 
 
 _AS_IT_WAS = dict(os.environ)

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
-from tests.starts import run
+from tests.starts import main_of, run
 
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1", "budget.oracle_calls=60", "name=lab"]
 
 
 def ask(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    return run("-m", "evodiverse.commands.ask", *words, cwd=cwd, env=FROM_ROOT)
+    return run(*main_of("evodiverse.commands.ask"), *words, cwd=cwd, env=FROM_ROOT)
 
 
 def tell(*words: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    return run("-m", "evodiverse.commands.tell", *words, cwd=cwd, env=FROM_ROOT)
+    return run(*main_of("evodiverse.commands.tell"), *words, cwd=cwd, env=FROM_ROOT)
 
 
 def measure(key: str) -> str:

@@ -253,4 +253,4 @@ def test_exactly_one_budget_is_needed(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 def start(engine: str, *arguments: str) -> starts.Started:
     """Start the command as a user does."""
-    return starts.start("-m", baseline.__name__, "--engine", engine, *arguments, cwd=Path(), env=FROM_ROOT)
+    return starts.start(*starts.main_of(baseline.__name__), "--engine", engine, *arguments, cwd=Path(), env=FROM_ROOT)

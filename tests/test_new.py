@@ -24,7 +24,7 @@ NAMES = ["README.md", "evaluator.py", "start.py"]
 
 
 def new(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return starts.run("-m", "evodiverse.commands.new", *arguments, cwd=cwd, env=FROM_ROOT)
+    return starts.run(*starts.main_of("evodiverse.commands.new"), *arguments, cwd=cwd, env=FROM_ROOT)
 
 
 def cost_of_trip(cities: list[list[float]], trip: list[int]) -> float:

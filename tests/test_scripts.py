@@ -103,7 +103,7 @@ def test_tables_may_be_restricted(outputs: Path) -> None:
     refused = tables(outputs, "--llm", "gpt5")
     assert (refused.returncode, refused.stderr) == (
         2,
-        f"tables: {outputs} has no complete run of gpt5; check --task and --llm\n",
+        f"evodiverse: {outputs} has no complete run of gpt5; check --task and --llm\n",
     )
 
 
@@ -128,7 +128,7 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     refused = tables(tmp_path / "nope")
     assert (refused.returncode, refused.stderr) == (
         2,
-        f"tables: {tmp_path}/nope is not a folder; name the folder of your runs\n",
+        f"evodiverse: {tmp_path}/nope is not a folder; name the folder of your runs\n",
     )
 
 
@@ -145,7 +145,7 @@ def test_an_interruption_of_tables_is_reported_in_one_line(outputs: Path, tmp_pa
         assert script.poll() is None, script.communicate()
         time.sleep(0.01)
     script.send_signal(signal.SIGINT)
-    assert script.communicate()[1] == "tables: stopped; finished measurements are stored\n"
+    assert script.communicate()[1] == "evodiverse: interrupted by SIGINT; finished measurements are stored\n"
     assert script.returncode == 130
 
 
@@ -155,7 +155,7 @@ def test_a_damaged_run_is_named_and_the_others_are_in_the_tables(tmp_path: Path)
     (path / "evaluations" / "part-000000.parquet").unlink()
     written = tables(tmp_path)
     assert written.returncode == 2
-    assert re.fullmatch(rf"tables: {path}/evaluations/\S+ is damaged \(it is missing\); .*\n", written.stderr)
+    assert re.fullmatch(rf"evodiverse: {path}/evaluations/\S+ is damaged \(it is missing\); .*\n", written.stderr)
     assert read_table(tmp_path, "search")[1][:5] == ["bits", "pt", "off", "budget.oracle_calls=40", "1"]
 
 
@@ -189,14 +189,14 @@ def test_show_prints_all_runs_below_a_folder_and_names_what_is_damaged(tmp_path:
     assert shown.returncode == 2
     assert [path for path in paths if str(path) in shown.stdout] == [paths[0], paths[2]]
     (line,) = shown.stderr.splitlines()
-    assert line.startswith(f"show: {damaged} is damaged (it has 0 bytes, ")
+    assert line.startswith(f"evodiverse: {damaged} is damaged (it has 0 bytes, ")
 
 
 def test_show_continues_after_a_folder_without_a_run(tmp_path: Path) -> None:
     path = run_toy(tmp_path / "outputs", "budget.oracle_calls=40")
     shown = show(tmp_path / "absent", path)
     assert shown.returncode == 2
-    assert shown.stderr == f"show: {tmp_path}/absent is not a run, and contains none; check the path\n"
+    assert shown.stderr == f"evodiverse: {tmp_path}/absent is not a run, and contains none; check the path\n"
     assert str(path) in shown.stdout
 
 

@@ -1,7 +1,6 @@
 """Write out the candidates that a run wants evaluated next."""
 
 import shutil
-import sys
 from pathlib import Path
 
 from evodiverse.commands.frame import finish, make_parser
@@ -33,7 +32,3 @@ def main() -> int:
                 raise InputError(f"cannot write {output} ({reason(error)}); choose another file") from error
 
     return finish(ask)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

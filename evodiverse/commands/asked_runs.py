@@ -82,15 +82,13 @@ def _plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     folder = path.absolute()
     composed, hydra = (_load(folder / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
     try:
-        config = OmegaConf.merge(OmegaConf.structured(Config), composed)
+        config: Any = OmegaConf.merge(OmegaConf.structured(Config), composed)
         hydra_part = OmegaConf.select(hydra, "hydra")
         started_from = Path(str(hydra_part.runtime.cwd))
     except (*COMPOSITION_ERRORS, AttributeError) as error:
         raise InputError(f"{folder / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
     if started_from.is_dir():
         os.chdir(started_from)
-    if not isinstance(config, DictConfig):
-        raise InputError(f"{folder / '.hydra' / 'config.yaml'} does not hold a configuration; start the run again")
     for source in hydra_part.runtime.config_sources:
         if source.provider == "command-line" and not Path(str(source.path)).is_dir():
             raise InputError(f"{path} was started with --config-dir {source.path}, which is gone; restore that folder")

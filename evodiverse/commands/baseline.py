@@ -1,7 +1,5 @@
 """Solve an equation task with another symbolic regression engine, and log the result as a run."""
 
-import sys
-
 from evodiverse.commands.frame import finish, make_parser, whole_number
 
 ENGINES = ("operon", "pysr", "sparse")
@@ -31,7 +29,3 @@ def main() -> int:
         interrupted="; run the same command again to start over",
         unwritable="; choose another folder with outputs=…",
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -47,7 +47,3 @@ def _attach_box(words: list[str]) -> list[str]:
         return words
     at = words.index("--box")
     return [*words[:at], f"--box={words[at + 1]}", *words[at + 2 :]]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

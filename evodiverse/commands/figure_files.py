@@ -1,7 +1,7 @@
 """Draw figures from the logs of runs into a folder, with a page that lists the figures and missing runs."""
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,8 @@ from evodiverse.results.measuring import Measurer
 from evodiverse.results.tables.results import Result, compare_by
 from evodiverse.results.tables.write import find_unused
 from evodiverse.runlog.record import RECORD
-from evodiverse.text import count_of, printable
+from evodiverse.runner.process import complain, say
+from evodiverse.text import count_of
 
 ENDINGS: Final = ("svg", "png")
 _UNSAFE: Final = compile_pattern(r"[^A-Za-z0-9.=-]+")
@@ -93,14 +94,14 @@ def write(
     ]
     page = to_page(entries, facts).encode()
     try:
-        write_listed(folder, contents, {INDEX: page}, _is_ours)
+        write_listed(folder, contents, {INDEX: page})
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another with --to") from error
-    print(to_text(entries), end="")
-    sys.stderr.write("".join(f"figures: {error}\n" for error in errors))
+    say(to_text(entries).removesuffix("\n"))
+    for problem in errors:
+        complain(str(problem))
     n_drawn = sum(len(entry.pictures) for entry in entries)
-    print("".join(f"{fact}\n" for fact in facts[2:]), end="")
-    print(f"{count_of(n_drawn, 'figure')} of {facts[0]} {printable(str(folder / INDEX))}")
+    say("\n".join([*facts[2:], f"{count_of(n_drawn, 'figure')} of {facts[0]} {folder / INDEX}"]))
     return 2 if errors else 0
 
 
@@ -157,41 +158,35 @@ def _draw_all(
             lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
             needs = kind.missing()
             drawn = []
-            for picture in [] if needs else _find(kind, results if kind.takes_all else chosen, context, errors):
-                files = _try(picture, endings, errors)
-                if files is None:
-                    continue
-                name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
-                names.add(name)
-                contents |= {f"{name}{ending}": content for ending, content in files.items()}
-                drawn.append(replace(picture, name=name))
+            pictures: list[Picture] = []
+            with _collecting(errors, kind.name):
+                pictures = [] if needs else [*kind.find(results if kind.takes_all else chosen, context)]
+            for picture in pictures:
+                with _collecting(errors, picture.name):
+                    files = _render(picture, endings)
+                    name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
+                    names.add(name)
+                    contents |= {f"{name}{ending}": content for ending, content in files.items()}
+                    drawn.append(replace(picture, name=name))
             entries.append(Entry(kind, drawn, lacks, needs))
     return entries, contents
 
 
-def _find(kind: FigureKind, results: Sequence[Result], context: Context, errors: list[InputError]) -> list[Picture]:
-    """Return the pictures of a figure. If finding them fails, add the error to ``errors`` and return no pictures."""
+@contextmanager
+def _collecting(errors: list[InputError], name: str) -> Iterator[None]:
+    """Add an error within the context to ``errors``, so that the other figures are still drawn."""
     try:
-        return [*kind.find(results, context)]
-    except Exception as error:  # noqa: BLE001 (the other figures must still be drawn)
-        errors.append(InputError(f"{kind.name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
-        return []
-
-
-def _try(picture: Picture, endings: Sequence[str], errors: list[InputError]) -> dict[str, bytes] | None:
-    """Return the contents of a picture's files by suffix; None if drawing fails, with the error added to ``errors``."""
-    try:
-        with styled():
-            figure = picture.draw()
-            add_basis(figure, picture.basis)
-            files = {f".{ending}": write_image(figure, ending) for ending in endings}
-        return files | {ending: text.encode() for ending, text in picture.texts().items()}
+        yield
     except InputError as error:
         errors.append(error)
-    except Exception as error:  # noqa: BLE001 (the figures of the other runs must still be drawn)
-        errors.append(InputError(f"{picture.name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
-    return None
+    except Exception as error:  # noqa: BLE001 (drawing may raise anything)
+        errors.append(InputError(f"{name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
 
 
-def _is_ours(name: str) -> bool:
-    return Path(name).suffix in {".svg", ".png", ".pdf", ".py"}
+def _render(picture: Picture, endings: Sequence[str]) -> dict[str, bytes]:
+    """Return the contents of a picture's files by suffix."""
+    with styled():
+        figure = picture.draw()
+        add_basis(figure, picture.basis)
+        files = {f".{ending}": write_image(figure, ending) for ending in endings}
+    return files | {ending: text.encode() for ending, text in picture.texts().items()}

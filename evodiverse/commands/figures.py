@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from evodiverse.commands.frame import add_domain, finish_reading, make_parser
+from evodiverse.commands.frame import KEPT, add_domain, finish, make_parser
 
 
 def main() -> int:
@@ -36,4 +36,4 @@ def main() -> int:
     arguments = parser.parse_args()
     from evodiverse.commands.figure_files import write  # here so that --help stays fast
 
-    return finish_reading("figures", lambda: write(**vars(arguments)))
+    return finish(lambda: write(**vars(arguments)), KEPT)

@@ -5,26 +5,29 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted
 from evodiverse.version import VERSION
 
+KEPT: Final = "; finished measurements are stored"
+"""What a command that measures runs says after an interruption."""
 
-def make_parser(name: str, description: str | None, details: str | None = None) -> ArgumentParser:
+
+def make_parser(name: str, description: str | None) -> ArgumentParser:
     """Return the parser of the command ``evodiverse-<name>``, with the option ``--version``.
+
+    At the end, ``--help`` prints the command's file in ``help_texts``, if there is one.
 
     Args:
         name: The name of the command.
         description: What the command does.
-        details: What ``--help`` prints at the end; by default, the command's file in ``help_texts``, if there is one.
     """
     file = Path(__file__).with_name("help_texts") / f"{name}.txt"
-    if details is None and file.exists():
-        details = file.read_text(encoding="utf-8")
     parser = ArgumentParser(
         f"evodiverse-{name}",
         description=description,
-        epilog=details,
+        epilog=file.read_text(encoding="utf-8") if file.exists() else None,
         formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=VERSION)
@@ -37,7 +40,8 @@ def add_runs(parser: ArgumentParser) -> None:
 
 
 def add_domain(parser: ArgumentParser, purpose: str) -> None:
-    """Let a command import the user's own domains, named with ``--domain``."""
+    """Let a command import the user's own domains, named with ``--domain``, also from the working directory."""
+    sys.path.append(os.getcwd())
     shown = f"package of your own domain, {purpose}"
     parser.add_argument("--domain", action="append", default=[], dest="own", help=shown)
 
@@ -51,22 +55,6 @@ def whole_number(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return read
-
-
-def finish_reading(name: str, work: Callable[[], int]) -> int:
-    """Do the work of a command that reads runs, print its error if it fails, and return the exit code.
-
-    The work may import a user's own domain from the working directory.
-    """
-    sys.path.append(os.getcwd())
-    try:
-        return work()
-    except EvoDiverseError as error:
-        sys.stderr.write(f"{name}: {error}\n")
-        return error.exit_code
-    except KeyboardInterrupt:
-        sys.stderr.write(f"{name}: stopped; finished measurements are stored\n")
-        return 130
 
 
 def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: str = "") -> int:
@@ -89,5 +77,8 @@ def finish(work: Callable[[], int | None], interrupted: str = "", unwritable: st
         complain(f"{error}{interrupted}" if isinstance(error, Interrupted) else str(error))
         return error.exit_code
     except OSError as error:
+        if error.filename is None:
+            complain(f"cannot write to standard output ({error.strerror})")
+            return EvoDiverseError.exit_code
         complain(f"{error.filename}: {error.strerror}{unwritable}")
         return InputError.exit_code

@@ -3,7 +3,6 @@
 import os
 import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +48,3 @@ def write_template(kind: str, folder: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot write to {folder} ({reason(error)}); name another folder") from error
     print(f"next: cd {shlex.quote(str(folder))} && {_FIRST_RUN}")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,7 @@
 """Write a page for the browser about each run, with its settings, its progress and its results."""
 
-import sys
-
-from evodiverse.commands.frame import add_domain, add_runs, finish_reading, make_parser
+from evodiverse.commands.frame import KEPT, add_domain, add_runs, finish, make_parser
+from evodiverse.errors import InputError
 
 
 def main() -> int:
@@ -15,11 +14,13 @@ def main() -> int:
     add_domain(parser, "to draw its candidates")
     arguments = parser.parse_args()
     from evodiverse.results.pages.writing import write_reports  # here so that --help stays fast
+    from evodiverse.runner.process import say
 
-    def write() -> int:
+    def write() -> None:
         written, errors = write_reports(arguments.runs, frozenset(arguments.own))
-        print("".join(f"{path}\n" for path in written), end="")
-        sys.stderr.write("".join(f"report: {error}\n" for error in errors))
-        return 2 if errors else 0
+        for path in written:
+            say(str(path))
+        if errors:
+            raise InputError(*errors)
 
-    return finish_reading("report", write)
+    return finish(write, KEPT)

@@ -5,7 +5,6 @@ import shlex
 import sys
 import traceback
 from collections.abc import Sequence
-from functools import cache
 
 import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -14,7 +13,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from evodiverse.errors import EvoDiverseError, InputError, Interrupted, ModelUnavailableError, describe
+from evodiverse.commands.frame import finish
+from evodiverse.errors import EvoDiverseError, InputError, ModelUnavailableError, describe
 from evodiverse.kit.threads import cap_threads
 from evodiverse.runner.process import complain, prepare, say
 from evodiverse.settings.command_line import explain
@@ -44,40 +44,22 @@ class RunFailed(EvoDiverseError):  # noqa: N818 (the name states what happened)
         return str(self.args[0])
 
 
-class _Refused(BaseException):
-    """Carries the exit code of a failed single run; not an `Exception`, since Hydra would print a line about it."""
-
-
 def main() -> None:
     """Run the command line and exit: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     os.environ["HYDRA_FULL_ERROR"] = "1"  # makes Hydra raise instead of printing many lines and exiting with 1
     _given[:] = sys.argv[1:]
     sys.argv[1:] = put_options_last(_given)
-    _prepare(os.getpid())
     register()
+    sys.exit(finish(_explained_start, f"; to resume: {_command()}", "; choose another folder with outputs=…"))
+
+
+def _explained_start() -> int | None:
     try:
-        exit_code = _start(_given)
-    except Interrupted as error:
-        complain(f"{error}; to resume: {_command()}")
-        exit_code = error.exit_code
-    except _Refused as carried:
-        exit_code = carried.args[0]
-    except EvoDiverseError as error:
-        complain(str(error))
-        exit_code = error.exit_code
+        return _start(_given)
     except COMPOSITION_ERRORS as error:
         from evodiverse.settings.plan import plan_run  # here so that errors are reported fast
 
-        complain(str(explain(error, sys.argv[1:], plan_run)))
-        exit_code = InputError.exit_code
-    except OSError as error:  # Hydra could not write to the folder of a sweep, or to standard output
-        is_output = error.filename is None
-        if is_output:
-            complain(f"cannot write to standard output ({error.strerror})")
-        else:
-            complain(f"outputs: {error.filename}: {error.strerror}; choose another folder with outputs=…")
-        exit_code = EvoDiverseError.exit_code if is_output else InputError.exit_code
-    sys.exit(exit_code)
+        raise explain(error, sys.argv[1:], plan_run) from error
 
 
 def is_basic(hydra: HydraConf) -> bool:
@@ -105,16 +87,6 @@ def _start(arguments: Sequence[str]) -> int | None:
         return None
     hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
     return None
-
-
-@cache
-def _prepare(process: int) -> None:  # noqa: ARG001 (part of the cache's key)
-    """Set up threads, signals, logging and standard output, once per process.
-
-    `_run` calls this too, since the processes of a launcher never call `main`.
-    """
-    cap_threads()
-    prepare()
 
 
 def _command() -> str:
@@ -149,7 +121,7 @@ def _run_alone(composed: DictConfig) -> float | None:
         complain(str(error))
         if isinstance(error, ModelUnavailableError):
             complain(f"to resume: {_command()}")
-        raise _Refused(error.exit_code) from error
+        raise SystemExit(error.exit_code) from error  # Hydra would print a line about an `Exception`
     except (OSError, *COMPOSITION_ERRORS) as error:  # so that `main` does not take it for an error of the user
         raise RuntimeError(_BUG) from error
 
@@ -157,7 +129,8 @@ def _run_alone(composed: DictConfig) -> float | None:
 def _run(composed: DictConfig) -> float | None:
     from evodiverse.settings.plan import plan_run
 
-    _prepare(os.getpid())
+    cap_threads()  # here too, since the processes of a launcher never call `main`
+    prepare()
     hydra_part = HydraConfig.get()
     if hydra_part.mode is RunMode.RUN and hydra_part.sweeper.get("params"):
         raise InputError("this experiment is a sweep; start it with evodiverse -m …")

@@ -1,12 +1,11 @@
 """Print the settings and the progress of a run, or compare several runs in a table with one row per run."""
 
-import sys
-from io import TextIOWrapper
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from evodiverse.commands.frame import add_runs, make_parser
+from evodiverse.commands.frame import add_runs, finish, make_parser
 from evodiverse.errors import InputError
-from evodiverse.text import printable
 
 WIDE: Final = 2_000
 """The width in characters if the output is not a terminal, wide enough that no line is folded."""
@@ -17,22 +16,19 @@ def main() -> int:
     parser = make_parser("show", __doc__)
     add_runs(parser)
     arguments = parser.parse_args()
+    return finish(lambda: _show(arguments.runs))
+
+
+def _show(runs: Sequence[Path]) -> None:
     from rich.console import Console  # here so that --help stays fast
 
     from evodiverse.results.show import print_comparison, print_run, read_whole_log
     from evodiverse.runlog.runs import find_records
 
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")
     console = Console(highlight=False, markup=False, emoji=False)
-    exit_code = 0
-    found = []
-    for given in arguments.runs:
-        records = find_records(given)
-        if not records:
-            sys.stderr.write(f"show: {printable(str(given))} is not a run, and contains none; check the path\n")
-            exit_code = InputError.exit_code
-        found += [record for record in records if record not in found]
+    records = {given: find_records(given) for given in runs}
+    violations = [f"{given} is not a run, and contains none; check the path" for given in runs if not records[given]]
+    found = list(dict.fromkeys(record for some in records.values() for record in some))
     compared = []
     for record in found:
         try:
@@ -42,10 +38,10 @@ def main() -> int:
                 print_run(record.parent, console)
                 console.print()
         except InputError as error:
-            sys.stderr.write(f"show: {error}\n")
-            exit_code = error.exit_code
+            violations += error.violations
     if compared:
         if not console.is_terminal:
             console.width = WIDE
         print_comparison(compared, console)
-    return exit_code
+    if violations:
+        raise InputError(*violations)

@@ -1,6 +1,5 @@
 """Write the tables of the paper, and others, from the logs of all runs in a folder, and list them on one page."""
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from evodiverse.results.tables.marginals import marginal_tables
 from evodiverse.results.tables.results import Result, compare_by, read_result
 from evodiverse.results.tables.write import to_markdown, write_tables
 from evodiverse.runlog.runs import Run, survey_runs
-from evodiverse.runner.process import say
+from evodiverse.runner.process import complain, say
 from evodiverse.runner.workers import available_cores
 from evodiverse.text import count_of
 
@@ -97,7 +96,8 @@ def write(
         facts.append(f"Left out, since no run fills them: {', '.join(table.name for table in empty)} (--all).")
     folder = outputs / "tables"
     page = write_tables(folder if by is None else folder / "by", tables, facts)
-    sys.stderr.write("".join(f"tables: {error}\n" for error in found.errors))
+    for error in found.errors:
+        complain(str(error))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
     say(f"{count_of(len(tables), 'table')} from {found.words}; {n_filled:,} of {n_cells:,} cells filled: {page}")
     if empty:

@@ -1,6 +1,5 @@
 """Pass measured scores on to a run, which continues until it asks for more scores or ends."""
 
-import sys
 from pathlib import Path
 
 from evodiverse.commands.frame import finish, make_parser
@@ -15,7 +14,3 @@ def main() -> int:
     from evodiverse.commands.asked_runs import resume  # here so that --help stays fast
 
     return finish(lambda: resume(arguments.run.absolute(), arguments.scores.absolute()))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

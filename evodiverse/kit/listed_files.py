@@ -1,7 +1,7 @@
 """Writing generated files to a folder, and deleting those of earlier writes that are no longer generated."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,9 +12,7 @@ _WRITTEN: Final = ".written"
 _MOST_BYTES: Final = 1 << 24
 
 
-def write_listed(
-    folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes], is_ours: Callable[[str], bool]
-) -> None:
+def write_listed(folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes]) -> None:
     """Write files to a folder, and delete files that an earlier call wrote and this one does not.
 
     A hidden file in the folder lists the files that a call wrote, with their SHA-256. A listed file that was changed
@@ -24,8 +22,6 @@ def write_listed(
         folder: The folder, which is created if it is missing.
         contents: The content of each file, by name.
         unlisted: The content of files that every call writes, by name. They are not listed, so no call deletes them.
-        is_ours: A function that is called with each name in the list, and returns whether the file may be deleted. It
-            is needed because somebody else may have written the list.
 
     Raises:
         InputError: The folder is a link, or the list is damaged.
@@ -35,7 +31,7 @@ def write_listed(
     manifest = folder / _WRITTEN
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    before = _read_manifest(manifest, is_ours)
+    before = _read_manifest(manifest)
     for name, content in {**contents, **unlisted}.items():
         write_file(folder / name, content)
     for name, digest in before.items():
@@ -44,10 +40,10 @@ def write_listed(
     write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
 
 
-def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, str]:
+def _read_manifest(path: Path) -> Mapping[str, str]:
     """Return the SHA-256 of each file that the last call of `write_listed` listed, by name.
 
-    Names that contain a folder and names for which ``is_ours`` is false are left out.
+    Names that contain a folder are left out, since somebody else may have written the list.
 
     Raises:
         InputError: The list is damaged.
@@ -59,7 +55,7 @@ def _read_manifest(path: Path, is_ours: Callable[[str], bool]) -> Mapping[str, s
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); delete it") from error
     listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
-    return {name: digest for name, digest in listed.items() if Path(name).name == name and is_ours(name)}
+    return {name: digest for name, digest in listed.items() if Path(name).name == name}
 
 
 def _is_unchanged(path: Path, digest: str) -> bool:

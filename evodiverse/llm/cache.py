@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
@@ -14,10 +13,8 @@ from typing import NamedTuple
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.llm.library import Price
-from evodiverse.text import count_of
 from evodiverse.vocabulary import Finish, Query, Reply
 
-_LOG = logging.getLogger("evodiverse.llm")
 _BUSY_SECONDS = 60.0
 # Recent keys are remembered, since each query is looked up twice (for its bound and for its reply) and stored once.
 _KEYS_AT_HAND = 256
@@ -41,7 +38,7 @@ def query_key(query: Query) -> bytes:
 class ReplyCache:
     """A store of replies by query. Any number of processes may use the same file at once.
 
-    A single damaged row counts as missing. Use the cache as a context manager.
+    Use the cache as a context manager.
 
     Args:
         path: The path of the file, which is created if it does not exist.
@@ -73,14 +70,11 @@ class ReplyCache:
         """Return the stored reply to each query, in order; None for a query without a stored reply.
 
         Raises:
-            ServiceError: The file can no longer be read.
+            ServiceError: The file can no longer be read, or a reply in it is damaged.
         """
         keys = [query_key(query) for query in queries]
         with self._reporting():
             rows = self._select(keys)
-        n_damaged = sum(bought is None for bought in rows.values())
-        if n_damaged:
-            _LOG.warning("%s has %s; what is lost is requested again", self.path, count_of(n_damaged, "damaged row"))
         return [rows.get(key) for key in keys]
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
@@ -96,17 +90,12 @@ class ReplyCache:
         with self._reporting(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             there = self._select(keys)
-            first = [there.get(key) for key in keys]
-            new = [
-                (key, query.model, _encode(entry))
-                for key, (query, entry), kept in zip(keys, bought, first, strict=True)
-                if kept is None
-            ]
-            self._connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", new)
-        return [entry if kept is None else kept for (_, entry), kept in zip(bought, first, strict=True)]
+            new = [(key, query.model, _encode(entry)) for key, (query, entry) in zip(keys, bought, strict=True)]
+            self._connection.executemany("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", new)
+        return [there.get(key, entry) for key, (_, entry) in zip(keys, bought, strict=True)]
 
-    def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought | None]:
-        """Return the stored replies by key: no entry if there is no row, and None if the row is damaged."""
+    def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought]:
+        """Return the stored replies by key; no entry if there is no row."""
         select = "SELECT reply FROM replies WHERE key = ?"
         rows = {key: self._connection.execute(select, [key]).fetchone() for key in keys}
         return {key: _decode(row[0]) for key, row in rows.items() if row is not None}
@@ -115,7 +104,7 @@ class ReplyCache:
     def _reporting(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, sqlite3.Error, zlib.error, ValueError, TypeError, KeyError) as error:
             raise ServiceError(
                 f"cannot use the reply cache {self.path} ({error}); fix that, then run the same command again to resume"
             ) from error
@@ -150,11 +139,7 @@ def _encode(bought: Bought) -> bytes:
     return zlib.compress(json.dumps(content).encode())
 
 
-def _decode(content: bytes) -> Bought | None:
-    """Return the reply of a row, or None if the row is damaged."""
-    try:
-        values = json.loads(zlib.decompress(content))
-        reply = Reply(**values["reply"] | {"finish": Finish(values["reply"]["finish"])})
-        return Bought(reply, None if values["price"] is None else Price(*values["price"]))
-    except (zlib.error, ValueError, TypeError, KeyError):
-        return None
+def _decode(content: bytes) -> Bought:
+    values = json.loads(zlib.decompress(content))
+    reply = Reply(**values["reply"] | {"finish": Finish(values["reply"]["finish"])})
+    return Bought(reply, None if values["price"] is None else Price(*values["price"]))

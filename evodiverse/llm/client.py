@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from evodiverse.errors import describe
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.transfer import Transfer, watched
+from evodiverse.text import one_line, printable
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
 # The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
@@ -19,6 +19,9 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Re
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
+_LONGEST_MESSAGE = 500
+# More tokens than any model reads or writes in one query.
+MAX_TOKENS = 10_000_000
 
 
 class Client(Protocol):
@@ -109,7 +112,8 @@ class LiteLlmClient:
             RefusedError: The query will never be answered.
         """
         status = getattr(error, "status_code", None)
-        message = redact(describe(error).partition(" Traceback (most recent call last)")[0], self.api_key, *secrets)
+        whole = redact(f"{type(error).__name__}: {error}", self.api_key, *secrets)  # before it is cut
+        message = printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
         if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
@@ -169,11 +173,11 @@ def _describe_rest(message: Any) -> str:
 
 
 def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens that litellm reports, or None if the number is unknown.
+    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
 
     If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
     """
-    return None if not isinstance(number, int) or (number == 0 and is_zero_unknown) else number
+    return number if isinstance(number, int) and is_zero_unknown <= number <= MAX_TOKENS else None
 
 
 def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:

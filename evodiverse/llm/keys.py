@@ -40,7 +40,7 @@ def load_env_file(path: Path) -> None:
 
 
 def redact(text: str, *secrets: str | None) -> str:
-    """Return a message with its secrets hidden, even a secret that is cut off by the end of the message.
+    """Return a message with its secrets hidden.
 
     Args:
         text: The message.
@@ -48,13 +48,7 @@ def redact(text: str, *secrets: str | None) -> str:
             such as those with ``TOKEN`` in their name.
     """
     found = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-    forms = _all_forms(found.union(secret for secret in secrets if secret is not None))
-    text = _hide(text, forms)
-    for form in forms:
-        for length in range(len(form) - 1, _SHORTEST_SECRET - 1, -1):
-            if text.endswith(form[:length]):
-                return text[:-length] + _HIDDEN
-    return text
+    return _hide(text, found.union(secret for secret in secrets if secret is not None))
 
 
 def redact_reply(text: str, *secrets: str) -> str:
@@ -68,17 +62,14 @@ def redact_reply(text: str, *secrets: str) -> str:
         secrets: Secrets to hide in addition to these keys.
     """
     found = {value for name, value in os.environ.items() if name.endswith("_API_KEY")}
-    return _hide(text, _all_forms(found.union(secrets)))
+    return _hide(text, found.union(secrets))
 
 
-def _hide(text: str, forms: Iterable[str]) -> str:
+def _hide(text: str, secrets: Iterable[str]) -> str:
+    forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
     for form in sorted(forms, key=len, reverse=True):
         text = text.replace(form, _HIDDEN)
     return text
-
-
-def _all_forms(secrets: Iterable[str]) -> set[str]:
-    return {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
 
 
 @lru_cache(maxsize=256)

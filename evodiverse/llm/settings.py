@@ -19,7 +19,6 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 CLIENTS: Final = ("none", "litellm", "local", "replay")
 """The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
 CLASSICAL: Final = "classical"
-FALLBACKS: Final = ("none", CLASSICAL)
 
 
 @dataclass
@@ -90,7 +89,7 @@ class Llm:
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = field(default_factory=dict)
     length_parameter: str = setting(default=LENGTH_PARAMETERS[0], changes_log=False, choices=LENGTH_PARAMETERS)
-    fallback: str = setting(default="none", choices=FALLBACKS)
+    fallback: str = setting(default="none", choices=("none", CLASSICAL))
     warn_after: int | None = setting(default=50, unit="requests", changes_log=False, least=1)
     give_up_after: int | None = setting(default=200, unit="requests", changes_log=False, least=1)
     local: LlmLocal = field(default_factory=LlmLocal)

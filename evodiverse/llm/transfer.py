@@ -34,10 +34,6 @@ _SHOWN_CHARACTERS = 200
 _LONGEST = 1_000
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
 _GZIP = 16 + zlib.MAX_WBITS
-# The largest count that one query can plausibly have; more than any model reads or writes.
-MAX_TOKENS = 10_000_000
-_COUNTS = re.compile(r"usage(Metadata)?|.+details", re.IGNORECASE)
-_COUNT = re.compile(r".+tokens|.*token_?count|(prompt_)?eval_count", re.IGNORECASE)
 
 
 class Transfer:
@@ -130,7 +126,7 @@ class Transfer:
             text = body.decode("utf-8-sig")
             without_escapes = text.replace(r"\\", "").replace(r"\"", "")
             if sum(map(len, without_escapes.split('"')[::2])) <= MAX_STRUCTURE_BYTES:
-                content = json.loads(text, object_hook=_drop_impossible_counts)
+                content = json.loads(text)
                 return json.dumps(_reduce_reply(content)).encode()
         except (ValueError, RecursionError) as error:
             raise self._failed("the answer is not JSON in UTF-8, expected a reply") from error
@@ -187,23 +183,6 @@ def _text_of(part: Any) -> str:
     if isinstance(part, dict) and (part.get("type") or "text") in ("text", "output_text"):  # a type may be a list
         part = part.get("text")
     return part if isinstance(part, str) else ""
-
-
-def _drop_impossible_counts(entries: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object of a reply without its impossible counts of tokens, which then are unknown.
-
-    A single such count would make litellm reject the whole reply.
-    """
-    return {
-        name: value
-        for name, value in entries.items()
-        if value is None
-        or (isinstance(value, dict) if _COUNTS.fullmatch(name) else not _COUNT.fullmatch(name) or _is_count(value))
-    }
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_TOKENS
 
 
 _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)

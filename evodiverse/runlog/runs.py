@@ -4,7 +4,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -34,7 +34,7 @@ class Run:
     """
 
     path: Path
-    record: Mapping[str, Any]
+    record: Mapping[str, Any] = field(repr=False)
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -49,6 +49,9 @@ class WarmParent:
         preload: The modules that the warm parent loads.
         mounts: Whether the warm parent may mount a disk for each program; see `ProcessSandbox`.
 
+    Attributes:
+        pid: The process id of the warm parent.
+
     Raises:
         DiedError: The warm parent ended while it started.
         ServiceError: The warm parent does not start.
@@ -65,6 +68,7 @@ class WarmParent:
             self._connection.close()
             remove(root)
             raise ServiceError(f"the sandbox does not start ({reason(error)})") from error
+        self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _end, self._connection, self._process, root)
         self._connection.settimeout(_READY_SECONDS)
         try:
@@ -74,11 +78,6 @@ class WarmParent:
             raise
         self._connection.settimeout(_ANSWER_SECONDS)
         self._folder = CountedFolder(root, self.pid) if kind == wire.COUNTED else None
-
-    @property
-    def pid(self) -> int:
-        """The process id of the warm parent, which has loaded the libraries and forks a process for each program."""
-        return self._process.pid
 
     def run(self, job: Job) -> Execution:
         """Run a job in a new process, and return how it ended.

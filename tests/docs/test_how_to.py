@@ -58,7 +58,8 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
                 arguments = shrink(words[1:]) if words[0] == "evodiverse" else words[1:]
                 # A dry run fetches nothing, but offline it refuses a run whose files are not there yet.
                 env = ENV | {"EVODIVERSE_OFFLINE": "0"} if "dry_run=true" in arguments else ENV
-                done = starts.run("-m", module, *arguments, cwd=folder, env=env)
+                begun = ("-m", module) if module == "evodiverse" else starts.main_of(module)
+                done = starts.run(*begun, *arguments, cwd=folder, env=env)
                 assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
                 printed = done.stdout
         folder = folder if block.is_command else tmp_path
@@ -86,6 +87,6 @@ def test_what_a_laboratory_is_asked_can_be_told(tmp_path: Path) -> None:
             starts.run("-m", *words, cwd=tmp_path, env=ENV)
     keys = [line.split(",")[0] for line in (tmp_path / "outputs/lab/asked.csv").read_text().splitlines()[1:]]
     (tmp_path / "scores.csv").write_text("\n".join(["key,score", *(f"{key},0.5" for key in keys)]))
-    told = starts.run("-m", "evodiverse.commands.tell", "outputs/lab", "scores.csv", cwd=tmp_path, env=ENV)
+    told = starts.run(*starts.main_of("evodiverse.commands.tell"), "outputs/lab", "scores.csv", cwd=tmp_path, env=ENV)
     assert told.returncode == 0, told.stderr
     assert re.match(r"received 14 of 14 scores\nwaiting for the scores of 1[0-6] candidates", told.stdout)

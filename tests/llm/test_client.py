@@ -310,31 +310,20 @@ def with_usage(usage: str) -> Answer:
     return Answer(body=reply_body()[:-1] + b', "usage": ' + usage.encode() + b"}")
 
 
-IMPOSSIBLE = [
-    "-5",
-    "1.5",
-    "7.0",
-    "NaN",
-    "Infinity",
-    "1e400",
-    "1e30",
-    "true",
-    '"12"',
-    '"many"',
-    "[1]",
-    "10000001",
-    "9" * 4000,
-]
-
-
 @pytest.mark.parametrize("name", ["openai/gpt-4o", "deepseek/deepseek-chat"])
-@pytest.mark.parametrize("count", IMPOSSIBLE, ids=lambda count: count[:8])
+@pytest.mark.parametrize("count", ["-5", "10000001", "9" * 4000], ids=lambda count: count[:8])
 def test_impossible_counts_of_tokens_are_unknown(server: ModelServer, name: str, count: str) -> None:
     for prompt, completion, known in ((count, 3, [None, 3]), (7, count, [7, None])):
         usage = f'{{"prompt_tokens": {prompt}, "completion_tokens": {completion}, "total_tokens": {count}}}'
         reply = ask(server, with_usage(usage), name=name)
         assert (reply.text, [reply.prompt_tokens, reply.completion_tokens]) == ("hello", known)
         assert reply.cost_usd is None
+
+
+@pytest.mark.parametrize("count", ["1.5", "NaN", "1e400", "1e30", '"many"', "[1]"])
+def test_what_is_no_count_of_tokens_fails_and_may_be_asked_again(server: ModelServer, count: str) -> None:
+    with pytest.raises(TransientError):
+        ask(server, with_usage(f'{{"prompt_tokens": {count}, "completion_tokens": 3, "total_tokens": 3}}'))
 
 
 @pytest.mark.parametrize("usage", [(7, 0), (0, 3)])
@@ -344,21 +333,10 @@ def test_no_tokens_are_unknown_where_there_is_text(server: ModelServer, usage: t
     assert reply.cost_usd is None
 
 
-@pytest.mark.parametrize("usage", ["5", '"x"', "[]", "[1]", "true", "{}", "null"])
+@pytest.mark.parametrize("usage", ["{}", "null"])
 def test_a_usage_that_says_nothing_is_unknown(server: ModelServer, usage: str) -> None:
     reply = ask(server, with_usage(usage), name="openai/gpt-4o")
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("hello", None, None)
-
-
-@pytest.mark.parametrize(
-    "details",
-    ['{"cached_tokens": "x"}', '{"cached_tokens": -5}', "5"],
-)
-def test_impossible_details_leave_the_counts_as_they_are(server: ModelServer, details: str) -> None:
-    usage = f'{{"prompt_tokens": 7, "completion_tokens": 3, "prompt_tokens_details": {details}}}'
-    reply = ask(server, with_usage(usage), name="openai/gpt-4o")
-    assert (reply.prompt_tokens, reply.completion_tokens) == (7, 3)
-    assert reply.cost_usd == pytest.approx(ask(server, Answer(usage=(7, 3)), name="openai/gpt-4o").cost_usd)
 
 
 def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:

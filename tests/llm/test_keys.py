@@ -72,7 +72,3 @@ def test_a_reply_keeps_everything_that_may_not_be_a_key() -> None:
     os.environ |= {"MAX_TOKENS": "100000000", "TOY_API_KEY": "sk-12345678"}
     assert redact_reply("100000000 by sk-12345678") == "100000000 by ***"
     assert redact_reply("by sk-87654321", "sk-87654321") == "by ***"
-
-
-def test_a_secret_that_the_end_of_a_message_cuts_is_hidden() -> None:
-    assert redact("refused: sk-1234567", "sk-12345678-long") == "refused: ***"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import asking
+from evodiverse.llm import model as models
 from evodiverse.llm.cache import Bought, ReplyCache
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.library import Price
@@ -76,7 +76,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
         waited.append((failures, retry_after))
         return 0.0
 
-    monkeypatch.setattr(asking, "backoff", note)
+    monkeypatch.setattr(models, "backoff", note)
     return waited
 
 
@@ -230,8 +230,8 @@ def interrupt_when_nothing_comes() -> Callable[[int], None]:
 def test_an_interruption_is_noticed_while_no_reply_arrives(
     cache: ReplyCache, client: ToldClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(asking, "backoff", lambda failures, retry_after, rng: 1000.0)
+    monkeypatch.setattr(models, "GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 1000.0)
     with CachedModel(cache, client, concurrency=2, retries=1000) as model, pytest.raises(Interrupted):
         model.complete([query(0), query(0, "once more"), query(0, "and again")], interrupt_when_nothing_comes())
     assert client.sent.total() == 2
@@ -288,7 +288,7 @@ def test_a_refusal_of_one_prompt_is_a_reply_without_text_but_a_probe_fails(cache
     client = ToldClient(fail_at(1, RefusedError("not this one", status)))
     with CachedModel(cache, client, 64, 0) as model:
         with pytest.raises(ModelUnavailableError, match=r"toy refused: not this one$"):
-            model.probe([query(1)])
+            model.complete([query(1)], is_probe=True)
         first, second = model.complete([query(0), query(1)])
     assert (first.text, second.text, second.finish, second.error) == ("reply 0", "", Finish.ERROR, "not this one")
 

@@ -57,9 +57,7 @@ class Local(Kind):
         """Serve the model in a process of its own within this context, and open a client of it."""
         from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
 
-        gguf = settings.gguf
-        if gguf is None:
-            raise TypeError("the settings are not complete")
+        gguf = Path(str(settings.local.gguf))
         longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
         n_slots, key = settings.concurrency, secrets.token_urlsafe(24)
         with closing(Apart(None)) as process:

@@ -135,7 +135,7 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
     page = to_page(tables, [*map(printable, facts)])
     try:
         contents = {name: text.encode() for name, text in files.items()}
-        write_listed(folder, contents, {INDEX: page.encode()}, lambda name: Path(name).suffix[1:] in WRITERS)
+        write_listed(folder, contents, {INDEX: page.encode()})
     except OSError as error:
         why = f"{folder} cannot be written ({reason(error)})"
         raise InputError(f"{why}; choose another folder with outputs=…") from error

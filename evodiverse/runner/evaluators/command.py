@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import read_json, read_up_to, write_file
+from evodiverse.kit.files import read_json, write_file
 from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators import EvaluatorSettings
@@ -136,7 +136,7 @@ class Job:
         is_alive = self.is_alive()  # checked first: the program may write its last lines and end meanwhile
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
-            content = read_up_to(file, _MOST_RECORD)
+            content = file.read(_MOST_RECORD)
         whole, newline, rest = content.rpartition(b"\n")
         if not is_alive:
             whole, newline, rest = content, b"", b""

@@ -145,7 +145,7 @@ def test_an_invalid_packing_is_reported_in_one_line(
     monkeypatch.setattr("evodiverse.tasks.programs.circle_packing.view._MOST_CHARACTERS", 10)
     assert write([outputs], tmp_path, ["circle_packing_example"], None) == 2
     assert not names(tmp_path)
-    assert re.search(r"figures: .* call \d+ cannot be drawn \(.*too long\)", capsys.readouterr().err)
+    assert re.search(r"evodiverse: .* call \d+ cannot be drawn \(.*too long\)", capsys.readouterr().err)
 
 
 def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_a_figure_that_fails_is_named_and_costs_no_other_figure(
     assert write([outputs], tmp_path, ["circle_trajectory", "diversity_pca_all"], None) == 2
     assert names(tmp_path) == {"diversity_pca_all_off_budget.oracle_calls=6"}
     told = capsys.readouterr().err
-    assert told.startswith("figures: circle_trajectory_off_budget.oracle_calls=6 cannot be drawn (ZeroDivisionError: ")
+    assert "circle_trajectory_off_budget.oracle_calls=6 cannot be drawn (ZeroDivisionError: " in told
