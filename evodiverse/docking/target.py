@@ -175,13 +175,11 @@ def read_targets(path: Path) -> dict[str, Target]:
 def _read_entry(task: str, entry: Any, folder: Path) -> Target:
     if not isinstance(entry, Mapping) or set(entry) != {"receptor", "box"}:
         raise InputError("expected the keys receptor and box, no others")
-    receptor, numbers = entry["receptor"], entry["box"]
-    if not isinstance(receptor, str):
-        raise InputError(f"receptor is {receptor!r}, expected the path of a PDBQT file")
+    receptor, numbers = folder / expanded(str(entry["receptor"])), entry["box"]
     if isinstance(numbers, str):
-        return read_target(task, folder / expanded(receptor), read_vina_box(folder / expanded(numbers)))
+        return read_target(task, receptor, read_vina_box(folder / expanded(numbers)))
     try:
         box = Box.of(numbers if isinstance(numbers, list) else [])
     except (TypeError, ValueError) as error:
         raise InputError(f"box: {error}") from error
-    return read_target(task, folder / expanded(receptor), box)
+    return read_target(task, receptor, box)
