@@ -91,7 +91,8 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
         if receptor.suffix != ".pdbqt":
             raise ValueError("its name does not end with .pdbqt")  # noqa: TRY301
         content = read_input(receptor, MOST_BYTES)
-        atoms = list(_read_atoms(content.decode("ascii", "replace")))
+        if not (atoms := list(_read_atoms(content.decode("ascii", "replace")))):
+            raise ValueError("it has no atoms")  # noqa: TRY301
     except OSError as error:
         raise InputError(f"cannot read the receptor {receptor} ({reason(error)}); check the path") from error
     except ValueError as error:
@@ -110,9 +111,8 @@ def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
     """Yield the coordinates of the atoms of a rigid receptor.
 
     Raises:
-        ValueError: There are no atoms, or a line is invalid; the message names it.
+        ValueError: A line is invalid; the message names it.
     """
-    n_atoms = 0
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.startswith(_IGNORED):
             continue
@@ -126,10 +126,7 @@ def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
             raise ValueError(f"line {number} has no readable coordinates") from None
         if not all(map(math.isfinite, (x, y, z))):
             raise ValueError(f"line {number} has coordinates that are not finite")
-        n_atoms += 1
         yield x, y, z
-    if not n_atoms:
-        raise ValueError("it has no atoms")
 
 
 def read_vina_box(path: Path) -> Box:
@@ -178,13 +175,11 @@ def read_targets(path: Path) -> dict[str, Target]:
 def _read_entry(task: str, entry: Any, folder: Path) -> Target:
     if not isinstance(entry, Mapping) or set(entry) != {"receptor", "box"}:
         raise InputError("expected the keys receptor and box, no others")
-    receptor, numbers = entry["receptor"], entry["box"]
-    if not isinstance(receptor, str):
-        raise InputError(f"receptor is {receptor!r}, expected the path of a PDBQT file")
+    receptor, numbers = folder / expanded(str(entry["receptor"])), entry["box"]
     if isinstance(numbers, str):
-        return read_target(task, folder / expanded(receptor), read_vina_box(folder / expanded(numbers)))
+        return read_target(task, receptor, read_vina_box(folder / expanded(numbers)))
     try:
         box = Box.of(numbers if isinstance(numbers, list) else [])
     except (TypeError, ValueError) as error:
         raise InputError(f"box: {error}") from error
-    return read_target(task, folder / expanded(receptor), box)
+    return read_target(task, receptor, box)

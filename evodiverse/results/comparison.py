@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from evodiverse.runlog.runs import Run, write_setting
 
-_ABSENT: Final = object()
 _NAMES: Final = {"task.name": "task", "method.name": "method", "llm.name": "llm"}
 
 
@@ -49,7 +48,7 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
     compared = [
         Compared(
             run,
-            {_NAMES.get(key, key): _write(run.settings.get(key, _ABSENT)) for key in keys},
+            {_NAMES.get(key, key): _write(run, key) for key in keys},
             score,
             run.record.get("totals", {}).get("oracle_calls"),
         )
@@ -75,8 +74,8 @@ def differing_keys(runs: Sequence[Run]) -> list[str]:
 
 
 def _same(runs: Sequence[Run], keys: Sequence[str]) -> bool:
-    return len({tuple(_write(run.settings.get(key, _ABSENT)) for key in keys) for run in runs}) <= 1
+    return len({tuple(_write(run, key) for key in keys) for run in runs}) <= 1
 
 
-def _write(value: Any) -> str:
-    return "–" if value is _ABSENT else write_setting(value)
+def _write(run: Run, key: str) -> str:
+    return write_setting(run.settings[key]) if key in run.settings else "–"

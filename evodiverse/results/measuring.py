@@ -34,7 +34,7 @@ _LIBRARIES: Final = ("numpy", "scipy")
 
 @dataclass(frozen=True, slots=True)
 class Measurer:
-    """Computes the metrics of a run, and knows in which file they are cached.
+    """What the metrics of runs are computed with, and the files in which they are cached.
 
     Attributes:
         folder: The cache folder.
@@ -51,15 +51,6 @@ class Measurer:
     def tools(self) -> Tools:
         """What metrics may use; loads the models of the encoders."""
         return Tools(self.folder, {name: load_encoder(name, folder) for name, folder in self.encoders.items()})
-
-    def measure(self, run: Run) -> Measurement:
-        """Compute and return the metrics of a run, by name, even if they are cached.
-
-        Raises:
-            InputError: The run cannot be measured, for example because its log is damaged.
-            DataError: A data file other than the log cannot be used, such as one in the cache folder.
-        """
-        return measure(run, find_metrics(run, self.own), self.tools)
 
     def kept(self, run: Run) -> Path:
         """Return the path of the cached metrics of a run; the path depends on the state of the run and on the code."""
@@ -90,7 +81,7 @@ def measure_runs(
 
     Args:
         runs: The runs, which are complete.
-        measurer: The object that computes the metrics of one run.
+        measurer: What the metrics are computed with.
         n_processes: The largest number of processes to use.
         report: A callback that is called with the number of runs that are done, whenever this number changes.
 
@@ -135,7 +126,7 @@ def _measure_each(
 
 def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
     try:
-        return measurer.measure(run)
+        return measure(run, find_metrics(run, measurer.own), measurer.tools)
     except DataError:
         raise
     except InputError as error:

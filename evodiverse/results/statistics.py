@@ -53,14 +53,9 @@ def bootstrap_interval(differences: Sequence[float]) -> Interval | None:
 
 def t_interval(differences: Sequence[float]) -> Interval:
     """Return the mean difference with its 95% t-interval; for one pair, a single point."""
-    mean = fmean(differences)
-    half = half_width(differences) if len(differences) > 1 else 0.0
+    mean, n = fmean(differences), len(differences)
+    half = float(stats.t.ppf(0.975, n - 1)) * stdev(differences) / sqrt(n) if n > 1 else 0.0
     return Interval(mean, mean - half, mean + half)
-
-
-def half_width(values: Sequence[float]) -> float:
-    """Return half the width of the 95% t-interval of the mean of at least two values."""
-    return float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
 def draw_resamples(n_pairs: int) -> NDArray[np.int64]:

@@ -98,7 +98,7 @@ def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) ->
         ("[]", "names no task"),
         ("jnk3: receptor.pdbqt", "jnk3: expected the keys receptor and box, no others"),
         ("jnk3: {receptor: receptor.pdbqt, box: [1, 2], size: 3}", "jnk3: expected the keys receptor and box"),
-        ("jnk3: {receptor: 3, box: [0, 0, 0, 9, 9, 9]}", "jnk3: receptor is 3, expected the path of a PDBQT file"),
+        ("jnk3: {receptor: 3, box: [0, 0, 0, 9, 9, 9]}", "jnk3: .*/3 is not a rigid receptor in PDBQT format"),
         ("jnk3: {receptor: receptor.pdbqt, box: [a, 0, 0, 9, 9, 9]}", "jnk3: box: must be real number"),
         ("jnk3: {receptor: receptor.pdbqt, box: absent.txt}", "jnk3: cannot read the box in"),
         ("jnk3: {receptor: receptor.pdbqt, box: 9}", "jnk3: box: expected six finite numbers"),

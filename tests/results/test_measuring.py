@@ -35,7 +35,7 @@ def measured(runs: list[Run], measurer: Measurer, n_processes: int = 1) -> list[
 def test_what_was_measured_is_used_again(runs: list[Run], measurer: Measurer, monkeypatch: pytest.MonkeyPatch) -> None:
     first = measured(runs, measurer)
     assert first[0]["top10"] == pytest.approx(0.85)
-    monkeypatch.setattr(Measurer, "measure", pytest.fail)
+    monkeypatch.setattr("evodiverse.results.measuring.measure", pytest.fail)
     assert measured(runs, measurer) == first
 
 
@@ -44,7 +44,7 @@ def test_a_run_that_changed_is_measured_again_and_it_alone(
 ) -> None:
     measured(runs, measurer)
     again: list[Run] = []
-    monkeypatch.setattr(Measurer, "measure", lambda _, run: again.append(run) or {})
+    monkeypatch.setattr("evodiverse.results.measuring.measure", lambda run, *_: again.append(run) or {})
     part = runs[1].path / "populations" / "part-000000.parquet"
     os.utime(part, ns=(0, 0))
     measured(runs, measurer)

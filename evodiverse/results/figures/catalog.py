@@ -40,12 +40,7 @@ _PROGRAMS: Final = Runs(_PACKING, ("circle_packing",))
 FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("mol", _CURVES(), partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE), facts=describe_targets),
     _make("sr-score-trajectory", Runs(_EQUATIONS, curves=("best_calls", "best")), curves.draw_errors),
-    _make(
-        "circle_trajectory",
-        _WITH_SUMS(choose=lambda some, _: some if reading.keep_best(packings.SUM, some) else []),
-        packings.draw_records,
-        facts=packings.describe_records,
-    ),
+    _make("circle_trajectory", _WITH_SUMS(), packings.draw_records, facts=packings.describe_records),
     _make(
         "si_mol_top10",
         _CURVES(),

@@ -7,7 +7,6 @@ from typing import Any, Final
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
-from evodiverse.errors import InputError
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import Group, Log, Result
 from evodiverse.results.figures.style import Look
@@ -26,19 +25,10 @@ def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Resul
 
 
 def find_ancestors(log: Log, top: Sequence[int]) -> list[int]:
-    """Return the calls of some candidates and of all their ancestors that have a score, sorted.
-
-    Raises:
-        InputError: The log is damaged: a candidate has a parent that was not evaluated before it.
-    """
+    """Return the calls of some candidates and of all their ancestors that have a score, sorted."""
     calls, parents = {*top}, log.column("parents")
     for call in sorted(parents, reverse=True):  # parents have lower numbers
-        own = parents[call] or () if call in calls else ()
-        if any(parent >= call for parent in own):
-            raise InputError(
-                f"{log.run.path} is damaged (call {call} descends from a later one); run it again with overwrite=true"
-            )
-        calls.update(own)
+        calls.update(parents[call] or () if call in calls else ())
     return sorted(calls & log.scores.keys())
 
 

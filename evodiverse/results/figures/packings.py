@@ -1,6 +1,5 @@
 """Figures of circle packing: the best sum of radii, the packings that set records, and the program of the best one."""
 
-from collections.abc import Collection
 from textwrap import wrap
 from typing import Any, Final
 
@@ -20,11 +19,10 @@ _SHARE_SHOWN: Final = 0.9
 """The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
 
-def read_packings(result: Result, calls: Collection[int]) -> dict[int, Any]:
-    """Return the texts of the packings that some oracle calls of a run evaluated, by call."""
-    columns = result.run.columns("evaluations", ["call"], {"packing": str})
-    texts = dict(zip(columns["call"], columns["packing"], strict=True))
-    return {call: texts.get(call) for call in calls}
+def read_texts(result: Result, name: str) -> dict[int, Any]:
+    """Return a column of ``evaluations``, such as the packings that a run evaluated, by oracle call."""
+    columns = result.run.columns("evaluations", ["call"], {name: str})
+    return dict(zip(columns["call"], columns[name], strict=True))
 
 
 def draw_records(group: Group) -> Figure:
@@ -32,7 +30,7 @@ def draw_records(group: Group) -> Figure:
     (best,) = reading.keep_best(SUM, group.results)
     sums = dict(zip(map(int, reading.numbers(best, "sum_calls")), reading.numbers(best, "sum"), strict=True))
     shown = thin([*sums], _N_SHOWN)
-    packings = read_packings(best, shown)
+    packings = read_texts(best, "packing")
     figure = style.new_figure(style.PAGE * 0.72, 3.9)
     parts: Any = figure.subfigures(2, 1, height_ratios=(2.1, 1))
     upper, lower = parts
@@ -44,7 +42,7 @@ def draw_records(group: Group) -> Figure:
     axes.set_ylabel("best sum of radii (unit square = 1)")
     style.add_legend(upper, legend_of(group.results), 5)
     for panel, call in zip(lower.subplots(1, len(shown), squeeze=False)[0], shown, strict=True):
-        reading.draw_candidate(panel, group, best, call, "", {"packing": packings[call]})
+        reading.draw_candidate(panel, group, best, call, "", {"packing": packings.get(call)})
         panel.set_title(f"evaluation {call:,}\n{sums[call]:.4f}", fontsize=6.5)
     return figure
 
@@ -73,9 +71,7 @@ def describe_program(group: Group) -> str:
 
 def read_program(group: Group) -> dict[str, str]:
     """Return the program of the best packing of the only run of a group, by the suffix of the file for it."""
-    best, (call, _) = group.best, _find_best(group.best)
-    columns = best.run.columns("evaluations", ["call", "genotype"])
-    return {".py": str(dict(zip(columns["call"], columns["genotype"], strict=True))[call])}
+    return {".py": str(read_texts(group.best, "genotype")[_find_best(group.best)[0]])}
 
 
 def draw_program(group: Group) -> Figure:
@@ -83,7 +79,7 @@ def draw_program(group: Group) -> Figure:
     best, (call, total) = group.best, _find_best(group.best)
     figure = style.new_figure(style.PAGE, 3.4)
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
-    reading.draw_candidate(left, group, best, call, "", {"packing": read_packings(best, [call])[call]})
+    reading.draw_candidate(left, group, best, call, "", {"packing": read_texts(best, "packing").get(call)})
     left.set_title(f"sum of radii {total:.4f}, evaluation {call:,}")
     right.set_axis_off()
     right.set_title(f"its program ({best.run.method}, seed {best.run.seed})", loc="left")

@@ -10,7 +10,6 @@ from urllib.parse import quote
 from evodiverse.results.comparison import Compared, compare
 from evodiverse.results.grouping import group_by
 from evodiverse.results.pages.charts import Line, Point, plan_chart
-from evodiverse.results.pages.one_run import History
 from evodiverse.results.pages.rendering import render
 from evodiverse.results.statistics import t_interval
 from evodiverse.runlog.record import REPORT
@@ -45,11 +44,6 @@ class Curve:
         """Return the best score after ``calls`` calls, or None before the first score or after the last call."""
         found = [score for call, score in self.rises if call <= calls]
         return found[-1] if found and calls <= self.n_calls else None
-
-
-def trace(history: History) -> Curve:
-    """Return the curve of a run's best score so far."""
-    return Curve(history.log.run, history.rises, history.log.last_call)
 
 
 def report_comparison(curves: Sequence[Curve], folder: Path) -> str:

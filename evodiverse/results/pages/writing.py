@@ -9,7 +9,7 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import check_regular, refuse_link, write_file
 from evodiverse.results.pages.one_run import read_history, report_run
 from evodiverse.results.pages.rendering import GENERATOR
-from evodiverse.results.pages.several import Curve, report_comparison, report_index, trace
+from evodiverse.results.pages.several import Curve, report_comparison, report_index
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD, REPORT
 from evodiverse.runlog.runs import Run, find_records, read_record
@@ -56,7 +56,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
                 else:
                     history = read_history(run, own)
                     pages.append(write_page(run.path / REPORT, report_run(history)))
-                    curves += [trace(history)] if compares else []
+                    curves += [Curve(run, history.rises, history.log.last_call)] if compares else []
                     best = history.best[0]["score"] if history.best else None
                 listed.append((run, best))
             except InputError as error:

@@ -10,8 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
+from evodiverse.kit.shipped import read_shipped
 from evodiverse.results.tables.models import OFF
 
 _HERE: Final = Path(__file__).parent
@@ -175,13 +174,11 @@ class Layout:
         return not self.llm or model in self.llm
 
 
-@lru_cache
 def paper_layouts() -> tuple[Layout, ...]:
     """Return the layouts of the paper's tables."""
     return _read(_HERE / "paper.yaml")
 
 
-@lru_cache
 def found_layouts(*files: Path) -> tuple[Layout, ...]:
     """Return the layouts of all tables but the paper's: those in the domains' files, and those common to all domains.
 
@@ -191,10 +188,11 @@ def found_layouts(*files: Path) -> tuple[Layout, ...]:
     return tuple(layout for file in files for layout in _read(file)) + _read(_HERE / "found.yaml")
 
 
+@lru_cache
 def _read(file: Path) -> tuple[Layout, ...]:
     """Return the layouts in a YAML file."""
     layouts = []
-    for name, entry in yaml.safe_load(file.read_text(encoding="utf-8")).items():
+    for name, entry in read_shipped(file).items():
         table = _freeze(entry)
         benchmark = table.pop("benchmark", None)
         table["columns"] = tuple(Column(**column) for column in table.get("columns", ()))

@@ -23,7 +23,6 @@ from evodiverse.runlog.log import Log, calls_by_iteration, union
 from evodiverse.runlog.runs import DOCKING, read_docking
 from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import (
-    Bits,
     fingerprint,
     pairwise_distances,
     select_by_average,
@@ -139,7 +138,8 @@ def measure_molecules(log: Log) -> Measurement:
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
     scaffolds = [find_scaffold(log.keys[call]) for call in last]
-    different = select_by_average(scaffolds, np.array(scores), N_TOP)
+    best_of_each = dict(zip(reversed(scaffolds), reversed(scores), strict=True))
+    different = select_ranked(scaffolds, N_TOP)
     return {
         "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
@@ -153,7 +153,7 @@ def measure_molecules(log: Log) -> Measurement:
         "top10": mean(scores[:N_TOP]),
         "top100": mean(scores[:100]),
         **_measure_diverse_top(log),
-        "unique_scaffold_top10": mean([scores[at] for at in first_of_each(scaffolds)[:N_TOP]]),
+        "unique_scaffold_top10": mean(nlargest(N_TOP, best_of_each.values())),
         "scaffold_diverse_top10": mean([scores[at] for at in different]),
         **measure_hits(log),
         **_measure_docking(log),
@@ -191,7 +191,9 @@ def _measure_diverse_top(log: Log) -> Measurement:
 
     ``diverse_top10`` is the mean score of the selected molecules, and ``n_diverse_top10`` is their number, which may be
     less than ten. In ``diverse_top10_full``, each missing molecule counts as 0. ``molecular_diversity`` is the mean
-    distance between the molecules, and ``scaffold_diversity`` that between their scaffolds (see `mean_distance`).
+    of one minus the Tanimoto similarity over all pairs of the molecules, and ``scaffold_diversity`` that over all pairs
+    of their scaffolds, where the scaffold of a molecule without rings has similarity 0 to every other, including empty
+    ones. Both are None for fewer than two molecules.
     """
     selected = select_diverse_calls(log, log.final_union)
     scores = [log.scores[call] for call in selected]
@@ -201,9 +203,9 @@ def _measure_diverse_top(log: Log) -> Measurement:
         "diverse_top10": mean(scores),
         "n_diverse_top10": len(scores),
         "diverse_top10_full": sum(scores) / N_TOP,
-        "molecular_diversity": mean_distance([fingerprint(log.keys[call]) for call in selected]),
+        "molecular_diversity": mean(pairwise_distances([fingerprint(log.keys[call]) for call in selected])),
         "n_scaffolds": len(set(scaffolds)),
-        "scaffold_diversity": mean_distance([fingerprint(scaffold) for scaffold in scaffolds]),
+        "scaffold_diversity": mean(pairwise_distances([fingerprint(scaffold) for scaffold in scaffolds])),
         "qed": mean([quality.qed for quality in qualities]),
         "sa": mean([quality.sa for quality in qualities]),
         "sa_score": mean([quality.sa_score for quality in qualities]),
@@ -336,17 +338,3 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
         area += (end - begin) * (before + now) / 2
         begin, before = end, now
     return (area + (budget - len(scores)) * before) / budget
-
-
-def mean_distance(fingerprints: Sequence[Bits]) -> float | None:
-    """Return the mean of one minus the Tanimoto similarity over all pairs, or None for fewer than two molecules.
-
-    A fingerprint without bits, which stands for a molecule without a scaffold, has similarity 0 to every other
-    fingerprint, including empty ones.
-    """
-    return mean(pairwise_distances(fingerprints))
-
-
-def first_of_each(items: Sequence[str]) -> list[int]:
-    """Return the index of the first occurrence of each distinct item; the indices are in increasing order."""
-    return sorted({item: at for at, item in reversed(list(enumerate(items)))}.values())

@@ -148,23 +148,15 @@ class TargetOracle:
 
     target: str
 
-    def check(self) -> None:
-        """Import the function now.
-
-        Raises:
-            InputError: There is no such function or class, or importing or instantiating it raised an exception.
-        """
-        _located(self.target)
-
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return the answer of the user's function, which should be one number for each SMILES; callers check it."""
         return _located(self.target)(smiles)
 
 
 def import_targets(oracles: Sequence[TargetOracle]) -> None:
-    """Import users' functions, so that their first calls need not; see `TargetOracle.check`."""
+    """Import users' functions, so that their first calls need not."""
     for oracle in oracles:
-        oracle.check()
+        _located(oracle.target)
 
 
 def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
@@ -181,7 +173,11 @@ def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
 
 @functools.cache
 def _located(target: str) -> OracleFunction:
-    """Return the function with this dotted name, or an instance of the class with this name."""
+    """Return the function with this dotted name, or an instance of the class with this name.
+
+    Raises:
+        InputError: There is no such function or class, or importing or instantiating it raised an exception.
+    """
     module_name, _, name = target.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), name)
@@ -256,9 +252,8 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
     if oracle.elsewhere:
         return score_elsewhere
     if oracle._target_ is not None:
-        target = TargetOracle(oracle._target_)
-        target.check()
-        return target
+        _located(oracle._target_)
+        return TargetOracle(oracle._target_)
     return None if oracle.path is None else open_forest(oracle.path)
 
 
@@ -275,7 +270,7 @@ def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) ->
     if oracle.elsewhere:
         return "elsewhere"
     if oracle._target_ is not None:
-        TargetOracle(oracle._target_).check()
+        _located(oracle._target_)
         source = Path(getattr(sys.modules[oracle._target_.rpartition(".")[0]], "__file__", None) or "")
         return source if source.is_file() else oracle._target_
     return artifact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)

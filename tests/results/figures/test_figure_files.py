@@ -194,7 +194,7 @@ def test_a_figure_that_fails_is_named_and_costs_no_other_figure(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("nothing to divide by")
 
-    monkeypatch.setattr("evodiverse.results.figures.packings.read_packings", fail)
+    monkeypatch.setattr("evodiverse.results.figures.packings.read_texts", fail)
     assert write([outputs], tmp_path, ["circle_trajectory", "diversity_pca_all"], None) == 2
     assert names(tmp_path) == {"diversity_pca_all_off_budget.oracle_calls=6"}
     told = capsys.readouterr().err

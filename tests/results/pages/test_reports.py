@@ -13,9 +13,9 @@ import pytest
 from evodiverse.results.comparison import compare, differing_keys
 from evodiverse.results.pages.charts import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
 from evodiverse.results.pages.one_run import find_lineage, read_history, report_run
-from evodiverse.results.pages.several import Curve, average, trace
+from evodiverse.results.pages.several import Curve, average
 from evodiverse.results.pages.writing import write_reports
-from evodiverse.results.statistics import half_width
+from evodiverse.results.statistics import t_interval
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
 from tests.results.builders import initial_row, write_parts, write_record
@@ -135,7 +135,8 @@ def test_a_single_value_is_drawn(value: float) -> None:
 
 
 def test_the_interval_is_that_of_students_t() -> None:
-    assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.302652729911275 / sqrt(3))  # the table's t(0.975, 2)
+    half = t_interval([1.0, 2.0, 3.0]).high - 2.0
+    assert half == pytest.approx(4.302652729911275 / sqrt(3))  # the table's t(0.975, 2)
 
 
 def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> No
     line = average("x", [Curve(run, [(1.0, 0.0), (50.0, 1.0)], 100), Curve(run, [(31.0, 3.0)], 60)])
     assert line.points[0] == (31.0, 1.5)
     assert line.points[-1] == (60.0, 2.0)
-    assert line.band[-1][2] - 2.0 == pytest.approx(half_width([1.0, 3.0]))
+    assert line.band[-1][1:] == t_interval([1.0, 3.0])[1:]
 
 
 def test_runs_are_told_apart_by_what_differs_and_sorted_by_best(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_runs_that_are_given_by_name_are_compared_and_a_copy_is_no_further_seed(
     assert errors == []
     assert [page.name for page in pages] == [*["report.html"] * 3, "comparison.html"]
     page = pages[-1].read_text()
-    best = [trace(read_history(run_of(path))).best for path in paths]
+    best = [max(read_history(run_of(path)).log.scores.values()) for path in paths]
     assert "(n = 2)" in page
     assert "Left out: 1 run that repeats or replays another run." in page
     assert all(f'data-value="{score!r}"' in page for score in best)

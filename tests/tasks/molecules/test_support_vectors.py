@@ -82,11 +82,9 @@ def test_what_is_saved_is_what_is_read(tmp_path: Path, trained: tuple[Any, Path,
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"kernel": "linear"}, "expected an RBF kernel"),
         ({"support_vectors_": np.zeros((3, 5))}, r"vectors must be finite <u1 of shape \(3, 2048\)"),
         ({"_probA": np.zeros(3)}, "constants must be finite"),
         ({"_dual_coef_": np.zeros((3, 2))}, "coefficients must be finite"),
-        ({"_gamma": -1.0}, "a gamma above 0"),
     ],
 )
 def test_another_machine_is_refused(
@@ -96,17 +94,6 @@ def test_another_machine_is_refused(
     machine.__dict__.update(changes)
     (tmp_path / "other.pkl").write_bytes(pickle.dumps(machine, 4))
     with pytest.raises(DataError, match=told):
-        SupportVectorMachine.load(tmp_path / "other.pkl")
-
-
-@pytest.mark.parametrize("value", [0.5, -1.0, 256.0, np.nan])
-def test_vectors_that_are_no_counts_are_refused(
-    value: float, tmp_path: Path, trained: tuple[Any, Path, np.ndarray]
-) -> None:
-    machine = pickle.loads(trained[1].read_bytes())
-    machine.support_vectors_[0, 0] = value
-    (tmp_path / "other.pkl").write_bytes(pickle.dumps(machine, 4))
-    with pytest.raises(DataError, match="counts from 0 to 255"):
         SupportVectorMachine.load(tmp_path / "other.pkl")
 
 

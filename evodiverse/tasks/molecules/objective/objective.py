@@ -31,19 +31,15 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of an objective with ``k`` components for ``n`` molecules.
+    """The measurements of an objective for ``n`` molecules.
 
     Attributes:
         scores: ``(n,)`` combined scores from 0 to 1; NaN for a molecule for which a component has no value.
-        raw: ``(n, k)`` raw values of the components.
-        values: ``(n, k)`` scores of the components from 0 to 1, after their transforms.
         rejections: Why each molecule got no score; None for a molecule with a score.
         details: The values of the log columns for each molecule; None where a component has no value.
     """
 
     scores: Values
-    raw: Values
-    values: Values
     rejections: Sequence[Rejection | None]
     details: Sequence[Mapping[str, float | None]]
 
@@ -123,7 +119,7 @@ class Objective:
         for place in np.flatnonzero(np.isnan(scores)).tolist():
             missing = next(name for name, number in details[place].items() if number is None)
             rejections.setdefault(place, Rejection(Reason.NON_FINITE, f"{missing} is NaN"))
-        return Measured(scores, raw, values, [rejections.get(place) for place in range(len(smiles))], details)
+        return Measured(scores, [rejections.get(place) for place in range(len(smiles))], details)
 
 
 def describe_parts(combine: str, parts: Sequence[Part]) -> str:
