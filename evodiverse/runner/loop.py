@@ -40,6 +40,7 @@ from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 if TYPE_CHECKING:
     from evodiverse.runner.surrogate import Surrogate
+    from evodiverse.store.run_directory import RunDirectory
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
@@ -104,7 +105,7 @@ class Setup:
         proposers: One proposer for each attempt to fill a slot (the place for one offspring): the first one makes the
             proposals of all first attempts, the second one those of the second attempts, and so on.
         ledger: The ledger of the run.
-        store: The store that keeps the log.
+        store: The open run directory, which keeps the log.
         display: The display of the run.
         check: A function that the loop calls at each point where the run may stop. If the run was asked to stop, the
             function raises `Interrupted`.
@@ -124,7 +125,7 @@ class Setup:
     workers: Workers
     proposers: Sequence[Proposer]
     ledger: Ledger
-    store: ports.Store
+    store: "RunDirectory"
     display: ports.Display
     check: Callable[[], None]
     committed: Callable[[Callable[[], ports.Snapshot]], None]

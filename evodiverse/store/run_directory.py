@@ -80,7 +80,7 @@ def delete_run(path: Path) -> None:
 
 
 class RunDirectory:
-    """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
+    """The log of one run on disk: datasets that consist of parts (Parquet files).
 
     A commit is written at once if the last write ended at least ``max_wait`` seconds ago, or if that write took at most
     ``write_share`` of the time that has passed since its end. Otherwise the iteration is written later, into one part
