@@ -98,7 +98,6 @@ class Setup:
         search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
-        n_initial: The largest number of oracle calls that the initial candidates can cost.
         draw_start: A function that returns the initial candidates.
         task: The task of the run.
         workers: The worker processes.
@@ -119,7 +118,6 @@ class Setup:
     search: Search
     streams: Streams
     oracle_calls: int
-    n_initial: int
     draw_start: Callable[[], Start]
     task: ports.Task
     workers: Workers
@@ -351,12 +349,12 @@ class Loop:
         Raises:
             InputError: Only initial candidates were evaluated. The message says what became of the proposals.
         """
-        setup = self._setup
-        if self._archive.n_calls > setup.n_initial:
-            return  # the common case is decided without reading the log, which may be long
-        setup.store.write()
-        rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
-        if not rows or any(row["outcome"] == Outcome.EVALUATED for row in rows):
+        if (self._archive.pools >= 0).any():
+            return
+        store = self._setup.store
+        store.write()
+        rows = [row for row in store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
+        if not rows:
             return
         ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
         counted = _count_kinds(ends)

@@ -194,7 +194,6 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             search=config.search,
             streams=Streams(config.seed),
             oracle_calls=config.budget.oracle_calls,
-            n_initial=plan.n_initial,
             draw_start=ready.draw_start,
             task=task,
             workers=workers,

@@ -10,11 +10,12 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
+from evodiverse.store.files import writing_to
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import check_unlocked, locked
 from evodiverse.store.provenance import own_versions, package_versions, tell_change
 from evodiverse.store.record import Identity, check_same, continue_record, kept, new_record, read_record
-from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run, writing_to
+from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
 
 
 @dataclass(slots=True)

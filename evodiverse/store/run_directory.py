@@ -6,11 +6,10 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.checked_lines import encode_line
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
@@ -18,7 +17,7 @@ from evodiverse.runlog.datasets import DATASETS, read_parts
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, RECORD, REPORT
 from evodiverse.store.datasets import encode_part, schemas
-from evodiverse.store.files import read_json, write_json
+from evodiverse.store.files import read_json, write_json, writing_to
 from evodiverse.store.journal import Journal
 
 FOLDERS = ("checkpoint", BEST)
@@ -36,21 +35,6 @@ def check_not_foreign(path: Path) -> None:
     own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds other files and no run; choose another folder with outputs=…")
-
-
-@contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
-
-    Raises:
-        ServiceError: The disk is full or no longer available.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ServiceError(
-            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
-        ) from error
 
 
 def check_deletable(path: Path) -> None:
