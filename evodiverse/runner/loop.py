@@ -375,7 +375,7 @@ class Loop:
         try:
             for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
                 refill_archive(self._archive, rows, details)
-                self._view.note_logged(rows)
+                self._view.note(rows)
             if self._archive.n_calls != n_calls:
                 raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
                     f"it has {self._archive.n_calls} charged calls, the checkpoint {n_calls}"
@@ -403,7 +403,7 @@ class Loop:
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
-        self._view.note(info)
+        self._view.note(rows["evaluations"], info.trials)
         self._setup.committed(lambda: self._view.snapshot(self._state))
         self._update_display()
         self._show_improvements()
