@@ -188,7 +188,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
-        evaluator = stack.enter_context(_opened_evaluator(plan, task, standing.directory))
+        evaluator = stack.enter_context(_opened_evaluator(plan, task, standing))
         setup = Setup(
             method=config.method,
             search=config.search,
@@ -199,7 +199,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             workers=workers,
             proposers=proposers,
             ledger=ledger,
-            store=standing.directory,
+            store=standing,
             display=display,
             check=check,
             committed=committed,
@@ -208,7 +208,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         )
         with display:
             result = Loop(setup).run()
-        standing.stopped_by = result.stopped_by
+        standing.ending = {"stopped_by": result.stopped_by}
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
 

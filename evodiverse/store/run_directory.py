@@ -83,6 +83,9 @@ class RunDirectory:
         max_wait: The time after a write, in seconds, from which the next commit is written in any case.
         is_read_only: Whether to leave the directory unchanged, because it belongs to another run.
 
+    Attributes:
+        ending: The entries that the caller adds to ``run.json`` when the run has ended, such as ``stopped_by``.
+
     Raises:
         InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.
     """
@@ -98,6 +101,7 @@ class RunDirectory:
     ) -> None:
         self.path = path
         self.columns = columns
+        self.ending: Mapping[str, Any] = {}
         self._write_share = write_share
         self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
