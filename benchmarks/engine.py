@@ -77,7 +77,6 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             display=stopwatch,
             check=lambda: None,
             committed=lambda _: None,
-            library_folder=Path(folder),
         )
         stopwatch.loop = Loop(setup)
         stopwatch.loop.run()

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evodiverse import ports
+from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
@@ -110,7 +110,6 @@ class Setup:
             function raises `Interrupted`.
         committed: A function that the loop calls after each commit, to report the run to a tracker. Its argument, a
             function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
-        library_folder: The folder that keeps the features of libraries.
         evaluator: The evaluator of the run; if it is None, the workers evaluate.
     """
 
@@ -127,7 +126,6 @@ class Setup:
     display: ports.Display
     check: Callable[[], None]
     committed: Callable[[Callable[[], ports.Snapshot]], None]
-    library_folder: Path
     evaluator: ports.Evaluator | None = None
 
 
@@ -456,4 +454,6 @@ def _surrogate(setup: Setup, archive: Archive, similarities: Similarities | None
         return None
     from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long
 
-    return Surrogate(setup.task, setup.workers, archive, setup.streams, method, similarities, setup.library_folder)
+    return Surrogate(
+        setup.task, setup.workers, archive, setup.streams, method, similarities, cache_folder() / "libraries"
+    )

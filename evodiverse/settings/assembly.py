@@ -9,7 +9,6 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
@@ -203,7 +202,6 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             display=display,
             check=check,
             committed=committed,
-            library_folder=cache_folder() / "libraries",
             evaluator=evaluator,
         )
         with display:

@@ -122,12 +122,11 @@ class RunDirectory:
         self._due = 0.0
         with writing_to(path):
             self._remove_parts_after(last)
-        parts = check_parts(path, last)
-        if parts is None:  # an older version started the run
-            parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
-        listed = b"".join(encode_line(part._asdict()) for part in parts)
-        self._n_listed_bytes = len(listed)
-        with writing_to(path):
+            parts = check_parts(path, last)
+            if parts is None:  # an older version started the run
+                parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
+            listed = b"".join(encode_line(part._asdict()) for part in parts)
+            self._n_listed_bytes = len(listed)
             write_file(path / PARTS, listed)
 
     def has_answers(self) -> bool:
@@ -195,11 +194,10 @@ class RunDirectory:
         """
         if self._next is not None:
             self._write(*self._next)
-        if seconds is not None and (saved := self.checkpoint()) is not None:
-            with writing_to(self.path):
+        with writing_to(self.path):
+            if seconds is not None and (saved := self.checkpoint()) is not None:
                 self._write_checkpoint(saved | {"seconds": dict(seconds)})
-        if journalled is not None:
-            with writing_to(self.path):
+            if journalled is not None:
                 self.journal.replace(journalled)
 
     def _write(self, iteration: int, checkpoint: Mapping[str, object]) -> None:
