@@ -68,7 +68,6 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             search=SEARCH,
             streams=Streams(0),
             oracle_calls=calls,
-            n_initial=120 * METHOD.n_pools,
             draw_start=lambda: draw_start(task, Streams(0), METHOD.n_pools, 120),
             task=task,
             workers=workers,
@@ -78,7 +77,6 @@ def engine_seconds(calls: int) -> list[tuple[int, float]]:
             display=stopwatch,
             check=lambda: None,
             committed=lambda _: None,
-            library_folder=Path(folder),
         )
         stopwatch.loop = Loop(setup)
         stopwatch.loop.run()

@@ -8,7 +8,7 @@ The interfaces marked with ``@runtime_checkable`` are optional. A task or domain
 defines all its members.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -386,58 +386,6 @@ class Journal(Protocol):
 
     def read(self) -> list[dict[str, Any]]:
         """Return all records."""
-
-
-class Store(Protocol):
-    """Keeps the log of one run. What it has written survives the death of the process."""
-
-    @property
-    def journal(self) -> Journal:
-        """The journal of evaluations that are not part of the written log yet."""
-
-    def commit(
-        self,
-        iteration: int,
-        rows: Mapping[str, Sequence[Row]],
-        checkpoint: Mapping[str, object],
-        journalled: Sequence[Row] = (),
-    ) -> None:
-        """Commit one iteration.
-
-        The iteration is written at once, or a little later together with the next iterations. Each write is atomic.
-
-        Args:
-            iteration: The number of the iteration.
-            rows: The rows of the iteration, by dataset.
-            checkpoint: What is needed to resume after this iteration.
-            journalled: The records of the journal to keep, since they are not part of any iteration yet. All others
-                are dropped once the iteration is written.
-        """
-
-    def write(self, journalled: Sequence[Row] | None = None, seconds: Mapping[str, float] | None = None) -> None:
-        """Write the iterations that are committed but not written yet, then drop records from the journal.
-
-        Args:
-            journalled: The records of the journal to keep; None keeps all.
-            seconds: The times of the run, which replace those of the last commit in the checkpoint; None keeps those.
-        """
-
-    def checkpoint(self) -> Mapping[str, Any] | None:
-        """Return the last checkpoint that was written; None before the first."""
-
-    def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
-        """Replace files in ``best/``.
-
-        Args:
-            files: The content of each file, by name; None deletes the file.
-            chosen: The result of `Choosing.headline`, for ``best/chosen.txt``; None leaves that file as it is.
-        """
-
-    def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """Return all written rows of a dataset, in the order in which they were committed."""
-
-    def batches(self, dataset: str, columns: Sequence[str]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the rows that `rows` returns, in batches of whole iterations."""
 
 
 @dataclass(frozen=True, slots=True)

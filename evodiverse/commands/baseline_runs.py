@@ -165,10 +165,10 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         if isinstance(run, str):  # another process has completed it in the meantime
             say(run)
             return
-        saved = run.directory.checkpoint() or _search(engine, plan, budget, run.directory)
-        run.stopped_by, run.facts = saved["stopped_by"], {"engine": saved["engine"]}
-        found = run.directory.rows("evaluations", ["call", "score", "selected", *_ERRORS])
-    say(f"complete, stopped by {run.stopped_by}: front of size {sum(row['call'] is not None for row in found):,}")
+        saved = run.checkpoint() or _search(engine, plan, budget, run)
+        run.ending = {"stopped_by": saved["stopped_by"], "engine": saved["engine"]}
+        found = run.rows("evaluations", ["call", "score", "selected", *_ERRORS])
+    say(f"complete, stopped by {saved['stopped_by']}: front of size {sum(row['call'] is not None for row in found):,}")
     for line in _describe(engine, found):
         say(line)
     say(f"{plan.path}")

@@ -59,11 +59,14 @@ class Ledger:
     Args:
         budget: The hard limits of the run; that on oracle calls is enforced elsewhere.
         n_pools: The number of pools that ask a model.
+
+    Attributes:
+        pools: The number of requests to a language model, and their tokens and cost, for each pool.
     """
 
     def __init__(self, budget: Budget, n_pools: int) -> None:
         self._budget = budget
-        self._pools = [Usage()] * n_pools
+        self.pools = [Usage()] * n_pools
         self._tokens = 0
         self._usd = 0.0
         self._rows: list[Row] = []
@@ -75,14 +78,9 @@ class Ledger:
         return None if self._is_fruitful else self.total.calls
 
     @property
-    def pools(self) -> tuple[Usage, ...]:
-        """The number of requests to a language model, and their tokens and cost, for each pool."""
-        return tuple(self._pools)
-
-    @property
     def total(self) -> Usage:
         """The usage of all pools together."""
-        return sum(self._pools, Usage())
+        return sum(self.pools, Usage())
 
     def find_cap(self, bounds: Sequence[CostBound], seconds: float) -> Cap | None:
         """Return the cap that forbids a round of requests, or None if the round may begin.
@@ -119,7 +117,7 @@ class Ledger:
 
         If the size or the price of the reply is unknown, ``bound``, the most that the request can cost, counts instead.
         """
-        self._pools[request.pool] += Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
+        self.pools[request.pool] += Usage(1, reply.prompt_tokens, reply.completion_tokens, reply.cost_usd)
         if reply.prompt_tokens is None or reply.completion_tokens is None:
             self._tokens += bound.tokens
         else:
@@ -150,7 +148,7 @@ class Ledger:
         """Return the usage and the amounts counted against the caps. The checkpoint stores them for `resume`."""
         return {
             **asdict(self.total),
-            "pools": [asdict(usage) for usage in self._pools],
+            "pools": [asdict(usage) for usage in self.pools],
             "counted_tokens": self._tokens,
             "counted_usd": self._usd,
         }
@@ -163,7 +161,7 @@ class Ledger:
             outcomes: The outcomes of the requests so far; those after the first usable reply are not read.
         """
         self._is_fruitful = CallOutcome.PARSED in outcomes
-        self._pools = [Usage(**usage) for usage in saved["pools"]]
+        self.pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
 
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from evodiverse import ports
+from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
@@ -40,6 +40,7 @@ from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
 
 if TYPE_CHECKING:
     from evodiverse.runner.surrogate import Surrogate
+    from evodiverse.store.run_directory import RunDirectory
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
@@ -97,20 +98,18 @@ class Setup:
         search: The settings that do not depend on the method, such as when the search stops.
         streams: The random streams of the run.
         oracle_calls: The budget of oracle calls.
-        n_initial: The largest number of oracle calls that the initial candidates can cost.
         draw_start: A function that returns the initial candidates.
         task: The task of the run.
         workers: The worker processes.
         proposers: One proposer for each attempt to fill a slot (the place for one offspring): the first one makes the
             proposals of all first attempts, the second one those of the second attempts, and so on.
         ledger: The ledger of the run.
-        store: The store that keeps the log.
+        store: The open run directory, which keeps the log.
         display: The display of the run.
         check: A function that the loop calls at each point where the run may stop. If the run was asked to stop, the
             function raises `Interrupted`.
         committed: A function that the loop calls after each commit, to report the run to a tracker. Its argument, a
             function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
-        library_folder: The folder that keeps the features of libraries.
         evaluator: The evaluator of the run; if it is None, the workers evaluate.
     """
 
@@ -118,17 +117,15 @@ class Setup:
     search: Search
     streams: Streams
     oracle_calls: int
-    n_initial: int
     draw_start: Callable[[], Start]
     task: ports.Task
     workers: Workers
     proposers: Sequence[Proposer]
     ledger: Ledger
-    store: ports.Store
+    store: "RunDirectory"
     display: ports.Display
     check: Callable[[], None]
     committed: Callable[[Callable[[], ports.Snapshot]], None]
-    library_folder: Path
     evaluator: ports.Evaluator | None = None
 
 
@@ -350,12 +347,12 @@ class Loop:
         Raises:
             InputError: Only initial candidates were evaluated. The message says what became of the proposals.
         """
-        setup = self._setup
-        if self._archive.n_calls > setup.n_initial:
-            return  # the common case is decided without reading the log, which may be long
-        setup.store.write()
-        rows = [row for row in setup.store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
-        if not rows or any(row["outcome"] == Outcome.EVALUATED for row in rows):
+        if (self._archive.pools >= 0).any():
+            return
+        store = self._setup.store
+        store.write()
+        rows = [row for row in store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
+        if not rows:
             return
         ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
         counted = _count_kinds(ends)
@@ -376,7 +373,7 @@ class Loop:
         try:
             for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
                 refill_archive(self._archive, rows, details)
-                self._view.note_logged(rows)
+                self._view.note(rows)
             if self._archive.n_calls != n_calls:
                 raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
                     f"it has {self._archive.n_calls} charged calls, the checkpoint {n_calls}"
@@ -404,7 +401,7 @@ class Loop:
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
-        self._view.note(info)
+        self._view.note(rows["evaluations"], info.trials)
         self._setup.committed(lambda: self._view.snapshot(self._state))
         self._update_display()
         self._show_improvements()
@@ -457,4 +454,6 @@ def _surrogate(setup: Setup, archive: Archive, similarities: Similarities | None
         return None
     from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long
 
-    return Surrogate(setup.task, setup.workers, archive, setup.streams, method, similarities, setup.library_folder)
+    return Surrogate(
+        setup.task, setup.workers, archive, setup.streams, method, similarities, cache_folder() / "libraries"
+    )

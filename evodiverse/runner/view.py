@@ -3,7 +3,7 @@
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import groupby
 from math import inf
@@ -18,7 +18,7 @@ from evodiverse.runner.ledger import Ledger
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
-from evodiverse.search.state import IterationInfo, State
+from evodiverse.search.state import State
 from evodiverse.vocabulary import Outcome
 
 N_EXCHANGES = 30
@@ -100,34 +100,35 @@ class View:
         self.n_replies = 0
         self.n_awaited = 0
 
-    def note(self, info: IterationInfo) -> None:
-        """Add an iteration that was just committed."""
-        self._note_attempts(
-            (attempt.outcome, attempt.iteration, attempt.pool, attempt.call) for attempt in info.attempts
-        )
-        self.n_evaluated = self._archive.n_calls
-        self._note_exchange(info.trials)
+    def note(self, evaluations: Sequence[Mapping[str, Any]], trials: Sequence[SwapTrial] = ()) -> None:
+        """Add whole iterations, which were just committed or which earlier processes logged, in their order.
 
-    def note_logged(self, evaluations: Sequence[Mapping[str, Any]]) -> None:
-        """Add rows of the dataset ``evaluations`` that earlier processes logged.
-
-        All rows of an iteration must be added together, and iterations in the order in which they were committed.
+        Args:
+            evaluations: All their rows of the dataset ``evaluations``.
+            trials: The swaps of their exchange, if there was one.
         """
-        self._note_attempts((row["outcome"], row["iteration"], row["pool"], row["call"]) for row in evaluations)
+        self._outcomes.update(row["outcome"] for row in evaluations)
+        charged = [row for row in evaluations if row["call"] is not None]
+        for row in sorted(charged, key=itemgetter("call")):
+            self._iterations.append(row["iteration"])
+            self._pools_of.append(-1 if row["pool"] is None else row["pool"])
+        self.n_evaluated = self._archive.n_calls
+        if trials:
+            self._rates.append(swap_rate(trials))
+            self._xis.append(trials[-1].xi)
 
     def resume(self, swaps: Sequence[Mapping[str, Any]]) -> None:
         """Continue a run that earlier processes began.
 
-        All their rows of ``evaluations`` must have been passed to `note_logged` before.
+        All their rows of ``evaluations`` must have been passed to `note` before.
 
         Args:
             swaps: All logged rows of the dataset ``swaps``, sorted by iteration.
         """
-        self.n_evaluated = self._archive.n_calls
         self._spent_before = {name: spent for name, (spent, _) in self._spent.items()}
         names = [field.name for field in fields(SwapTrial)]
         for _, rows in groupby(swaps, key=itemgetter("iteration")):
-            self._note_exchange([SwapTrial(**{name: row[name] for name in names}) for row in rows])
+            self.note([], [SwapTrial(**{name: row[name] for name in names}) for row in rows])
 
     def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
         """Return a snapshot of the run; ``state`` is the last one committed, None before the first commit."""
@@ -230,21 +231,6 @@ class View:
     def _discovery(self, call: int) -> Discovery:
         pool = self._pools_of[call - 1]
         return Discovery(self._archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
-
-    def _note_exchange(self, trials: Sequence[SwapTrial]) -> None:
-        if trials:
-            self._rates.append(swap_rate(trials))
-            self._xis.append(trials[-1].xi)
-
-    def _note_attempts(self, attempts: Iterable[tuple[str, int, int | None, int | None]]) -> None:
-        charged = []
-        for outcome, iteration, pool, call in attempts:
-            self._outcomes[outcome] += 1
-            if call is not None:
-                charged.append((call, iteration, pool))
-        for _, iteration, pool in sorted(charged, key=lambda place: place[0]):
-            self._iterations.append(iteration)
-            self._pools_of.append(-1 if pool is None else pool)
 
     def _pools(self, state: State) -> tuple[PoolView, ...]:
         views = []

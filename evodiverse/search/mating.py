@@ -48,14 +48,12 @@ def draw_mating_pools(
     """
     rule = method.mating_pool
     sample = sample_with_replacement if rule.replacement else sample_without_replacement
-    mating_pools = []
+    mating_pools = list(pools)
     for pool, members in enumerate(pools):
-        if not members.size:
-            mating_pools.append(members)
-            continue
-        rng = streams.at(Purpose.MATING_POOL, iteration, pool=pool).rng()
-        log_weights = weights[rule.weight](archive.scores[members - 1], method.ladder[pool])
-        mating_pools.append(members[sample(log_weights, rule.size, rng)])
+        if members.size:
+            rng = streams.at(Purpose.MATING_POOL, iteration, pool=pool).rng()
+            log_weights = weights[rule.weight](archive.scores[members - 1], method.ladder[pool])
+            mating_pools[pool] = members[sample(log_weights, rule.size, rng)]
     return tuple(mating_pools)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
@@ -188,28 +187,26 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
-        evaluator = stack.enter_context(_opened_evaluator(plan, task, standing.directory))
+        evaluator = stack.enter_context(_opened_evaluator(plan, task, standing))
         setup = Setup(
             method=config.method,
             search=config.search,
             streams=Streams(config.seed),
             oracle_calls=config.budget.oracle_calls,
-            n_initial=plan.n_initial,
             draw_start=ready.draw_start,
             task=task,
             workers=workers,
             proposers=proposers,
             ledger=ledger,
-            store=standing.directory,
+            store=standing,
             display=display,
             check=check,
             committed=committed,
-            library_folder=cache_folder() / "libraries",
             evaluator=evaluator,
         )
         with display:
             result = Loop(setup).run()
-        standing.stopped_by = result.stopped_by
+        standing.ending = {"stopped_by": result.stopped_by}
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
 

@@ -1,14 +1,30 @@
 """Reading and writing the JSON files in a run directory."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit import files as kit
 
 _MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
+
+    Raises:
+        ServiceError: The disk is full or no longer available.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ServiceError(
+            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
+        ) from error
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.checked_lines import decode_line, encode_line
 from evodiverse.kit.files import write_file
+from evodiverse.store.files import writing_to
 from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.store")
@@ -39,7 +40,7 @@ class Journal:
             ServiceError: The disk is full or no longer available.
         """
         content = b"".join(map(encode_line, records))
-        try:
+        with writing_to(self._path):
             descriptor = self._open(os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 if os.write(descriptor, content) != len(content):
@@ -49,10 +50,6 @@ class Journal:
                     self._synced = time.monotonic()
             finally:
                 os.close(descriptor)
-        except OSError as error:
-            raise ServiceError(
-                f"cannot write {self._path} ({reason(error)}); fix that, then run the same command again to resume"
-            ) from error
 
     def read(self) -> list[dict[str, Any]]:
         """Return all intact records.

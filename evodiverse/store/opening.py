@@ -3,33 +3,18 @@
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
+from evodiverse.store.files import writing_to
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import check_unlocked, locked
 from evodiverse.store.provenance import own_versions, package_versions, tell_change
 from evodiverse.store.record import Identity, check_same, continue_record, kept, new_record, read_record
-from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run, writing_to
-
-
-@dataclass(slots=True)
-class OpenRun:
-    """A run in progress, whose directory this process has locked.
-
-    Attributes:
-        directory: The run directory.
-        stopped_by: The reason why the run ended, which the caller sets at the end; None while the run is running.
-        facts: Further entries for ``run.json``, which the caller may set at the end.
-    """
-
-    directory: RunDirectory
-    stopped_by: str | None = None
-    facts: Mapping[str, Any] = field(default_factory=dict)
+from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
 
 
 def find_complete(this: Identity) -> str | None:
@@ -67,7 +52,7 @@ def open_run(
     begin: Callable[[RunDirectory], Mapping[str, Any]] = lambda _: {},
     *,
     overwrite: bool,
-) -> Iterator[OpenRun | str]:
+) -> Iterator[RunDirectory | str]:
     """Lock the directory of a run while it is running, and write its record at the start and at the end.
 
     Args:
@@ -81,7 +66,7 @@ def open_run(
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:
-        The open run, or, if there is nothing left to do, the message that the run is complete.
+        The open run directory, or, if there is nothing left to do, the message that the run is complete.
 
     Raises:
         InputError: The directory holds another run, a run with other data, or something that is not a run; or another
@@ -107,9 +92,8 @@ def open_run(
         if is_new and not overwrite:
             record |= begin(directory)
         with kept(directory, record):
-            run = OpenRun(directory)
-            yield run
-            record |= {"stopped_by": run.stopped_by, **run.facts}
+            yield directory
+            record |= directory.ending
 
 
 @contextmanager

@@ -6,11 +6,10 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.checked_lines import encode_line
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
@@ -18,7 +17,7 @@ from evodiverse.runlog.datasets import DATASETS, read_parts
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, RECORD, REPORT
 from evodiverse.store.datasets import encode_part, schemas
-from evodiverse.store.files import read_json, write_json
+from evodiverse.store.files import read_json, write_json, writing_to
 from evodiverse.store.journal import Journal
 
 FOLDERS = ("checkpoint", BEST)
@@ -36,21 +35,6 @@ def check_not_foreign(path: Path) -> None:
     own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds other files and no run; choose another folder with outputs=…")
-
-
-@contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
-
-    Raises:
-        ServiceError: The disk is full or no longer available.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ServiceError(
-            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
-        ) from error
 
 
 def check_deletable(path: Path) -> None:
@@ -80,7 +64,7 @@ def delete_run(path: Path) -> None:
 
 
 class RunDirectory:
-    """The log of one run on disk (see `evodiverse.ports.Store`): datasets that consist of parts (Parquet files).
+    """The log of one run on disk: datasets that consist of parts (Parquet files).
 
     A commit is written at once if the last write ended at least ``max_wait`` seconds ago, or if that write took at most
     ``write_share`` of the time that has passed since its end. Otherwise the iteration is written later, into one part
@@ -99,6 +83,9 @@ class RunDirectory:
         max_wait: The time after a write, in seconds, from which the next commit is written in any case.
         is_read_only: Whether to leave the directory unchanged, because it belongs to another run.
 
+    Attributes:
+        ending: The entries that the caller adds to ``run.json`` when the run has ended, such as ``stopped_by``.
+
     Raises:
         InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.
     """
@@ -114,6 +101,7 @@ class RunDirectory:
     ) -> None:
         self.path = path
         self.columns = columns
+        self.ending: Mapping[str, Any] = {}
         self._write_share = write_share
         self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
@@ -134,12 +122,11 @@ class RunDirectory:
         self._due = 0.0
         with writing_to(path):
             self._remove_parts_after(last)
-        parts = check_parts(path, last)
-        if parts is None:  # an older version started the run
-            parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
-        listed = b"".join(encode_line(part._asdict()) for part in parts)
-        self._n_listed_bytes = len(listed)
-        with writing_to(path):
+            parts = check_parts(path, last)
+            if parts is None:  # an older version started the run
+                parts = [describe_part(part, part.read_bytes()) for name in self._schemas for part in self._parts(name)]
+            listed = b"".join(encode_line(part._asdict()) for part in parts)
+            self._n_listed_bytes = len(listed)
             write_file(path / PARTS, listed)
 
     def has_answers(self) -> bool:
@@ -207,11 +194,10 @@ class RunDirectory:
         """
         if self._next is not None:
             self._write(*self._next)
-        if seconds is not None and (saved := self.checkpoint()) is not None:
-            with writing_to(self.path):
+        with writing_to(self.path):
+            if seconds is not None and (saved := self.checkpoint()) is not None:
                 self._write_checkpoint(saved | {"seconds": dict(seconds)})
-        if journalled is not None:
-            with writing_to(self.path):
+            if journalled is not None:
                 self.journal.replace(journalled)
 
     def _write(self, iteration: int, checkpoint: Mapping[str, object]) -> None:

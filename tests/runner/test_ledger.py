@@ -21,7 +21,7 @@ def reply(prompt: int | None = 30, completion: int | None = 12, usd: float | Non
 def test_calls_are_numbered_and_summed_by_pool() -> None:
     ledger = Ledger(Budget(), 3)
     assert [record(ledger, reply(), pool) for pool in (0, 2, 2)] == [1, 2, 3]
-    assert ledger.pools == (Usage(1, 30, 12, 0.25), Usage(), Usage(2, 60, 24, 0.5))
+    assert ledger.pools == [Usage(1, 30, 12, 0.25), Usage(), Usage(2, 60, 24, 0.5)]
     assert ledger.total == Usage(3, 90, 36, 0.75)
 
 

@@ -15,7 +15,7 @@ from evodiverse.runner.ledger import Budget, Ledger
 from evodiverse.runner.view import N_BEST, Clock, View
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
-from evodiverse.search.state import Attempt, IterationInfo, Progress, State
+from evodiverse.search.state import Progress, State
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Usage
 from tests.search.builders import make_method
 from tests.toys.bits.task import BitTask
@@ -41,9 +41,9 @@ def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
     for slot, (key, score) in enumerate(scores):
         call = archive.reserve(key)
         archive.record(Hypothesis(key, key), Evaluation(score, score, valid=score is not None))
-        attempts.append(Attempt(1, 0, slot, 1, Outcome.EVALUATED, "toy", (), key, key, call))
+        attempts.append({"iteration": 1, "pool": 0, "slot": slot, "outcome": Outcome.EVALUATED, "call": call})
     view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Budget(), 1))
-    view.note(IterationInfo(1, (), tuple(attempts)))
+    view.note(attempts)
     return view
 
 
@@ -51,7 +51,7 @@ def test_a_task_chooses_among_the_best_of_each_grade() -> None:
     task = ByOnes(4, 1)
     view = view_of(task, [("1000", 0.1), ("0110", 0.9), ("0100", 0.3), ("1111", None), ("0010", 0.3)])
     assert view.headline() == "0100 0110"
-    view.note(IterationInfo(2, (), (Attempt(2, 0, 0, 1, Outcome.EVALUATED, "toy", (), "1000", "1000", 1),)))
+    view.note([{"iteration": 2, "pool": 0, "slot": 0, "outcome": Outcome.EVALUATED, "call": 1}])
     assert view.snapshot(None).headline == "0100 0110"
     assert task.n_choices == 1  # a choice may take seconds, and snapshots are taken often
 

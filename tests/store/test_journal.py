@@ -111,13 +111,13 @@ def test_processes_append_at_the_same_time(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_written_fails_the_run(tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match=r"cannot write .*journal \(No such file or directory\); .* to resume"):
+    with pytest.raises(ServiceError, match=r"cannot write to .*journal \(No such file or directory\); .* to resume"):
         Journal(tmp_path / "gone" / "journal").append(RECORDS)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_full_disk_fails_the_run() -> None:
-    with pytest.raises(ServiceError, match=r"cannot write /dev/full \(No space left on device\); .* to resume"):
+    with pytest.raises(ServiceError, match=r"cannot write to /dev/full \(No space left on device\); .* to resume"):
         Journal(Path("/dev/full")).append(RECORDS)
 
 
