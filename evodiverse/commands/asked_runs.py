@@ -12,7 +12,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, describe
-from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile, find_decimal_mark, read_number
 from evodiverse.ports import Measurable, Task
 from evodiverse.runlog.parts import check_parts
@@ -107,7 +106,7 @@ def _load(path: Path) -> Any:
 def _read_asked(path: Path) -> Mapping[str, str]:
     """Return the genotypes of the candidates whose scores a run is waiting for, by the keys of the candidates."""
     try:
-        return {key: genotype for _, (key, genotype, *_) in TextFile(path / ASKED, at_most=TEXT_BYTES).table().rows}
+        return {key: genotype for _, (key, genotype, *_) in TextFile(path / ASKED).table().rows}
     except (InputError, ValueError) as error:
         raise InputError(f"{path} is not waiting for scores; run evodiverse-ask {quote(str(path))}") from error
 
@@ -120,7 +119,7 @@ def _read(path: Path) -> tuple[str, str, list[tuple[int, str, str]]]:
     Raises:
         InputError: The file cannot be read, or a column is missing.
     """
-    table = TextFile(path, at_most=TEXT_BYTES).table()
+    table = TextFile(path).table()
     try:
         score, *places = map(table.find_column, ("score", *_NAMES))
     except ValueError as error:

@@ -12,7 +12,6 @@ import yaml
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import expanded, read_input, read_text_input
 
-MOST_BYTES: Final = 50_000_000
 LARGEST_SIDE: Final = 100.0
 """The longest side that a box may have, in Å. The memory that a docking needs grows with the volume of the box."""
 
@@ -90,7 +89,7 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
     try:
         if receptor.suffix != ".pdbqt":
             raise ValueError("its name does not end with .pdbqt")  # noqa: TRY301
-        content = read_input(receptor, MOST_BYTES)
+        content = read_input(receptor)
         if not (atoms := list(_read_atoms(content.decode("ascii", "replace")))):
             raise ValueError("it has no atoms")  # noqa: TRY301
     except OSError as error:
@@ -136,7 +135,7 @@ def read_vina_box(path: Path) -> Box:
         InputError: The file cannot be read or does not describe a box.
     """
     try:
-        lines = [line.partition("#")[0] for line in read_text_input(path, MOST_BYTES, "utf-8").splitlines()]
+        lines = [line.partition("#")[0] for line in read_text_input(path, "utf-8").splitlines()]
         values = {name.strip(): value for name, _, value in (line.partition("=") for line in lines if "=" in line)}
         return Box.of([float(values.get(f"{what}_{axis}", "nan")) for what in ("center", "size") for axis in "xyz"])
     except OSError as error:
@@ -154,7 +153,7 @@ def read_targets(path: Path) -> dict[str, Target]:
         InputError: The file or one of the targets cannot be used; the message names everything that is wrong.
     """
     try:
-        content = yaml.safe_load(read_text_input(path, MOST_BYTES, "utf-8"))
+        content = yaml.safe_load(read_text_input(path, "utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import DATA_BYTES, open_input
+from evodiverse.kit.inputs import open_input
 
 MAX_LINE: Final = 1_000_000
 """The maximum length of a line, in characters."""
@@ -62,12 +62,10 @@ class TextFile:
     Attributes:
         path: The path of the file.
         key: The configuration key that names the file, for error messages; empty if there is none.
-        at_most: The largest allowed size, in bytes.
     """
 
     path: Path
     key: str = ""
-    at_most: int = DATA_BYTES
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield blocks of complete lines that end in line feeds, each block with the number of its first line.
@@ -136,7 +134,7 @@ class TextFile:
     def reading(self) -> Iterator[BufferedReader]:
         """Open the file, as it is stored; exceptions while it is read become `InputError`."""
         try:
-            with open_input(self.path, self.at_most) as file:
+            with open_input(self.path) as file:
                 yield file
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise self.unreadable(f"it is truncated or not a gzip file ({error}); copy it again") from error

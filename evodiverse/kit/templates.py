@@ -5,7 +5,7 @@ from pathlib import Path
 from string import Template
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import TEXT_BYTES, read_text_input
+from evodiverse.kit.inputs import read_text_input
 
 
 def read_templates(
@@ -29,7 +29,7 @@ def read_templates(
         if shipped and name in shipped and folder.is_dir() and not path.exists():
             path = shipped[name]
         try:
-            templates[name] = read_text_input(path, TEXT_BYTES, "utf-8")
+            templates[name] = read_text_input(path, "utf-8")
         except OSError as error:
             violations.append(f"task.prompts.dir: cannot read {path} ({reason(error)}); check the path")
         except ValueError:

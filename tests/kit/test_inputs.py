@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import reason
-from evodiverse.kit.inputs import open_input, read_input, read_text_input
+from evodiverse.kit.inputs import read_input, read_text_input
 
 
 def test_a_file_is_read_also_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
-    assert read_input(tmp_path / "link", 7) == b"content"
+    assert read_input(tmp_path / "link") == b"content"
 
 
 def test_lines_of_a_text_end_in_line_feeds(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes("\ufeffä\r\nb\rc".encode())
-    assert read_text_input(tmp_path / "text", 100, "utf-8-sig") == "ä\nb\nc"
+    assert read_text_input(tmp_path / "text", "utf-8-sig") == "ä\nb\nc"
 
 
 @pytest.mark.parametrize(
@@ -28,21 +28,12 @@ def test_lines_of_a_text_end_in_line_feeds(tmp_path: Path) -> None:
         ("pipe", "it is a device or a pipe, expected a file"),
         ("/dev/zero", "it is a device or a pipe, expected a file"),
         ("/dev/null", "it is a device or a pipe, expected a file"),
-        ("large", "it has 1,001 bytes, expected at most 1,000"),
         ("nu\0ll", "embedded null byte"),
     ],
 )
-def test_what_is_no_file_or_too_large_is_not_read(tmp_path: Path, name: str, why: str) -> None:
+def test_what_is_no_file_is_not_read(tmp_path: Path, name: str, why: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    (tmp_path / "large").write_bytes(b"x" * 1_001)
     with pytest.raises(OSError, match=r".") as caught:
-        read_input(tmp_path / name, 1_000)
+        read_input(tmp_path / name)
     assert reason(caught.value) == why
-
-
-def test_a_file_may_have_any_size_where_none_is_given(tmp_path: Path) -> None:
-    with (tmp_path / "sparse").open("wb") as file:
-        file.truncate(10**12)
-    with open_input(tmp_path / "sparse", None) as file:
-        assert file.read(3) == bytes(3)

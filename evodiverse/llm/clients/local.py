@@ -96,4 +96,4 @@ def serve(gguf: Path, n_slots: int, n_tokens: int, key: str) -> str:
 
 
 def _sha256(path: Path) -> str:
-    return input_sha256(path, "llm.local.gguf", at_most=None)
+    return input_sha256(path, "llm.local.gguf")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.inputs import DATA_BYTES, open_input
+from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, find_decimal_mark, find_delimiter, find_encoding, read_number
 from evodiverse.tasks.equations.columns import (
     UNUSABLE,
@@ -96,7 +96,7 @@ def _read_columns(path: Path, target: str) -> tuple[dict[str, FloatArray], list[
 def _read_table(path: Path) -> tuple[pa.Table, str]:
     """Return a table and its delimiter. Columns in which Arrow finds no numbers are of another type, such as dates."""
     pa.enable_signal_handlers(False)  # Arrow's handler would lose a Ctrl-C that arrives during reading
-    open_input(path, DATA_BYTES).close()  # a check; Arrow opens the path, as its suffix may imply compression
+    open_input(path).close()  # a check; Arrow opens the path, as its suffix may imply compression
     with pa.input_stream(path) as stream:
         head = stream.read(BLOCK_BYTES)
     encoding = find_encoding(head)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import TEXT_BYTES, expanded
+from evodiverse.kit.inputs import expanded
 from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, PARAMS, SkeletonError, read_skeleton, write_function
 
@@ -23,7 +23,7 @@ def read_equations(path: str, variables: Sequence[str]) -> list[str]:
         InputError: The file cannot be read, holds no equation, or has invalid lines. The messages name the first
             `MAX_SHOWN` invalid lines.
     """
-    text = "".join(text for _, text in TextFile(expanded(path), "task.initial.path", TEXT_BYTES).texts())
+    text = "".join(text for _, text in TextFile(expanded(path), "task.initial.path").texts())
     sources, malformed = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         right = line.partition("#")[0].strip()

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.documented import nearest
-from evodiverse.kit.inputs import DATA_BYTES, expanded, open_input
+from evodiverse.kit.inputs import expanded, open_input
 from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 from evodiverse.tasks.equations.columns import find_unusable, find_wrong_target, make_splits, make_usable
 from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
@@ -35,6 +35,7 @@ _SPLITS: Final = (("train_data", "train"), ("id_test_data", "test"), ("ood_test_
 """The two names of each split in the benchmark: first in its synthetic problems, then in the transformed ones."""
 _REQUIRED: Final = _SPLITS[:2]
 _OUTPUT: Final = "O"
+_DATA_BYTES: Final = 4_000_000_000
 
 
 def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], Splits]:
@@ -127,7 +128,7 @@ def _fetch(name: str, folder: Path) -> Path:
 def _reading(path: Path) -> Iterator[None]:
     """Raise an error that names the file if it cannot be opened, or if what is in it is not as expected."""
     try:
-        open_input(path, DATA_BYTES).close()
+        open_input(path).close()
         yield
     except (OSError, LookupError, AttributeError, TypeError, ValueError, RuntimeError, MemoryError) as error:
         raise DataError(f"cannot read {path} ({describe(error)}); remove the file and fetch it again") from error
@@ -158,8 +159,8 @@ def _read_splits(path: Path, group: str, names: Sequence[str]) -> Splits:
                 tables.append({})
                 continue
             data = problem[title]
-            if data.shape[1:] != (len(names),) or data.nbytes > DATA_BYTES:
-                expected = f"the columns {', '.join(names)} in at most {DATA_BYTES:,} bytes"
+            if data.shape[1:] != (len(names),) or data.nbytes > _DATA_BYTES:
+                expected = f"the columns {', '.join(names)} in at most {_DATA_BYTES:,} bytes"
                 raise ValueError(f"{group}/{title} has the shape {data.shape}, expected {expected}")
             with np.errstate(over="ignore"):
                 values = np.asarray(data[()], dtype=np.float64)

@@ -133,7 +133,7 @@ class StreamedLibrary:
 
     def digest(self) -> str:
         """Return a digest of the file and of the parser's settings."""
-        return f"{input_sha256(self.source.path, self.source.key, None)} {self.source.column} {self.reader}"
+        return f"{input_sha256(self.source.path, self.source.key)} {self.source.column} {self.reader}"
 
 
 AnyLibrary: TypeAlias = Library | StreamedLibrary

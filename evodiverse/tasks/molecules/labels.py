@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,6 @@ from evodiverse.tasks.molecules.initial import MAX_SHOWN
 from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, parse_smiles
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
-
-MAX_BYTES: Final = 100_000_000
-"""The maximum size of a table in bytes, enough for a million molecules or more."""
 
 _MAX_QUOTED = 60
 
@@ -53,7 +49,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
         InputError: The file cannot be read, contains no molecules, lacks a required column, or has malformed lines.
             The message names the first few of these lines.
     """
-    table = TextFile(expanded(path), at_most=MAX_BYTES).table()
+    table = TextFile(expanded(path)).table()
     if not table.names:
         raise InputError(f"{path} is empty; its first line must name the columns, for example: smiles,label")
     smiles_at, label_at, split_at = _find_columns(path, table)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import TEXT_BYTES
 from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.programs.operators.moves import START, make_program
 from evodiverse.tasks.programs.parsing import parse_program
@@ -56,4 +55,4 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
 
 def _read_source(path: Path) -> str:
     made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
-    return made or "".join(text for _, text in TextFile(path, "task.initial.path", TEXT_BYTES).texts())
+    return made or "".join(text for _, text in TextFile(path, "task.initial.path").texts())

@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe, reason
 from evodiverse.kit.apart import Apart, TooLongError
-from evodiverse.kit.inputs import TEXT_BYTES, expanded, read_input
+from evodiverse.kit.inputs import expanded, read_input
 from evodiverse.kit.own_code import place_in
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
@@ -72,7 +72,7 @@ class UserEvaluator(Evaluator):
         super().__init__(settings)
         self._path = path = find_file(settings)
         try:
-            self._content = read_input(path, TEXT_BYTES)
+            self._content = read_input(path)
         except OSError as error:
             raise InputError(f"task.evaluator={path} cannot be read ({reason(error)}); check the path") from error
         self._timeout = timeout = settings.score_timeout

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules import labels
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
 
 
@@ -211,10 +210,3 @@ def test_a_file_in_another_encoding_is_refused_with_the_line(write, content: byt
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .*; check the (file|path)$"):
         read_labeled(tmp_path / name, is_binary=True, skip_invalid=False)
-
-
-def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
-    with (tmp_path / "huge.csv").open("wb") as file:
-        file.truncate(labels.MAX_BYTES + 1)
-    with pytest.raises(InputError, match=r"it has 100,000,001 bytes, expected at most 100,000,000"):
-        read_labeled(tmp_path / "huge.csv", is_binary=True, skip_invalid=False)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import TEXT_BYTES, expanded
+from evodiverse.kit.inputs import expanded
 from evodiverse.kit.tables import TextFile
 
 SEED: Final = 0
@@ -85,7 +85,7 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
         InputError: The file cannot be read or is not in this format.
     """
     try:
-        lines = _Lines(path, "".join(text for _, text in TextFile(path, _KEY, TEXT_BYTES).texts()))
+        lines = _Lines(path, "".join(text for _, text in TextFile(path, _KEY).texts()))
     except InputError as error:
         raise InputError(f"{error}; {EXPECTED}") from error
     instances: list[Instance] = []

@@ -18,7 +18,7 @@ import numpy as np
 import yaml
 
 from evodiverse.errors import InputError, describe, reason
-from evodiverse.kit.inputs import TEXT_BYTES, read_input
+from evodiverse.kit.inputs import read_input
 from evodiverse.kit.python import parse, parse_file
 from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.programs.operators import syntax
@@ -100,11 +100,11 @@ def read_moves(folder: File) -> Grammar | None:
     if not file.is_file():
         return None
     try:
-        text = read_input(file, TEXT_BYTES)
+        text = read_input(file)
         content = _check_keys("the file", yaml.safe_load(text), "places moves", "fixed programs")
         places = {name: _read_place(name, keys) for name, keys in content["places"].items()}
         moves = {name: _read_move(name, keys, places) for name, keys in content["moves"].items()}
-        blocks = parse(read_input(folder / BLOCKS, TEXT_BYTES)) if (folder / BLOCKS).is_file() else ast.Module([], [])
+        blocks = parse(read_input(folder / BLOCKS)) if (folder / BLOCKS).is_file() else ast.Module([], [])
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
