@@ -18,7 +18,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import PUBLISHED, vina
 from evodiverse.docking.dataset import describe_docking, find_done, write_docking
-from evodiverse.docking.docked import Docked, DockingCache, Job, Program, Settings, dock_each
+from evodiverse.docking.docked import Docked, Job, Program, Settings, dock_each, find_docked, keep_docked
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.inputs import expanded
@@ -76,7 +76,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
     program.check_installed()
     choose = _read_order(order)
     settings = Settings(order.exhaustiveness, program.find_versions())
-    cache = DockingCache(cache_folder() / DOCKING)
+    cache = cache_folder() / DOCKING
     runs, refused = _find_runs(order.runs)
     tasks = sorted({run.task for run in runs})
     if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
@@ -190,10 +190,10 @@ def _plan(run: Run, target: Target, settings: Settings) -> Batch:
     return Batch(run, describe_docking(target, settings), tops, {key: Job(key, target, settings) for key in keys})
 
 
-def _dock_batches(batches: Sequence[Batch], cache: DockingCache, program: Program, n_jobs: int) -> None:
+def _dock_batches(batches: Sequence[Batch], cache: Path, program: Program, n_jobs: int) -> None:
     """Dock each molecule once, and write the dataset of each run as soon as its molecules are done."""
     jobs = {job.digest: job for batch in batches for job in batch.jobs.values()}
-    results = {digest: kept for digest, job in jobs.items() if (kept := cache.find(job)) is not None}
+    results = {digest: kept for digest, job in jobs.items() if (kept := find_docked(cache, job)) is not None}
     todo = [job for digest, job in jobs.items() if digest not in results]
     waiting = list(batches)
     console = Console(stderr=True)
@@ -205,7 +205,7 @@ def _dock_batches(batches: Sequence[Batch], cache: DockingCache, program: Progra
         waiting = _write_ready(waiting, results)
         with closing(dock_each(todo, program.dock, n_jobs)) as docking:
             for job, docked in docking:
-                cache.keep(job, docked)
+                keep_docked(cache, job, docked)
                 results[job.digest] = docked
                 bar.update(shown, completed=len(results))
                 waiting = _write_ready(waiting, results)

@@ -116,34 +116,21 @@ def identify(target: Target, settings: Settings) -> dict[str, Any]:
     return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}
 
 
-class DockingCache:
-    """Stores the pose and the score of each job, but not failures, so that failed jobs are tried again.
+def find_docked(folder: Path, job: Job) -> Docked | None:
+    """Return the result of a job that is stored in a folder; None if there is no result or its file is damaged."""
+    try:
+        stored = read_json(folder / f"{job.digest}.json", _MOST_BYTES)
+        return Docked(stored["score"], stored["pose"])
+    except (OSError, ValueError, KeyError):
+        return None
 
-    Args:
-        folder: The folder for the files. It is created when the first file is written.
+
+def keep_docked(folder: Path, job: Job, docked: Docked) -> None:
+    """Store the pose and the score of a job in a folder, unless it failed, so that failed jobs are tried again.
+
+    Raises:
+        DataError: The file cannot be written.
     """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def find(self, job: Job) -> Docked | None:
-        """Return the stored result of a job; None if there is no result or its file is damaged."""
-        try:
-            stored = read_json(self._file(job), _MOST_BYTES)
-            return Docked(stored["score"], stored["pose"])
-        except (OSError, ValueError, KeyError):
-            return None
-
-    def keep(self, job: Job, docked: Docked) -> None:
-        """Store the result of a job, unless it failed.
-
-        Raises:
-            DataError: The file cannot be written.
-        """
-        if docked.score is None:
-            return
+    if docked.score is not None:
         content = {"key": job.key, "score": docked.score, "pose": docked.pose}
-        write_cached(self._file(job), json.dumps(content).encode())
-
-    def _file(self, job: Job) -> Path:
-        return self._folder / f"{job.digest}.json"
+        write_cached(folder / f"{job.digest}.json", json.dumps(content).encode())
