@@ -1,7 +1,7 @@
 """Reading the files that a user names, which must be regular files."""
 
 import hashlib
-import stat
+import os
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
@@ -10,10 +10,7 @@ from evodiverse.errors import InputError, reason
 
 def expanded(path: str | Path) -> Path:
     """Return a path with ``~`` expanded. The ``~`` of an unknown user stays, so the path will not be found."""
-    try:
-        return Path(path).expanduser()
-    except (RuntimeError, ValueError):  # ValueError: a name that no user can have, such as one with a null byte
-        return Path(path)
+    return Path(os.path.expanduser(path))  # pathlib would raise an error for an unknown user
 
 
 def open_input(path: Path) -> BufferedReader:
@@ -25,11 +22,7 @@ def open_input(path: Path) -> BufferedReader:
     Raises:
         OSError: The file cannot be opened or is not a regular file; `errors.reason` gives the reason.
     """
-    try:
-        status = path.stat()
-    except ValueError as error:  # a null byte or a lone surrogate, which no path can have
-        raise OSError(str(error)) from error
-    if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+    if path.exists() and not (path.is_file() or path.is_dir()):
         raise OSError("it is a device or a pipe, expected a file")
     return path.open("rb")  # which refuses a folder
 

@@ -28,7 +28,6 @@ def test_lines_of_a_text_end_in_line_feeds(tmp_path: Path) -> None:
         ("pipe", "it is a device or a pipe, expected a file"),
         ("/dev/zero", "it is a device or a pipe, expected a file"),
         ("/dev/null", "it is a device or a pipe, expected a file"),
-        ("nu\0ll", "embedded null byte"),
     ],
 )
 def test_what_is_no_file_is_not_read(tmp_path: Path, name: str, why: str) -> None:

@@ -24,7 +24,6 @@ from evodiverse.tasks.molecules.initial import (
     shuffled,
 )
 from evodiverse.tasks.molecules.parsing import Reader, parse_smiles
-from evodiverse.text import printable
 from evodiverse.vocabulary import Hypothesis, Stream
 
 TEN = Library(tuple("C" * n for n in range(1, 11)))
@@ -245,17 +244,9 @@ def test_a_folder_is_refused(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        pytest.param("own\0.smi", "embedded null byte", id="a-null-byte"),
-        pytest.param("own\ud800.smi", "surrogates not allowed", id="a-lone-surrogate"),
-        pytest.param("~no-such-user/own.smi", "No such file", id="home-of-nobody"),
-    ],
-)
-def test_a_path_that_no_file_can_have_is_refused(path: str, reason: str) -> None:
-    with pytest.raises(InputError, match=rf"^task\.initial\.path: cannot read {printable(path)}: .*{reason}"):
-        read(Path(path))
+def test_a_path_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^task\.initial\.path: cannot read ~no-such-user/own.smi: .*No such file"):
+        read(Path("~no-such-user/own.smi"))
 
 
 def test_a_file_that_is_no_utf_8_is_refused_even_when_invalid_lines_are_skipped(

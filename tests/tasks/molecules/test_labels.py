@@ -206,7 +206,7 @@ def test_a_file_in_another_encoding_is_refused_with_the_line(write, content: byt
         read_labeled(write(content), is_binary=True, skip_invalid=False)
 
 
-@pytest.mark.parametrize("name", ["absent.csv", ".", "nul\0l.csv", "~nobody/x.csv", "/dev/zero", "x" * 300])
+@pytest.mark.parametrize("name", ["absent.csv", ".", "~nobody/x.csv", "/dev/zero", "x" * 300])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .*; check the (file|path)$"):
         read_labeled(tmp_path / name, is_binary=True, skip_invalid=False)
