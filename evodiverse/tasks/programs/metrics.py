@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from evodiverse.diversity.bags import cosine, select_apart
-from evodiverse.diversity.distances import Encode, mean_cosine_distance, measure_diversity
+from evodiverse.diversity.distances import mean_cosine_distance, measure_diversity
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
@@ -85,58 +85,54 @@ class PackingMetrics(ProgramMetrics):
     headlines = (Headline("best_sum", "best sum of radii", 5),)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return the result of `measure_packing`."""
-        return measure_packing(log, tools.encoders)
+        """Return the metrics of a circle-packing run.
+
+        A sum is the sum of a packing's radii. Except for the diversity of the final pools, only valid packings count.
+
+        * ``best_sum`` is the largest sum. ``strict_sum`` is the largest sum after the radii are lowered until no
+          circles overlap and none crosses a wall. ``top100_sum`` is the mean of the 100 largest sums (of all, if there
+          are fewer). Each is 0 if no packing is valid.
+        * ``pool_origin`` lists a percentage for each pool: how many of the 100 packings with the largest sums come from
+          programs that were proposed for this pool. The initial programs belong to no pool.
+        * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
+          ``pool_diversity`` lists the diversity of each final pool, from the coldest pool to the hottest.
+          ``run_diversity`` is the diversity of all valid programs of the run (paper, table ``mh_ablation_algo``).
+        * ``curve.sum_calls`` lists the oracle calls, by call number, whose sum is larger than every earlier sum.
+          ``curve.sum`` lists the sums of these calls.
+
+        Args:
+            log: The run's log, with the columns in `COLUMNS`.
+            tools: The encoders, which turn programs into ``(n, d)`` vectors, by name. Each diversity is measured once
+                with each of them. The encoder's name is added to that of the metric, as in ``diversity.tfidf``.
+        """
+        genotypes, totals, strict = (log.column(name) for name in COLUMNS)
+        valid = log.column("valid")
+        packed = [call for call in sorted(totals) if valid[call]]
+        best = sorted((totals[call] for call in packed), reverse=True)
+        record_calls, records = find_rises((call, totals[call]) for call in packed)
+        origins, places = log.column("pool"), [log.final_places(pool) for pool in log.states[-1]]
+        shares = pool_shares([totals[call] for call in packed], [origins[call] for call in packed], N_TOP)
+        diversity: dict[str, Value] = {}
+        for name, encode in tools.encoders.items():
+            final = measure_diversity(encode([genotypes[call] for call in log.final_union]), places)
+            diversity[f"diversity.{name}"] = known(final.overall)
+            diversity[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
+            overall = mean_cosine_distance(encode([genotypes[call] for call in packed]))
+            diversity[f"run_diversity.{name}"] = known(overall)
+        return {
+            "best_sum": best[0] if best else 0.0,
+            "strict_sum": max((strict[call] for call in packed), default=0.0),
+            "top100_sum": mean(best[:N_TOP]) or 0.0,
+            **count_near_best(log),
+            "pool_origin": [100 * shares.get(pool, 0.0) for pool in range(len(places))],
+            **diversity,
+            "curve.sum_calls": record_calls,
+            "curve.sum": records,
+        }
 
     def embed(self, genotypes: Sequence[str], tools: Tools) -> Any:  # noqa: ARG002 (the paper's vectors)
         """Return the TF-IDF vectors of programs."""
         return tfidf(genotypes)
-
-
-def measure_packing(log: Log, encoders: Mapping[str, Encode]) -> Measurement:
-    """Return the metrics of a circle-packing run.
-
-    A sum is the sum of a packing's radii. Except for the diversity of the final pools, only valid packings count.
-
-    * ``best_sum`` is the largest sum. ``strict_sum`` is the largest sum after the radii are lowered until no circles
-      overlap and none crosses a wall. ``top100_sum`` is the mean of the 100 largest sums (of all, if there are fewer).
-      Each is 0 if no packing is valid.
-    * ``pool_origin`` lists a percentage for each pool: how many of the 100 packings with the largest sums come from
-      programs that were proposed for this pool. The initial programs belong to no pool.
-    * ``diversity`` is the diversity (`mean_cosine_distance`) of the programs in the final pools, each counted once.
-      ``pool_diversity`` lists the diversity of each final pool, from the coldest pool to the hottest.
-      ``run_diversity`` is the diversity of all valid programs of the run (paper, table ``mh_ablation_algo``).
-    * ``curve.sum_calls`` lists the oracle calls, by call number, whose sum is larger than every earlier sum.
-      ``curve.sum`` lists the sums of these calls.
-
-    Args:
-        log: The run's log, with the columns in `COLUMNS`.
-        encoders: The functions that turn programs into ``(n, d)`` vectors, by name. Each diversity is measured once
-            with each function. The function's name is added to the name of the metric, as in ``diversity.tfidf``.
-    """
-    genotypes, totals, strict = (log.column(name) for name in COLUMNS)
-    valid = log.column("valid")
-    packed = [call for call in sorted(totals) if valid[call]]
-    best = sorted((totals[call] for call in packed), reverse=True)
-    record_calls, records = find_rises((call, totals[call]) for call in packed)
-    origins, places = log.column("pool"), [log.final_places(pool) for pool in log.states[-1]]
-    shares = pool_shares([totals[call] for call in packed], [origins[call] for call in packed], N_TOP)
-    diversity: dict[str, Value] = {}
-    for name, encode in encoders.items():
-        final = measure_diversity(encode([genotypes[call] for call in log.final_union]), places)
-        diversity[f"diversity.{name}"] = known(final.overall)
-        diversity[f"pool_diversity.{name}"] = [known(pool) for pool in final.pools]
-        diversity[f"run_diversity.{name}"] = known(mean_cosine_distance(encode([genotypes[call] for call in packed])))
-    return {
-        "best_sum": best[0] if best else 0.0,
-        "strict_sum": max((strict[call] for call in packed), default=0.0),
-        "top100_sum": mean(best[:N_TOP]) or 0.0,
-        **count_near_best(log),
-        "pool_origin": [100 * shares.get(pool, 0.0) for pool in range(len(places))],
-        **diversity,
-        "curve.sum_calls": record_calls,
-        "curve.sum": records,
-    }
 
 
 def count_near_best(log: Log) -> Measurement:

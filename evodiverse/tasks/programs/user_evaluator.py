@@ -70,7 +70,7 @@ class UserEvaluator(Evaluator):
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
-        self._path = path = find_file(settings)
+        self._path = path = expanded(settings.evaluator).absolute()
         try:
             self._content = read_input(path)
         except OSError as error:
@@ -95,7 +95,7 @@ class UserEvaluator(Evaluator):
     @classmethod
     def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:
         """Return the path of the evaluator, and those of the files with its moves, if there are any."""
-        path = find_file(settings)
+        path = expanded(settings.evaluator).absolute()
         moves = {"moves": path.with_name(MOVES), "blocks": path.with_name(BLOCKS)}
         own = {role: file for role, file in moves.items() if moves["moves"].is_file() and file.is_file()}
         return {"evaluator": path, **own}
@@ -206,11 +206,6 @@ class UserEvaluator(Evaluator):
 
     def _place(self, error: BaseException) -> str:
         return f"{describe(error)} ({place_in(error, self._path.parent) or self._path})"
-
-
-def find_file(settings: ProgramSettings) -> Path:
-    """Return the absolute path of a user's evaluator."""
-    return expanded(settings.evaluator).absolute()
 
 
 @cache

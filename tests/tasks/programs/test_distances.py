@@ -19,7 +19,6 @@ from PIL import Image
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.distances.evaluator import (
-    BEST_KNOWN,
     Distances,
     draw_distances,
     find_extremes,
@@ -198,7 +197,7 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
     tested = evaluator(16)
     grid = [[float(x), float(y)] for x in range(4) for y in range(4)]
     verified = tested.verify(found(scored(grid)))
-    assert (verified.value, verified.best_known, verified.is_record) == (18, BEST_KNOWN[16], False)
+    assert (verified.value, verified.best_known, verified.is_record) == (18, Distances.best_known[16], False)
     assert verified.behind == 18 - Fraction("12.88923")
     assert evaluator(4).verify(found(scored(SQUARE))).best_known is None
 

@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.diversity.distances import mean_cosine_distance
+from evodiverse.diversity.distances import Encode, mean_cosine_distance
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import Tools
 from evodiverse.runlog.log import Log
-from evodiverse.tasks.programs.metrics import ProgramMetrics, TaskMetrics, count_near_best, measure_packing
+from evodiverse.runlog.values import Measurement
+from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics, TaskMetrics, count_near_best
 from tests.results.builders import evaluated_row, make_log
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone
@@ -38,6 +39,10 @@ def log_of(programs: list[tuple[int, int | None, str, float | None, float | None
         for call, pool, program, total, strict in programs
     ]
     return make_log(rows, [[[1], [1]], [[1, 2], [1, 3, 4]]])
+
+
+def measure_packing(log: Log, encoders: dict[str, Encode]) -> Measurement:
+    return PackingMetrics().measure(log, Tools(Path(), encoders))
 
 
 def test_sums_are_those_of_valid_packings_alone() -> None:

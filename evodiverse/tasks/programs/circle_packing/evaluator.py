@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
@@ -13,12 +13,6 @@ from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture,
 from evodiverse.tasks.programs.evaluator import BestKnown, Placing, Scored, Verified, tell_place, to_json
 from evodiverse.tasks.programs.settings import MAX_CIRCLES
 from evodiverse.vocabulary import Array, Job, Reason, Rejection
-
-BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
-    26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
-    32: BestKnown("2.9395727712", "strict optimum, reached by others"),
-}
-"""The largest known sums of radii by the number of circles, without any tolerance."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "sum_radii": OwnColumn(
@@ -56,7 +50,11 @@ class CirclePacking(Placing):
     reference = 2.635
     fewest = 1
     most = MAX_CIRCLES
-    best_known = BEST_KNOWN
+    # The largest known sums of radii by the number of circles, without any tolerance.
+    best_known: ClassVar = {
+        26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
+        32: BestKnown("2.9395727712", "strict optimum, reached by others"),
+    }
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""

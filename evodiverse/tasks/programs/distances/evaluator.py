@@ -1,9 +1,9 @@
 """A program places points so that their largest distance is as small as possible, compared with the smallest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
@@ -74,12 +74,6 @@ def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int
     )
 
 
-BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
-    16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
-}
-"""The smallest known squared ratios of the largest to the smallest distance, by the number of points."""
-
-
 class Distances(PointPlacing):
     """The evaluator of this task."""
 
@@ -91,7 +85,10 @@ class Distances(PointPlacing):
     fewest = 2
     most = 100
     is_larger_better = False
-    best_known = BEST_KNOWN
+    # The smallest known squared ratios of the largest to the smallest distance, by the number of points.
+    best_known: ClassVar = {
+        16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
+    }
     measure = staticmethod(measure_ratio)
     draw = staticmethod(draw_distances)
 

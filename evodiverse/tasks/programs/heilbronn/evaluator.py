@@ -1,10 +1,10 @@
 """Heilbronn's problem in a triangle: programs place points so that their smallest triangle is as large as possible."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from evodiverse.kit.pictures import GROUND, INK
 from evodiverse.tasks.programs.evaluator import BestKnown
@@ -79,12 +79,6 @@ def to_place(x: float, y: float) -> Place:
     return x + y / 2, (1 - _HEIGHT) / 2 + y * _HEIGHT
 
 
-BEST_KNOWN: Final[Mapping[int, BestKnown]] = {
-    11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")
-}
-"""The largest known values by the number of points: the smallest triangle's share of the whole triangle's area."""
-
-
 class Heilbronn(PointPlacing):
     """The evaluator of this task."""
 
@@ -96,7 +90,8 @@ class Heilbronn(PointPlacing):
     fewest = 3
     most = 40
     is_larger_better = True
-    best_known = BEST_KNOWN
+    # The largest known values by the number of points: the smallest triangle's share of the whole triangle's area.
+    best_known: ClassVar = {11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")}
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_triangles)
 

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, parameters
+from evodiverse.tasks.programs.operators.syntax import Part
 
 Weighted: TypeAlias = tuple[tuple[str, float], ...]
 """Names, each with the weight with which it is drawn."""
@@ -60,16 +61,9 @@ class Place(NamedTuple):
     is_returned: bool
 
 
-class Part(NamedTuple):
-    """An operand and its path from the expression that it is part of."""
-
-    path: syntax.Path
-    node: ast.expr
-
-
-def numeric_parts(node: ast.expr) -> list[Part]:
+def numeric_parts(node: ast.expr) -> list[Part[ast.expr]]:
     """Return the operands of a numeric expression that seem to be numbers too, except for the exponent of ``**``."""
-    parts: list[Part] = []
+    parts: list[Part[ast.expr]] = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, _ARITHMETIC):
         is_power = isinstance(node.op, ast.Pow)  # a changed exponent may give a huge number
         parts = _fields(node, "left") if is_power else _fields(node, "left", "right")
@@ -84,7 +78,7 @@ def numeric_parts(node: ast.expr) -> list[Part]:
     return [part for part in parts if is_numeric(part.node)]
 
 
-def _fields(node: ast.AST, *names: str) -> list[Part]:
+def _fields(node: ast.AST, *names: str) -> list[Part[ast.expr]]:
     """Return the children of a node in the fields with these names."""
     return [
         Part(step, child) for step, child in syntax.children(node) if step[0] in names and isinstance(child, ast.expr)
@@ -192,7 +186,7 @@ class _Finder:
         if self._is_place(node, is_operand=is_operand):
             yield place
         operands = numeric_parts(node)
-        parts: list[Part] = []
+        parts: list[Part[ast.expr]] = []
         if isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
             operands = _fields(node, "left", "comparators")
         elif isinstance(node, (ast.Tuple, ast.List, ast.BoolOp)):

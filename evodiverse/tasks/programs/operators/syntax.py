@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from io import StringIO
 from textwrap import indent
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,11 +37,11 @@ class NoChildError(Exception):
     """A change does not apply to a program, or its result is not allowed."""
 
 
-class Part(NamedTuple):
-    """A node in a statement, and the path from the statement to the node."""
+class Part(NamedTuple, Generic[Node]):
+    """A node in a statement or an expression, and the path from there to the node."""
 
     path: Path
-    node: ast.AST
+    node: Node
 
 
 @lru_cache(maxsize=1024)
@@ -134,7 +134,7 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(statement))
 
 
-def walk(node: ast.AST, path: Path = (), *, into_whiles: bool = True) -> Iterator[Part]:
+def walk(node: ast.AST, path: Path = (), *, into_whiles: bool = True) -> Iterator[Part[ast.AST]]:
     """Yield a node and all nodes below it that `children` finds, depth first, each node before its children."""
     yield Part(path, node)
     if into_whiles or not isinstance(node, ast.While):
@@ -143,7 +143,7 @@ def walk(node: ast.AST, path: Path = (), *, into_whiles: bool = True) -> Iterato
 
 
 @lru_cache(maxsize=4096)
-def parts_of(statement: ast.stmt) -> tuple[Part, ...]:
+def parts_of(statement: ast.stmt) -> tuple[Part[ast.AST], ...]:
     """Return a statement and all nodes below it; see `walk`.
 
     The contents of ``while`` loops are left out, because an edit might keep such a loop from ending.
