@@ -142,10 +142,10 @@ def test_a_damaged_run_is_named_and_costs_no_figure_of_others(
 def test_an_invalid_packing_is_reported_in_one_line(
     outputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evodiverse.tasks.programs.circle_packing.view._MOST_CHARACTERS", 10)
+    monkeypatch.setattr("evodiverse.tasks.programs.circle_packing.view.MOST_CIRCLES", 1)
     assert write([outputs], tmp_path, ["circle_packing_example"], None) == 2
     assert not names(tmp_path)
-    assert re.search(r"evodiverse: .* call \d+ cannot be drawn \(.*too long\)", capsys.readouterr().err)
+    assert re.search(r"evodiverse: .* call \d+ cannot be drawn \(its shapes are .*\)", capsys.readouterr().err)
 
 
 def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
