@@ -47,9 +47,8 @@ def mean_cosine_distance(vectors: Vectors) -> float:
     scales = np.divide(1.0, lengths, out=np.zeros(n), where=lengths != 0)
     total = vectors.T @ scales
     similarities = float(total @ total) - np.count_nonzero(lengths)  # summed over ordered pairs
-    return float(
-        np.maximum(0.0, 1 - similarities / (n * (n - 1)))
-    )  # rounding can make it negative; np.maximum keeps NaN
+    # Rounding can make it negative; np.maximum keeps NaN.
+    return float(np.maximum(0.0, 1 - similarities / (n * (n - 1))))
 
 
 def measure_diversity(vectors: Vectors, pools: Sequence[Sequence[int]]) -> Diversity:

@@ -52,20 +52,18 @@ class Encoder:
         self._max_tokens = max_tokens
         self._tokenizer, self._model = _load(folder)
 
-    def embed(self, texts: Sequence[str], *, unit: bool = False) -> FloatArray:
+    def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return the vectors of texts, in their order.
 
         Args:
             texts: ``(n,)`` texts of any length. The vector of an empty text is the mean over the two special tokens.
-            unit: Whether to scale each vector to unit length.
 
         Returns:
             ``(n, d)`` finite vectors; ``(0, d)`` for no texts.
         """
         batches = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
         none: FloatArray = np.empty((0, self._model.config.hidden_size), dtype=np.float32)
-        vectors: FloatArray = np.concatenate([none, *map(self._embed_batch, batches)])
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True) if unit else vectors
+        return np.concatenate([none, *map(self._embed_batch, batches)])
 
     def _embed_batch(self, texts: Sequence[str]) -> FloatArray:
         import torch  # takes seconds

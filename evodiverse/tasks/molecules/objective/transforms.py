@@ -80,9 +80,6 @@ class Sigmoid(Linear):
         high: value with a score of 0.88
     """
 
-    low: float = setting(**_FINITE)
-    high: float = setting(**_FINITE)
-
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
         middle = (self.low + self.high) / 2
