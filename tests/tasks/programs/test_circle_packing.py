@@ -70,6 +70,11 @@ def test_circles_of_no_size_score_nothing() -> None:
     assert scored(radii=np.zeros(2)).score == 0
 
 
+def test_a_packing_is_verified_against_the_best_known_sum_for_its_number_of_circles() -> None:
+    assert TWO.verify(found(scored())).best_known is None
+    assert {n: float(known.value) for n, known in TWO.best_known.items()} == {26: 2.6359830849, 32: 2.9395727712}
+
+
 def test_what_is_tolerated_counts_in_the_score_but_not_in_the_strict_sum() -> None:
     score, details = scored(radii=np.array([0.1, 0.3 + 0.9e-6]))
     assert score == details["sum_radii"] / 0.5
