@@ -63,7 +63,8 @@ class Apart:
             try:
                 is_new = self._child is None
                 child = self._child = self._child or _Child()
-                self._check_open()  # only now: `close` ends a process that it sees
+                if self._is_closed:  # only now: `close` ends a process that it sees
+                    raise ServiceError("the evaluation was stopped")  # noqa: TRY301
                 if is_new:
                     _take(child.call(self._load, (), {}, None))
                 outcome = child.call(function, args, kwargs, self.timeout)
@@ -88,10 +89,6 @@ class Apart:
         """End the process. A call that another thread is waiting for raises a `ServiceError`, as do all later calls."""
         self._is_closed = True
         self._end()
-
-    def _check_open(self) -> None:
-        if self._is_closed:
-            raise ServiceError("the evaluation was stopped")
 
     def _end(self) -> None:
         child, self._child = self._child, None

@@ -34,9 +34,9 @@ def write_listed(folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[
     before = _read_manifest(manifest)
     for name, content in {**contents, **unlisted}.items():
         write_file(folder / name, content)
-    for name, digest in before.items():
-        if name not in digests and _is_unchanged(folder / name, digest):
-            (folder / name).unlink()
+    for path, digest in ((folder / name, digest) for name, digest in before.items() if name not in digests):
+        if path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+            path.unlink()
     write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
 
 
@@ -56,8 +56,3 @@ def _read_manifest(path: Path) -> Mapping[str, str]:
         raise InputError(f"{path} is damaged ({error}); delete it") from error
     listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
     return {name: digest for name, digest in listed.items() if Path(name).name == name}
-
-
-def _is_unchanged(path: Path, digest: str) -> bool:
-    """Return whether a file exists and still has the content with this SHA-256."""
-    return path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest

@@ -70,19 +70,11 @@ def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
     return "\n".join([f"{score}  (score)", *shown, *more])  # "(score)" sets it apart from components
 
 
-def _name(column: str) -> str:
-    """Return the name of the objective's component whose raw values are in this log column.
-
-    A name that is too long for a line is cut.
-    """
-    name, most = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH
-    return name if len(name) <= most else f"{name[: most - 3]}..."
-
-
 def _write_value(details: Mapping[str, Any], column: str) -> str:
-    """Return the name and the raw value of a component."""
-    value = details.get(column)
-    return f"{_name(column)} {'none' if value is None else write_number(value)}"
+    """Return the name of an objective's component, cut if it is too long for a line, and its raw value."""
+    name, most, value = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH, details.get(column)
+    shown = name if len(name) <= most else f"{name[: most - 3]}..."
+    return f"{shown} {'none' if value is None else write_number(value)}"
 
 
 def write_number(value: float, digits: int = 3) -> str:
