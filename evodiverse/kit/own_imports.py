@@ -81,3 +81,5 @@ def _locate(base: Path, names: tuple[str, ...]) -> Iterator[Path]:
         place = base.joinpath(*names[:depth])
         files = [place / "__init__.py", *(place.with_name(f"{place.name}{suffix}") for suffix in all_suffixes())]
         yield from (path for path in files if path.is_file())
+        if not place.is_dir():
+            break

@@ -14,6 +14,7 @@ CLAIMED_FILES = {
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(400)  # on a busy machine
 @pytest.mark.parametrize("name", sorted(CLAIMED_FILES))
 def test_a_tutorial_can_be_followed(name: str, tmp_path: Path) -> None:

@@ -168,6 +168,7 @@ def note_a_cluster_that_is_gone() -> None:
         note.write_text("127.0.0.1:1")
 
 
+@pytest.mark.weekly
 @pytest.mark.timeout(300)
 def test_a_killed_ray_worker_changes_no_log(whole: Path, tmp_path: Path) -> None:
     pytest.importorskip("ray")

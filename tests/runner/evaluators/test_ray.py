@@ -17,6 +17,7 @@ from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "budget.oracle_calls=120", "name=run", "task.pause=0.02"]
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.weekly,
     pytest.mark.timeout(300),
     pytest.mark.skipif(find_spec("ray") is None, reason="ray is not installed"),
 ]
