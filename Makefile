@@ -5,8 +5,7 @@ BIN := .venv/bin
 # processes would mostly wait for each other.
 # A third of the time tests wait, for processes and pauses: four at a time keep two cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
-# Python compiles what is imported as it is imported: a tenth of all modules.
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .PHONY: help run runs check test test-slow test-both test-torch test-slurm test-leak tables figures docs site lint format data constraints clean

@@ -76,7 +76,7 @@ def _own_folders(hydra: HydraConf) -> list[ConfigSourceInfo]:
     ]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _compose_once(*overrides: str) -> dict[str, Any]:
     """Compose with EvoDiverse's files, which take precedence over a user's files of the same name.
 
