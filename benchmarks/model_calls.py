@@ -22,7 +22,7 @@ from evodiverse.llm.client import LiteLlmClient, sent_parameters
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.model import CachedModel
 from evodiverse.runner.ledger import Budget, Ledger
-from evodiverse.runner.proposers import ModelProposer
+from evodiverse.runner.proposers import ModelProposer, Watch
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.prompts import build
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
@@ -86,7 +86,9 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         ReplyCache(Path(folder) / "replies.sqlite") as cache,
         CachedModel(cache, client, bound, 0) as model,
     ):
-        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(SETTINGS), task, Ledger(Budget(), 2))
+        ledger = Ledger(Budget(), 2)
+        watch = Watch(ledger, ["toy"], None, None)
+        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(SETTINGS), task, ledger, watch)
         began = time.perf_counter()
         proposer.propose(make_requests(n, repeat), 0.0, lambda _: None)
         return time.perf_counter() - began

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector pass over what all tests keep, thousands of cases and the libraries, and come seldom."""
+    """Let the garbage collector come seldom, and pass over what all tests keep: thousands of cases, and libraries."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)

@@ -9,7 +9,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from evodiverse.errors import ModelUnavailableError
@@ -142,6 +142,7 @@ class Watch:
         )
 
 
+@dataclass(frozen=True)
 class ModelProposer:
     """A proposer that asks a language model for the offspring of all pools at once, and records requests in the ledger.
 
@@ -151,27 +152,15 @@ class ModelProposer:
         prompts: The prompts of the domain.
         task: The task, which parses the proposals.
         ledger: The ledger of the run.
-        warn_after: See `Watch`.
-        give_up_after: See `Watch`.
+        watch: The watch over the model.
     """
 
-    def __init__(
-        self,
-        model: LanguageModel,
-        samplers: Sequence[Sampler],
-        prompts: Prompts,
-        task: Task,
-        ledger: Ledger,
-        *,
-        warn_after: int | None = None,
-        give_up_after: int | None = None,
-    ) -> None:
-        self._model = model
-        self._samplers = samplers
-        self._prompts = prompts
-        self._task = task
-        self._ledger = ledger
-        self._watch = Watch(ledger, [sampler.model for sampler in samplers], warn_after, give_up_after)
+    model: LanguageModel
+    samplers: Sequence[Sampler]
+    prompts: Prompts
+    task: Task
+    ledger: Ledger
+    watch: Watch
 
     def propose(self, requests: Sequence[Request], seconds: float, report: Report) -> list[Answer] | Cap:
         """Return one answer per request, in order, or only the cap that forbids the requests, if there is one.
@@ -186,40 +175,40 @@ class ModelProposer:
                 remaining requests.
         """
         queries = [self._query(request) for request in requests]
-        bounds = self._model.bound_costs(queries)
-        cap = self._ledger.find_cap(bounds, seconds)
+        bounds = self.model.bound_costs(queries)
+        cap = self.ledger.find_cap(bounds, seconds)
         if cap is not None:
             return cap
-        n_before, answers = self._ledger.n_fruitless, list[Answer]()
+        n_before, answers = self.ledger.n_fruitless, list[Answer]()
         rest = list(zip(requests, queries, bounds, strict=True))
         while rest:
-            n = self._watch.count_left()
+            n = self.watch.count_left()
             answers += self._answer(rest[:n], report)
-            self._watch.check(n_before)
+            self.watch.check(n_before)
             rest = [] if n is None else rest[n:]
         return answers
 
     def _answer(self, asked: Sequence[tuple[Request, Query, CostBound]], report: Report) -> list[Answer]:
         """Send queries, record them in the ledger, and return one answer per query, in order."""
-        replies = self._model.complete([query for _, query, _ in asked], report)
+        replies = self.model.complete([query for _, query, _ in asked], report)
         read = [self._read(request, reply) for (request, _, _), reply in zip(asked, replies, strict=True)]
-        parsed = iter(contracts.parse(self._task, [text for text in read if isinstance(text, str)]))
+        parsed = iter(contracts.parse(self.task, [text for text in read if isinstance(text, str)]))
         answers = []
         for (request, query, bound), reply, text in zip(asked, replies, read, strict=True):
             hypothesis = next(parsed) if isinstance(text, str) else text
-            number = self._ledger.record(request, query, bound, reply, _outcome(hypothesis))
-            self._watch.note(reply, hypothesis)
+            number = self.ledger.record(request, query, bound, reply, _outcome(hypothesis))
+            self.watch.note(reply, hypothesis)
             proposed = text if isinstance(text, str) else None
             answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
         return answers
 
     def _query(self, request: Request) -> Query:
-        sampler = self._samplers[request.pool]
+        sampler = self.samplers[request.pool]
         decoding = sampler.decoding
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
-        return Query(sampler.model, contracts.messages(self._prompts, request), decoding, request.stream)
+        return Query(sampler.model, contracts.messages(self.prompts, request), decoding, request.stream)
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         if reply.finish is Finish.ERROR:
@@ -227,7 +216,7 @@ class ModelProposer:
         if reply.finish is Finish.LENGTH:
             instead = f" ({reply.error})" if reply.error else ""
             return Rejection(Reason.NO_ANSWER, f"the reply was cut at max_tokens{instead}")
-        found = contracts.read(self._prompts, request, reply.text)
+        found = contracts.read(self.prompts, request, reply.text)
         if isinstance(found, Rejection) and found.reason is Reason.NO_ANSWER and (instead := _describe_instead(reply)):
             return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
         return found

@@ -26,7 +26,7 @@ from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
-from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer, Watch
 from evodiverse.runner.tracking import followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
@@ -271,8 +271,8 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
     cap = ledger.find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    limits = {"warn_after": llm.warn_after, "give_up_after": llm.give_up_after}
-    by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, **limits)
+    watch = Watch(ledger, [sampler.model for sampler in samplers], llm.warn_after, llm.give_up_after)
+    by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []
     return [*[by_model] * attempts, *fallback * attempts]
 

@@ -7,7 +7,7 @@ import pytest
 
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.runner.ledger import Budget, CallOutcome, Ledger
-from evodiverse.runner.proposers import ModelProposer
+from evodiverse.runner.proposers import ModelProposer, Watch
 from evodiverse.vocabulary import (
     Candidate,
     CostBound,
@@ -48,10 +48,9 @@ class ToldModel:
 
 
 def proposer(model: ToldModel, ledger: Ledger | None = None) -> ModelProposer:
-    sampler, task = Sampler("toy", Decoding(1.0, None, 50)), BitTask(4, 1)
-    return ModelProposer(
-        model, [sampler], BitPrompts(), task, ledger or Ledger(Budget(), 1), warn_after=15, give_up_after=25
-    )
+    sampler, ledger = Sampler("toy", Decoding(1.0, None, 50)), ledger or Ledger(Budget(), 1)
+    watch = Watch(ledger, ["toy"], warn_after=15, give_up_after=25)
+    return ModelProposer(model, [sampler], BitPrompts(), BitTask(4, 1), ledger, watch)
 
 
 def make_round(iteration: int, n: int = 10) -> list[Request]:

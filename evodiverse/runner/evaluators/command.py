@@ -16,7 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -163,8 +163,9 @@ class Job:
             return f"{ended}: {said[:300]}" if said else ended
         return ended
 
-    def remove(self) -> None:
-        """Delete the folder."""
+    def discard(self) -> None:
+        """Kill the program and delete the folder."""
+        self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -226,6 +227,7 @@ class Round:
     n_starts: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass
 class CommandEvaluator:
     """An evaluator that starts a program, which reads candidates as JSON lines and writes scores as JSON lines.
 
@@ -242,22 +244,13 @@ class CommandEvaluator:
             has, a candidate without an answer after all retries ends the run.
     """
 
-    def __init__(
-        self,
-        task: Measurable,
-        settings: EvaluatorSettings,
-        folder: Path,
-        journal: Journal,
-        has_answered: Callable[[], bool],
-    ) -> None:
-        self._task = task
-        self._settings = settings
-        self._side_by_side = settings.workers or available_cores()
-        self._folder = folder
-        self._journal = journal
-        self._has_answered = has_answered
-        self._n_begun = 0
-        self._answered = False
+    task: Measurable
+    settings: EvaluatorSettings
+    folder: Path
+    journal: Journal
+    has_answered: Callable[[], bool]
+    _n_begun: int = field(default=0, init=False)
+    _answered: bool = field(default=False, init=False)
 
     def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
         """Return the evaluation of each hypothesis and the time that the evaluation took, in seconds.
@@ -280,23 +273,22 @@ class CommandEvaluator:
         at_work = {key for job in running for key in job.keys}
         this = Round(waiting, deque(key for key in waiting if key not in at_work))
         todo, answers = this.todo, this.answers
-        pause = _SHORTEST_PAUSE
+        side_by_side, pause = self.settings.workers or available_cores(), _SHORTEST_PAUSE
         while len(answers) < len(hypotheses):
-            while todo and len(running) < self._side_by_side:
-                running.append(self._begin(this, len(running)))
+            while todo and len(running) < side_by_side:
+                running.append(self._begin(this, side_by_side - len(running)))
             came = 0
             for job in list(running):
                 came += self._collect(job, this)
-                if not job.is_alive() or self._is_overdue(job):
+                if not job.is_alive() or time.time() - job.began > (self.settings.timeout or inf):
                     came += self._end(job, this)
                     running.remove(job)
             report(came)
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
-            if len(answers) < len(hypotheses) and not (todo and len(running) < self._side_by_side):
+            if len(answers) < len(hypotheses) and not (todo and len(running) < side_by_side):
                 time.sleep(pause)
         for job in running:  # all of their candidates have answers, from these or from other jobs
-            job.kill()
-            job.remove()
+            job.discard()
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_jobs(self, waiting: Mapping[str, Hypothesis]) -> list[Job]:
@@ -305,7 +297,7 @@ class CommandEvaluator:
         The folders of all other jobs are deleted, except those of jobs that still run on this machine.
         """
         found: list[Job] = []
-        for folder in sorted(self._folder.glob("[0-9]*"), key=lambda path: int(path.name)):
+        for folder in sorted(self.folder.glob("[0-9]*"), key=lambda path: int(path.name)):
             self._n_begun = max(self._n_begun, int(folder.name) + 1)
             try:
                 job = Job.find(folder)
@@ -315,28 +307,27 @@ class CommandEvaluator:
                 job.keys &= waiting.keys()
                 found.append(job)
             elif job is None or not job.is_alive():
-                (job or Job(folder, set(), 0.0, None, None)).remove()
+                shutil.rmtree(folder, ignore_errors=True)
         if found:
             n_alive = sum(job.is_alive() for job in found)
             jobs = count_of(len(found), "evaluator job")
             _LOG.info("found %s from an earlier start, %d of them still running", jobs, n_alive)
         return found
 
-    def _begin(self, this: Round, n_running: int) -> Job:
+    def _begin(self, this: Round, n_free: int) -> Job:
         """Start the program on the next candidates.
 
         A candidate that the current call of `evaluate` has submitted before gets a job of its own.
         """
         todo, n_starts = this.todo, this.n_starts
-        share = -(-len(todo) // max(self._side_by_side - n_running, 1))
-        size = self._settings.batch or share
+        size = self.settings.batch or -(-len(todo) // n_free)
         keys = [todo.popleft()]
         while todo and len(keys) < size and not n_starts[keys[0]] and not n_starts[todo[0]]:
             keys.append(todo.popleft())
         n_starts.update(keys)
-        folder = self._folder / str(self._n_begun)
+        folder = self.folder / str(self._n_begun)
         self._n_begun += 1
-        return Job.begin(folder, self._settings.command or [], [this.waiting[key] for key in keys])
+        return Job.begin(folder, self.settings.command or [], [this.waiting[key] for key in keys])
 
     def _collect(self, job: Job, this: Round) -> int:
         """Keep the answers that a program has written since the last call, and return how many these are.
@@ -353,8 +344,7 @@ class CommandEvaluator:
                 try:
                     evaluation = self._read(this.waiting[key], line)
                 except InputError:  # after the user fixes the program, it must start over
-                    job.kill()
-                    job.remove()
+                    job.discard()
                     raise
                 this.answers[key] = self._keep(this.waiting[key], evaluation, job)
                 self._answered = True
@@ -366,16 +356,12 @@ class CommandEvaluator:
             return _fail(Reason.CRASHED, str(error))
         if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
             return _fail(Reason.NON_FINITE, f"the program answered {score!r}")
-        return contracts.rate(self._task, hypothesis, float(score))
+        return contracts.rate(self.task, hypothesis, float(score))
 
     def _keep(self, hypothesis: Hypothesis, evaluation: Evaluation, job: Job) -> TimedEvaluation:
         seconds = max(time.time() - job.began, 0.0) if job.began else 0.0
-        self._journal.append([journal_record(hypothesis, evaluation, seconds)])
+        self.journal.append([journal_record(hypothesis, evaluation, seconds)])
         return evaluation, seconds
-
-    def _is_overdue(self, job: Job) -> bool:
-        timeout = self._settings.timeout
-        return timeout is not None and time.time() - job.began > timeout
 
     def _end(self, job: Job, this: Round) -> int:
         """Requeue the candidates that a program left unanswered, and return how many got an answer or failed."""
@@ -383,10 +369,10 @@ class CommandEvaluator:
         job.kill()
         came = self._collect(job, this)
         lost = [key for key in this.waiting if key in job.keys and key not in this.answers]
-        why = f"no answer after {self._settings.timeout:g} s" if is_overdue else job.describe_end()
-        job.remove()
-        hopeless = [key for key in lost if this.n_starts[key] > self._settings.retries]
-        if hopeless and not (self._answered or self._has_answered()):
+        why = f"no answer after {self.settings.timeout:g} s" if is_overdue else job.describe_end()
+        job.discard()
+        hopeless = [key for key in lost if this.n_starts[key] > self.settings.retries]
+        if hopeless and not (self._answered or self.has_answered()):
             raise ServiceError(f"the evaluator has never answered ({why}); fix it and run the same command again")
         for key in hopeless:
             kind = Reason.TIMED_OUT if is_overdue else Reason.CRASHED
