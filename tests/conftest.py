@@ -1,5 +1,6 @@
 import gc
 import signal
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -38,11 +39,11 @@ def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each process an equal share of the slow modules first, so that short tests end the session on all cores."""
+    """Give each process its share of the slow modules first, so that short tests end the session on all cores."""
     n = getattr(config, "workerinput", {"workercount": 1})["workercount"]
-    slow = list(dict.fromkeys(item.path for item in items if item.get_closest_marker("slow")))
     begins = {path: index * n // len(items) for index, path in reversed(list(enumerate(item.path for item in items)))}
-    share = {path: (number % n, 0) for number, path in enumerate(slow)}
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    share = {path: (number % n, 0) for number, (path, _) in enumerate(slow.most_common())}
     items.sort(key=lambda item: share.get(item.path, (begins[item.path], 1)))
 
 

@@ -171,7 +171,7 @@ BUGS: Final = {
     ),
     "interval_too_narrow": Bug(
         "results/statistics.py",
-        "stats.t.ppf(0.975, len(values) - 1)",
+        "stats.t.ppf(0.975, n - 1)",
         "stats.norm.ppf(0.975)",
         "tests/results/test_statistics.py tests/results/tables/test_marginals.py tests/results/pages",
     ),
