@@ -2,7 +2,7 @@
 
 import heapq
 from array import array
-from math import fsum, isnan, nan
+from math import fsum, isfinite, isnan, nan
 
 import numpy as np
 
@@ -113,12 +113,18 @@ class Archive:
         Results are stored in the order in which `reserve` numbered the calls.
 
         Raises:
-            ValueError: The call belongs to another hypothesis.
+            ValueError: The call belongs to another hypothesis, only one of score and energy is None, or one of them is
+                NaN or infinite. If an energy were NaN, the test whether two pools exchange candidates would always say
+                yes.
         """
         call = len(self._keys) + 1
         if self._call_of_key.get(hypothesis.key) != call:
             raise ValueError(f"expected the evaluation of call {call}, got that of {hypothesis.key!r}")
         score, energy = evaluation.score, evaluation.energy
+        if (score is None) != (energy is None):
+            raise ValueError(f"expected both or neither of score and energy, got {score} and {energy} (call {call})")
+        if score is not None and energy is not None and not (isfinite(score) and isfinite(energy)):
+            raise ValueError(f"expected a finite score and energy, got {score} and {energy} (call {call})")
         if call > self._scores.size:
             self._scores = np.concatenate([self._scores, np.full_like(self._scores, np.nan)])
             self._energies = np.concatenate([self._energies, np.full_like(self._energies, np.nan)])

@@ -95,6 +95,11 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
         raise InputError(
             f"{this.path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true"
         )
+    if record["digest"] != this.digest and old == new:
+        raise InputError(
+            f"{this.path / RECORD} is damaged (its digest does not match its settings); "
+            "use overwrite=true to start over"
+        )
     changed = _find_changed(record, this.sources)
     if record["status"] == "failed":
         changed = {role: source for role, source in changed.items() if not source.is_code}

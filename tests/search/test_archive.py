@@ -42,6 +42,20 @@ def test_a_result_cannot_be_recorded_twice() -> None:
         archive.record(Hypothesis("g1", "k1"), Evaluation(0.5, -0.5))
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_result_that_is_not_finite_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        make_archive([0.5, bad], [1.0, 2.0])
+    with pytest.raises(ValueError, match="finite"):
+        make_archive([0.5, 0.6], [1.0, bad])
+
+
+@pytest.mark.parametrize(("score", "energy"), [(0.5, None), (None, 0.5)])
+def test_a_score_without_an_energy_is_refused(score: float | None, energy: float | None) -> None:
+    with pytest.raises(ValueError, match="both or neither"):
+        make_archive([score], [energy])
+
+
 def test_an_evaluated_candidate_is_found_by_call_and_by_key() -> None:
     archive = make_archive([0.5, 0.7], [3.0, 4.0])
     assert archive.call_of("k2") == 2

@@ -342,6 +342,12 @@ def test_a_record_with_fields_of_another_type_is_refused(
         run_toy(tmp_path)
 
 
+def test_a_digest_that_does_not_fit_its_settings_is_refused(interrupted: Path, tmp_path: Path) -> None:
+    change(interrupted, digest="0" * 16)
+    with pytest.raises(InputError, match=r"run\.json is damaged \(its digest does not match its settings\)"):
+        run_toy(tmp_path)
+
+
 def test_a_finished_run_of_other_data_does_not_pass_for_this_one(tmp_path: Path) -> None:
     change(run_toy(tmp_path), sources={"oracle": "b"})
     with pytest.raises(
