@@ -122,6 +122,11 @@ class Job:
         pid, mark = (record.get("pid"), record.get("mark")) if is_here else (None, None)
         return cls(folder, keys, float(record.get("began") or 0.0), pid, mark)
 
+    @property
+    def seconds(self) -> float:
+        """The time since it was started; 0 if unknown."""
+        return max(time.time() - self.began, 0.0) if self.began else 0.0
+
     def is_alive(self) -> bool:
         """Return whether the program is known to be still running on this machine."""
         if self.process is not None:
@@ -217,14 +222,21 @@ class Round:
     Attributes:
         waiting: All of them, by key.
         todo: The keys of those to submit.
+        journal: The journal, which records each evaluation as it arrives.
         answers: The evaluations so far, by key.
         n_starts: How often each was submitted.
     """
 
     waiting: Mapping[str, Hypothesis]
     todo: deque[str]
+    journal: Journal
     answers: dict[str, TimedEvaluation] = field(default_factory=dict)
     n_starts: Counter[str] = field(default_factory=Counter)
+
+    def keep(self, key: str, evaluation: Evaluation, seconds: float) -> None:
+        """Record the answer for a candidate."""
+        self.journal.append([journal_record(self.waiting[key], evaluation, seconds)])
+        self.answers[key] = evaluation, seconds
 
 
 @dataclass
@@ -271,7 +283,7 @@ class CommandEvaluator:
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
         running = self._find_jobs(waiting)
         at_work = {key for job in running for key in job.keys}
-        this = Round(waiting, deque(key for key in waiting if key not in at_work))
+        this = Round(waiting, deque(key for key in waiting if key not in at_work), self.journal)
         todo, answers = this.todo, this.answers
         side_by_side, pause = self.settings.workers or available_cores(), _SHORTEST_PAUSE
         while len(answers) < len(hypotheses):
@@ -346,22 +358,17 @@ class CommandEvaluator:
                 except InputError:  # after the user fixes the program, it must start over
                     job.discard()
                     raise
-                this.answers[key] = self._keep(this.waiting[key], evaluation, job)
+                this.keep(key, evaluation, job.seconds)
                 self._answered = True
         return len(this.answers) - n_before
 
     def _read(self, hypothesis: Hypothesis, line: Mapping[str, Any]) -> Evaluation:
         score, error = line.get("score"), line.get("error")
         if error is not None:
-            return _fail(Reason.CRASHED, str(error))
+            return fail(Reason.CRASHED, str(error))
         if isinstance(score, bool) or not isinstance(score, int | float) or not isfinite(score):
-            return _fail(Reason.NON_FINITE, f"the program answered {score!r}")
+            return fail(Reason.NON_FINITE, f"the program answered {score!r}")
         return contracts.rate(self.task, hypothesis, float(score))
-
-    def _keep(self, hypothesis: Hypothesis, evaluation: Evaluation, job: Job) -> TimedEvaluation:
-        seconds = max(time.time() - job.began, 0.0) if job.began else 0.0
-        self.journal.append([journal_record(hypothesis, evaluation, seconds)])
-        return evaluation, seconds
 
     def _end(self, job: Job, this: Round) -> int:
         """Requeue the candidates that a program left unanswered, and return how many got an answer or failed."""
@@ -376,7 +383,7 @@ class CommandEvaluator:
             raise ServiceError(f"the evaluator has never answered ({why}); fix it and run the same command again")
         for key in hopeless:
             kind = Reason.TIMED_OUT if is_overdue else Reason.CRASHED
-            this.answers[key] = self._keep(this.waiting[key], _fail(kind, why), job)
+            this.keep(key, fail(kind, why), job.seconds)
         again = [key for key in lost if key not in hopeless]
         if again:
             candidates, are = count_of(len(again), "candidate"), "it is" if len(again) == 1 else "they are"
@@ -385,5 +392,6 @@ class CommandEvaluator:
         return came + len(hopeless)
 
 
-def _fail(kind: Reason, detail: str) -> Evaluation:
+def fail(kind: Reason, detail: str) -> Evaluation:
+    """Return the evaluation of a candidate that got no score, for this reason."""
     return Evaluation(None, None, valid=False, error=str(Rejection(kind, " ".join(detail.split())[:_MOST_REASON])))

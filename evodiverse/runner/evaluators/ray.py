@@ -11,11 +11,10 @@ from typing import Any, Final, Self
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
 from evodiverse.ports import Journal, Task
 from evodiverse.runner.evaluators import EvaluatorSettings
-from evodiverse.runner.evaluators.command import Round
-from evodiverse.runner.rows import journal_record
+from evodiverse.runner.evaluators.command import Round, fail
 from evodiverse.runner.workers import Report, TimedEvaluation, evaluate_batch
 from evodiverse.text import count_of
-from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
+from evodiverse.vocabulary import Hypothesis, Reason
 
 _LOG = logging.getLogger("evodiverse.runner")
 AUTO: Final = "auto"
@@ -182,7 +181,7 @@ class RayEvaluator:
         waiting = {hypothesis.key: hypothesis for hypothesis in hypotheses}
         running = self._find_running(waiting)
         at_work = {key for batch in running for key in batch}
-        this = Round(waiting, deque(key for key in waiting if key not in at_work))
+        this = Round(waiting, deque(key for key in waiting if key not in at_work), self._journal)
         todo, answers = this.todo, this.answers
         size = self._settings.batch or max(1, -(-len(todo) // self._n_cores))
         while len(answers) < len(hypotheses):
@@ -199,7 +198,7 @@ class RayEvaluator:
                     continue
                 for key, answer in zip(batch, outcome, strict=True):
                     if key not in answers and key in waiting:
-                        answers[key] = self._keep(waiting[key], *answer)
+                        this.keep(key, *answer)
                         came += 1
             came += self._end_overdue(running, this)
             report(came)
@@ -241,15 +240,9 @@ class RayEvaluator:
                 if this.n_starts[key] <= self._settings.retries:
                     self._submit((key,), running, this)
                     continue
-                error = str(Rejection(Reason.TIMED_OUT, f"no answer after {timeout:g} s"))
-                failed = Evaluation(None, None, valid=False, error=error)
-                this.answers[key] = self._keep(this.waiting[key], failed, timeout or 0)
+                this.keep(key, fail(Reason.TIMED_OUT, f"no answer after {timeout:g} s"), timeout or 0)
                 n_failed += 1
         return n_failed
-
-    def _keep(self, hypothesis: Hypothesis, evaluation: Evaluation, seconds: float) -> TimedEvaluation:
-        self._journal.append([journal_record(hypothesis, evaluation, seconds)])
-        return evaluation, seconds
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         """Call a method of the `Broker`, the actor on the cluster that owns this run's Ray tasks; return its answer.
