@@ -8,16 +8,14 @@ from working, else 0.
 import importlib.metadata
 import os
 import platform
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from packaging.requirements import Requirement
 
-from evodiverse.commands.frame import make_parser
+from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.text import printable
 from evodiverse.version import VERSION
@@ -66,11 +64,13 @@ class Finding(NamedTuple):
 def main() -> int:
     """Check this machine, print the results and return the exit code: 1 if something keeps runs from working, or 0."""
     make_parser("doctor", __doc__).parse_args()
+    return finish(_check_all)
+
+
+def _check_all() -> int:
     from evodiverse.kit.threads import cap_threads  # here so that --help stays fast
 
     cap_threads()  # a process with several threads cannot test whether it may mount a disk
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
     print(f"{VERSION}, Python {platform.python_version()}, {system}")
     checks = {
