@@ -98,13 +98,21 @@ class LanguageModel(Protocol):
         cache has the answer to a query, the bound therefore uses the price per token at which that answer was bought.
         """
 
-    def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
+    def complete(
+        self,
+        queries: Sequence[Query],
+        report: Callable[[int], object],
+        follow: Callable[[Query, Reply], Query | None] | None = None,
+    ) -> list[Reply]:
         """Return one reply per query.
 
         Args:
             queries: The queries to answer.
             report: A function that is called periodically with the number of replies that have arrived since it was
                 last called, which may be 0. If it raises, the remaining queries are canceled.
+            follow: A function that is called with each query that was sent and its reply, in any thread. It returns a
+                query to send at once, whose reply is passed to it in turn, or None. What a model answers from a cache
+                need not be passed to it.
         """
 
 

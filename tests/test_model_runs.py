@@ -112,6 +112,36 @@ def test_replies_in_any_order_give_the_same_log(toy: ModelServer, whole: Path, t
     assert log(run) == log(whole)
 
 
+def test_a_rejected_slot_asks_again_while_other_replies_are_awaited(
+    toy: ModelServer, whole: Path, tmp_path: Path
+) -> None:
+    """The slowest reply of a round comes only after the request that follows a rejected one."""
+    calls = {
+        (call["iteration"], call["attempt"], call["pool"], call["slot"]): call for call in rows(whole, "llm_calls")
+    }
+    iteration, _, *slot = next(
+        place for place in calls if place[0] > 1 and calls[place[0], 1, *place[2:]]["outcome"] != "parsed"
+    )
+    again = calls[iteration, 2, *slot]["prompt"]
+    slow = next(
+        call["prompt"] for place, call in calls.items() if place[:2] == (iteration, 1) and place[2:] != (*slot,)
+    )
+
+    def holding(body: Body, number: int) -> Answer:
+        answer = answer_bits(body, number)
+        if body["messages"][-1]["content"] == slow:
+            answer.is_due = lambda: again in toy.prompts
+        return answer
+
+    toy.script = holding
+    assert log(run_toy(tmp_path, *using(toy, tmp_path / "cache"), SHORT)) == log(whole)
+
+
+def test_a_run_in_rounds_has_the_same_log(toy: ModelServer, whole: Path, tmp_path: Path) -> None:
+    in_rounds = "budget.seconds=10_000"  # a cap on time could end the run between two rounds
+    assert log(run_toy(tmp_path, *using(toy, cache_of(whole)), SHORT, in_rounds)) == log(whole)
+
+
 FAILURES = (
     *(error(status) for status in (408, 409, 425, 500, 502, 503, 529)),
     error(429, Retry_After="0"),
@@ -218,6 +248,7 @@ def test_a_cap_is_never_exceeded_and_a_repeated_run_stops_at_the_same_place(
     assert (ended["status"], ended["stopped_by"]) == ("complete", cap)
     assert 0.5 * limit < spent(ended["llm"]) <= limit
     n_sent = len(toy.requests)
+    assert n_sent == ended["llm"]["calls"] + N_PROBES
     again = run_toy(tmp_path / "second", *arguments)
     assert len(toy.requests) == n_sent
     assert log(again) == log(run)

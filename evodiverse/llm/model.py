@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Thread
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -39,6 +39,7 @@ _PROBE_RETRIES = 2
 # Sent once with each set of parameters, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
 Result = TypeVar("Result")
+Follow: TypeAlias = Callable[[Query, Reply], Query | None]
 
 
 class Asking:
@@ -71,13 +72,15 @@ class Asking:
         self._rng = np.random.default_rng()  # unseeded: it decides the time of retries and nothing that is logged
         self._complained = -_COMPLAINT_SECONDS
 
-    async def run(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
-        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains ``report``.
+    async def run(
+        self, queries: Sequence[Query], report: Callable[[int], object], follow: Follow | None
+    ) -> list[Reply]:
+        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains the functions.
 
         After an error, replies are missing, and ``failures`` has the error. It is for the caller to raise: an event
         loop in which a `KeyboardInterrupt` is raised ends.
         """
-        tasks = [asyncio.ensure_future(self._obtain(query, report)) for query in queries]
+        tasks = [asyncio.ensure_future(self._obtain(query, report, follow)) for query in queries]
         ended = asyncio.gather(*tasks, return_exceptions=True)
         try:
             while not ended.done() and not self._stop.is_set():
@@ -101,34 +104,37 @@ class Asking:
         self.failures.append(error)
         self._stop.set()
 
-    async def _obtain(self, query: Query, report: Callable[[int], object]) -> Reply | None:
+    async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
+        first = None
         try:
-            reply = await self._ask(query)
+            async with self._gate:  # also held while waiting to retry, so that a failing provider gets fewer queries
+                asked: Query | None = query
+                while asked is not None and (reply := await self._ask(asked)) is not None:
+                    if first is None:
+                        first = reply
+                        self._call(report, 1)
+                    asked = None if follow is None else follow(asked, reply)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 (raised after all have ended)
             self._fail(error)
-            return None
-        if reply is not None:
-            self._call(report, 1)
-        return reply
+        return first
 
     async def _ask(self, query: Query) -> Reply | None:
         """Return the reply to one query, or None if the batch was stopped before the reply arrived."""
-        async with self._gate:  # also held while waiting to retry, so that a failing provider gets fewer queries
-            failures = 0
-            while not self._stop.is_set():
-                try:
-                    reply = replace(await self._client.ask(query), retries=failures)
-                except TransientError as error:
-                    failures += 1
-                    wait = self._wait(query, failures, error)
-                except RefusedError as error:
-                    return await self._keep(query, self._spend(query, failures, error))
-                else:
-                    return await self._keep(query, reply)
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._stop.wait(), wait)
+        failures = 0
+        while not self._stop.is_set():
+            try:
+                reply = replace(await self._client.ask(query), retries=failures)
+            except TransientError as error:
+                failures += 1
+                wait = self._wait(query, failures, error)
+            except RefusedError as error:
+                return await self._keep(query, self._spend(query, failures, error))
+            else:
+                return await self._keep(query, reply)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), wait)
         return None
 
     def _spend(self, query: Query, failures: int, error: RefusedError) -> Reply:
@@ -240,18 +246,26 @@ class CachedModel:
         return bounds
 
     def complete(
-        self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None, *, is_probe: bool = False
+        self,
+        queries: Sequence[Query],
+        report: Callable[[int], object] = lambda _: None,
+        follow: Follow | None = None,
+        *,
+        is_probe: bool = False,
     ) -> list[Reply]:
         """Return one reply per query, in order.
 
-        If ``report`` raises an error, or a query fails for good, no more queries are sent. Replies to queries in
-        progress are stored if they arrive within `GRACE_SECONDS`. Then the first error is raised.
+        If ``report`` or ``follow`` raises an error, or a query fails for good, no more queries are sent. Replies to
+        queries in progress are stored if they arrive within `GRACE_SECONDS`. Then the first error is raised.
 
         Args:
             queries: The queries to answer.
             report: A function that shows the progress. It is called with the number of replies since its last call: at
                 first with the number of those from the cache, later with 1 for each that arrives. It is also called
                 periodically with 0, so that it can stop the queries by raising an error even while no reply arrives.
+            follow: A function that is called with each query that was sent and its reply, once the reply is stored. It
+                returns a query to send at once, whose reply is stored and passed to it in turn, or None. It is called
+                in the thread of the event loop.
             is_probe: Whether this is a check that the models answer. Then a failed query is sent again at most twice,
                 and every refusal ends the batch.
 
@@ -272,7 +286,7 @@ class CachedModel:
         if missing and self._client is not None:
             retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
             asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
-            fresh = iter(self._run(asking.run(missing, report)))
+            fresh = iter(self._run(asking.run(missing, report, follow)))
             if asking.failures:
                 raise asking.failures[0]
         return [next(fresh) if bought is None else bought.reply for bought in found]

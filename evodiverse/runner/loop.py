@@ -13,7 +13,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
-from evodiverse.runner.proposers import Proposer
+from evodiverse.runner.proposers import Again, Proposer
 from evodiverse.runner.rows import (
     EVALUATION_COLUMNS,
     SWAP_COLUMNS,
@@ -214,20 +214,22 @@ class Loop:
         """
         setup, iteration = self._setup, state.iteration + 1
         mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
+
+        def request_all(attempt: int, slots: Sequence[Slot]) -> list[Request]:
+            return make_requests(
+                iteration, attempt, slots, mating_pools, state.pools, self._archive, setup.method, setup.streams
+            )
+
+        def request_again(request: Request) -> Request | None:
+            now, *later = setup.proposers[request.attempt - 1 : request.attempt + 1]
+            slot = Slot(request.slot, request.pool)
+            return request_all(request.attempt + 1, [slot])[0] if later and later[0] is now else None
+
         for attempt, proposer in enumerate(setup.proposers, start=1):
             if not attempts.open_slots:
                 break
-            requests = make_requests(
-                iteration,
-                attempt,
-                attempts.open_slots,
-                mating_pools,
-                state.pools,
-                self._archive,
-                setup.method,
-                setup.streams,
-            )
-            answers = self._propose(proposer, requests)
+            requests = request_all(attempt, attempts.open_slots)
+            answers = self._propose(proposer, requests, request_again)
             if isinstance(answers, Cap):
                 return attempt > 1
             setup.check()
@@ -250,10 +252,12 @@ class Loop:
         self._evaluate(attempts, attempts.screen(search))
         return True
 
-    def _propose(self, proposer: Proposer, requests: Sequence[Request]) -> list[Answer] | Cap:
+    def _propose(
+        self, proposer: Proposer, requests: Sequence[Request], again: Again | None = None
+    ) -> list[Answer] | Cap:
         self._view.n_replies, self._view.n_awaited = 0, len(requests)
         began = time.perf_counter()
-        answers = proposer.propose(requests, self.clock.seconds["wall"], self._note_reply)
+        answers = proposer.propose(requests, self.clock.seconds["wall"], self._note_reply, again)
         if isinstance(answers, Cap):
             self._cap = answers
         self.clock.operator += time.perf_counter() - began

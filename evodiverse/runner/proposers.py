@@ -8,8 +8,8 @@ which proposals are evaluated, has one round with several requests per slot.
 import logging
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from evodiverse.errors import ModelUnavailableError
@@ -36,6 +36,7 @@ _LOG = logging.getLogger("evodiverse.runner")
 _MAX_SEED = 2**31
 # The number of characters of a reply that a message shows.
 _MAX_EXAMPLE = 80
+Again: TypeAlias = Callable[[Request], Request | None]
 _REFUSAL = re.compile(
     r"\W*(?:(?:I['’]m |I am )?(?:so )?(?:sorry|unable|not able)|I (?:cannot|can['’]t|won['’]t)|as an AI)\b",
     re.IGNORECASE,
@@ -58,7 +59,13 @@ class OperatorProposer:
         self._ledger = ledger
         self._is_fallback = is_fallback
 
-    def propose(self, requests: Sequence[Request], seconds: float, report: Report) -> list[Answer] | Cap:  # noqa: ARG002
+    def propose(
+        self,
+        requests: Sequence[Request],
+        seconds: float,
+        report: Report,  # noqa: ARG002
+        again: Again | None = None,  # noqa: ARG002
+    ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or the cap on time if it is reached; all answers come at once."""
         cap = self._ledger.find_cap((), seconds)
         if cap is not None:
@@ -161,8 +168,11 @@ class ModelProposer:
     task: Task
     ledger: Ledger
     watch: Watch
+    _known: dict[Query, tuple[Reply, str | None, Hypothesis | Rejection]] = field(default_factory=dict, init=False)
 
-    def propose(self, requests: Sequence[Request], seconds: float, report: Report) -> list[Answer] | Cap:
+    def propose(
+        self, requests: Sequence[Request], seconds: float, report: Report, again: Again | None = None
+    ) -> list[Answer] | Cap:
         """Return one answer per request, in order, or only the cap that forbids the requests, if there is one.
 
         A cap is a limit on the run: on the number of requests to models, on their tokens, on their cost or on the wall
@@ -173,6 +183,10 @@ class ModelProposer:
             seconds: The wall time of the run so far.
             report: A function that is called periodically with the number of new answers. It may raise to cancel the
                 remaining requests.
+            again: A function that returns the next request for the slot of a request, or None if there is none. Once
+                the answer to a request is rejected, the model gets that next request at once, while other answers are
+                awaited; a later round has it, and then finds the answer here. It is not used where a cap could end the
+                run between the two rounds.
         """
         queries = [self._query(request) for request in requests]
         bounds = self.model.bound_costs(queries)
@@ -181,26 +195,63 @@ class ModelProposer:
             return cap
         n_before, answers = self.ledger.n_fruitless, list[Answer]()
         rest = list(zip(requests, queries, bounds, strict=True))
+        if again is not None and not self._may_go_ahead(requests, bounds, again):
+            again = None
         while rest:
             n = self.watch.count_left()
-            answers += self._answer(rest[:n], report)
+            answers += self._answer(rest[:n], report, again if n is None else None)
             self.watch.check(n_before)
             rest = [] if n is None else rest[n:]
         return answers
 
-    def _answer(self, asked: Sequence[tuple[Request, Query, CostBound]], report: Report) -> list[Answer]:
-        """Send queries, record them in the ledger, and return one answer per query, in order."""
-        replies = self.model.complete([query for _, query, _ in asked], report)
-        read = [self._read(request, reply) for (request, _, _), reply in zip(asked, replies, strict=True)]
-        parsed = iter(contracts.parse(self.task, [text for text in read if isinstance(text, str)]))
+    def _may_go_ahead(self, requests: Sequence[Request], bounds: Sequence[CostBound], again: Again) -> bool:
+        """Return whether no cap can end the run before all requests that may follow are made."""
+        caps = self.ledger.spent(0.0)
+        if not caps or Cap.SECONDS in caps:
+            return not caps
+        later = list[Query]()
+        for request in requests:
+            following = again(request)
+            while following is not None:
+                later.append(self._query(following))
+                following = again(following)
+        return self.ledger.find_cap([*bounds, *self.model.bound_costs(later)], 0.0) is None
+
+    def _answer(
+        self, asked: Sequence[tuple[Request, Query, CostBound]], report: Report, again: Again | None
+    ) -> list[Answer]:
+        """Ask for the answers that are not known yet, record all requests in the ledger, and return all answers."""
+        places = {query: request for request, query, _ in asked if query not in self._known}
+
+        def follow(query: Query, reply: Reply) -> Query | None:
+            self._note({query: reply}, places)
+            following = again(places[query]) if again and isinstance(self._known[query][2], Rejection) else None
+            if following is None:
+                return None
+            later = self._query(following)
+            places[later] = following
+            return later
+
+        queries = list(places)
+        report(len(asked) - len(queries))
+        replies = self.model.complete(queries, report, None if again is None else follow)
+        replied = dict(zip(queries, replies, strict=True))
+        self._note({query: reply for query, reply in replied.items() if query not in self._known}, places)
         answers = []
-        for (request, query, bound), reply, text in zip(asked, replies, read, strict=True):
-            hypothesis = next(parsed) if isinstance(text, str) else text
-            number = self.ledger.record(request, query, bound, reply, _outcome(hypothesis))
-            self.watch.note(reply, hypothesis)
-            proposed = text if isinstance(text, str) else None
-            answers.append((Proposal(proposed, MODEL_OPERATOR, llm_call=number), hypothesis))
+        for request, query, bound in asked:
+            reply, text, parsed = self._known.pop(query)
+            number = self.ledger.record(request, query, bound, reply, _outcome(parsed))
+            self.watch.note(reply, parsed)
+            answers.append((Proposal(text, MODEL_OPERATOR, llm_call=number), parsed))
         return answers
+
+    def _note(self, replies: Mapping[Query, Reply], places: Mapping[Query, Request]) -> None:
+        """Note replies with the genotype that each proposes, if any, and what it was parsed to."""
+        read = [self._read(places[query], reply) for query, reply in replies.items()]
+        parsed = iter(contracts.parse(self.task, [text for text in read if isinstance(text, str)]))
+        for (query, reply), text in zip(replies.items(), read, strict=True):
+            known = (text, next(parsed)) if isinstance(text, str) else (None, text)
+            self._known[query] = (reply, *known)
 
     def _query(self, request: Request) -> Query:
         sampler = self.samplers[request.pool]

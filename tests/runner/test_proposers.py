@@ -38,7 +38,7 @@ class ToldModel:
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         return [CostBound(1, None)] * len(queries)
 
-    def complete(self, queries: Sequence[Query], report: Callable[[int], object]) -> list[Reply]:
+    def complete(self, queries: Sequence[Query], report: Callable[[int], object], follow: object = None) -> list[Reply]:
         return [self._answer(query.stream) for query in queries]
 
     def _answer(self, stream: Stream) -> Reply:
