@@ -4,7 +4,6 @@ Run by `tests.starts`. A start has its own arguments, folder, environment, stand
 ``__main__`` and ends as the interpreter ends, so that a test cannot tell it from a cold one.
 """
 
-import copy
 import fcntl
 import functools
 import gc
@@ -13,6 +12,7 @@ import io
 import json
 import multiprocessing.util
 import os
+import pickle
 import runpy
 import signal
 import socket
@@ -119,7 +119,7 @@ def load() -> None:
 
 
 _load = OmegaConf.load
-_files: dict[str, Any] = {}
+_files: dict[str, bytes] = {}
 
 
 def keep_what_hydra_reads() -> None:
@@ -139,8 +139,8 @@ def _load_once(file: Any) -> Any:
     text = file.read()
     if text not in _files:
         file.seek(0)
-        _files[text] = _load(file)  # one that is no YAML raises each time, with the name of its file
-    return copy.deepcopy(_files[text])
+        _files[text] = pickle.dumps(_load(file))  # one that is no YAML raises each time, with the name of its file
+    return pickle.loads(_files[text])
 
 
 def _receive(channel: socket.socket, n_bytes: int) -> bytes:
