@@ -218,7 +218,7 @@ def is_caught(copy: Path, name: str, bug: Bug) -> bool:
 
 def run(copy: Path, tests: Sequence[str]) -> bool:
     """Return whether some tests of a copy of the project pass."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "2", "-m", "", "-p", "no:cacheprovider", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode == 0
 

@@ -19,6 +19,8 @@ from evodiverse.tasks.equations.operators.trees import call, variable
 from tests import starts
 from tests.runs import FROM_ROOT, ROOT, rows
 
+pytestmark = pytest.mark.slow
+
 TWO_TERMS = Budget(None, 2)
 
 
@@ -226,7 +228,6 @@ def test_every_engine_can_be_chosen() -> None:
     assert set(baseline.ENGINES) == set(ENGINES)
 
 
-@pytest.mark.slow
 def test_the_command_makes_a_run_that_appears_in_the_tables(spring: list[str], tmp_path: Path) -> None:
     process = start("sparse", *spring[:2], "--evaluations", "2", *spring[2:])
     stdout, stderr = process.communicate(timeout=100)

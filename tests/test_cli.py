@@ -16,6 +16,8 @@ from evodiverse import __version__
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 from tests.starts import Started, run, start
 
+pytestmark = pytest.mark.slow
+
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=1"]
 RUN = Path("outputs/bits/pt/off/default/seed0")
 
@@ -199,7 +201,6 @@ def test_a_repeated_sweep_makes_only_the_runs_that_are_not_complete(tmp_path: Pa
     assert all(path.stat().st_mtime_ns == when for path, when in before.items())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("launcher", [(), ("launcher=joblib", "hydra.launcher.n_jobs=1")])
 def test_a_sweep_skips_runs_that_are_complete(tmp_path: Path, launcher: tuple[str, ...]) -> None:
     evodiverse(*TOY, "seed=1", cwd=tmp_path, env=FROM_ROOT)
@@ -215,7 +216,6 @@ def test_a_sweep_skips_runs_that_are_complete(tmp_path: Path, launcher: tuple[st
         assert f"seed={seed}" in (path.parent / ".hydra" / "overrides.yaml").read_text()
 
 
-@pytest.mark.slow
 def test_a_run_that_another_process_completes_has_not_failed(tmp_path: Path) -> None:
     slow = [*TOY, "budget.oracle_calls=100", "task.pause=0.02"]
     env = {**os.environ, **FROM_ROOT}
@@ -228,7 +228,6 @@ def test_a_run_that_another_process_completes_has_not_failed(tmp_path: Path) -> 
     assert [line.split()[2] for line in swept.stdout.splitlines()[1:]] == ["complete", "complete"]
 
 
-@pytest.mark.slow
 def test_a_complete_run_that_read_other_data_fails_in_a_sweep(tmp_path: Path) -> None:
     oracle = tmp_path / "mine.py"
     words = ["-m", "task=jnk3", "task.oracle._target_=mine.score", "task.initial.size=10", "method.capacity=10"]
@@ -416,7 +415,6 @@ def test_a_signal_interrupts_and_the_same_command_resumes(
     assert log(run) == log(whole)
 
 
-@pytest.mark.slow
 def test_a_stop_waits_for_running_evaluations_and_none_is_repeated(tmp_path: Path) -> None:
     slow = [*TOY, "evaluator.workers=2", "task.pause=0.3", f"task.diary={tmp_path}/diary", "budget.oracle_calls=17"]
     process = start("-m", "evodiverse", *slow, cwd=tmp_path, env=FROM_ROOT)
@@ -434,7 +432,6 @@ def test_a_stop_waits_for_running_evaluations_and_none_is_repeated(tmp_path: Pat
     assert len(evaluated) == len(set(evaluated)) == 17
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", ["start", "middle"])
 def test_a_signal_to_all_processes_of_a_run_stops_it_like_one_to_the_main_process(
@@ -456,7 +453,6 @@ def test_a_signal_to_all_processes_of_a_run_stops_it_like_one_to_the_main_proces
     assert len(evaluated) == len(set(evaluated)) == 40
 
 
-@pytest.mark.slow
 def test_a_second_process_on_a_run_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     process = start_long_run(tmp_path)
     process.send_signal(signal.SIGSTOP)  # so that it does not end before the others begin
@@ -471,7 +467,6 @@ def test_a_second_process_on_a_run_is_refused_with_the_name_of_the_first(tmp_pat
     assert json.loads((tmp_path / LONG_RUN / "run.json").read_text())["status"] == "complete"
 
 
-@pytest.mark.slow
 def test_a_killed_run_leaves_no_process_behind_and_resumes(tmp_path: Path, whole: Path) -> None:
     process, run = start_long_run(tmp_path), tmp_path / LONG_RUN
     process.kill()

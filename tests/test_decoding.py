@@ -9,6 +9,8 @@ from evodiverse.errors import InputError
 from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import CONF, plan, rows, run_here
 
+pytestmark = pytest.mark.slow
+
 # The temperature and top-p; a value of None is not sent.
 TASKS = {
     "jnk3": {"cold": (1.3, None), "hot": (1.3, None)},

@@ -19,6 +19,8 @@ from tests.docking.toys import Idle, OnlyEthanol, Toy
 from tests.results.builders import write_run
 from tests.runs import FROM_ROOT, rows
 
+pytestmark = pytest.mark.slow
+
 # Calls 1 to 4. The last one is only in the pools of iteration 0, which is not among the last five.
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3, "CCCO": 0.2}
 STATES = [[[4], []], [[1], []], [[1], []], [[1], []], [[1], []], [[2], [3]]]

@@ -26,6 +26,8 @@ from evodiverse.tasks.equations.settings import GROUPS
 from tests.runs import CONF, plan
 from tests.tasks.equations.srbench import write_benchmark
 
+pytestmark = pytest.mark.slow
+
 FILES = sorted((CONF / "experiment").glob("*.yaml"))
 LISTS = [file for file in FILES if file.stem.startswith("srbench")]  # lists of problems for other experiments
 WHOLE = [file.stem for file in FILES if file not in LISTS]
@@ -127,7 +129,6 @@ def test_the_runs_of_an_experiment_are_valid_distinct_and_exactly_those_of_its_t
             assert [result.run.path for result in results if not fills(layout, result)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("experiment", WHOLE)
 def test_every_experiment_also_runs_without_a_model(experiment: str) -> None:
     plans = plans_of(one_of_each_choice(sweep(experiment, *off(experiment))))

@@ -22,6 +22,8 @@ from tests import starts
 from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
 from tests.starts import Started
 
+pytestmark = pytest.mark.slow
+
 N_CALLS = 400
 LONG = [f"budget.oracle_calls={N_CALLS}", "search.patience=1000"]
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", *LONG]
@@ -61,7 +63,6 @@ def wait_for_parts(run: Path, process: Started) -> None:
         time.sleep(0.01)  # no assertion depends on how long it takes
 
 
-@pytest.mark.slow
 def test_a_full_disk_ends_the_run_with_one_line_and_a_larger_disk_resumes_it(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]]
 ) -> None:
@@ -80,7 +81,6 @@ def test_a_full_disk_ends_the_run_with_one_line_and_a_larger_disk_resumes_it(
     assert log(run) == whole
 
 
-@pytest.mark.slow
 def test_a_disk_that_becomes_read_only_ends_the_run_with_one_line(
     disk: Callable[[str], Path], whole: dict[str, list[dict[str, object]]], tmp_path: Path
 ) -> None:
@@ -116,7 +116,6 @@ def turn_read_only(place: Path) -> None:
     pytest.fail(done.stderr)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_directory_that_disappears_ends_the_run_with_one_line(tmp_path: Path, n_workers: int) -> None:
     process = start(tmp_path, f"evaluator.workers={n_workers}", "task.pause=0.01")
@@ -129,7 +128,6 @@ def test_a_directory_that_disappears_ends_the_run_with_one_line(tmp_path: Path, 
     assert "Traceback" not in errors
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_a_retry(tmp_path: Path, whole: dict[str, list[dict[str, object]]]) -> None:
     process = start(tmp_path, "evaluator.workers=2", "task.pause=0.01")
     run = tmp_path / "outputs/bits/pt/off" / f"{LABEL},task.pause=0.01" / "seed0"

@@ -18,6 +18,8 @@ from evodiverse.errors import Interrupted
 from evodiverse.settings.going_further import rewind
 from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
 
+pytestmark = pytest.mark.slow
+
 LONG = "budget.oracle_calls=200"
 SHORT = "bits/pt/off/budget.oracle_calls=24/seed0"
 

@@ -24,6 +24,8 @@ from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_her
 from tests.starts import start
 from tests.toys.bits.model import answer_bits
 
+pytestmark = pytest.mark.slow
+
 SHORT = "budget.oracle_calls=60"
 N_PROBES = 2  # one for the decoding of each sampler
 KEY = "sk-toy-key-for-tests"
@@ -551,7 +553,6 @@ class HalfServer(ModelServer):
         return answer
 
 
-@pytest.mark.slow
 def test_a_kill_with_140_requests_in_flight_loses_no_reply(tmp_path: Path) -> None:
     with serving(HalfServer()) as server:
         arguments = with_140_requests(server, tmp_path / "killed")

@@ -16,6 +16,8 @@ from scripts.lines import count_lines
 from tests.runs import FROM_ROOT, ROOT, rows, run_here, run_toy
 from tests.starts import run, start
 
+pytestmark = pytest.mark.slow
+
 TABLES = str(ROOT / "scripts" / "tables.py")
 
 
@@ -114,7 +116,6 @@ def test_tables_without_runs_say_how_to_make_them(tmp_path: Path) -> None:
     assert "evodiverse -m +experiment=mol_graphga" in (tmp_path / "tables/mol_graphga.md").read_text()
 
 
-@pytest.mark.slow
 def test_tables_end_without_an_error_when_nobody_reads_them(outputs: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -132,7 +133,6 @@ def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_an_interruption_of_tables_is_reported_in_one_line(outputs: Path, tmp_path: Path) -> None:
     (whole,) = outputs.glob("jnk3/pt/off/*/seed0")
     record = json.loads((whole / "run.json").read_text())

@@ -12,6 +12,8 @@ from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
 from tests.results.builders import make_record, write_run
 
+pytestmark = pytest.mark.slow
+
 SCORES = {"c1ccccc1": 0.9, "ClCCl": 0.8, "CCO": 0.3}
 
 

@@ -8,6 +8,8 @@ import pytest
 from evodiverse.errors import Interrupted
 from tests.runs import ROOT, TOY_CONF, evodiverse, log, run_toy, stop_after
 
+pytestmark = pytest.mark.slow
+
 LADDER = "method.ladder=[0.9,0.6,0.3,0.1]"
 VARIANTS = [
     ["method=pt"],
@@ -26,7 +28,6 @@ def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int
     assert log(together) == log(alone)
 
 
-@pytest.mark.slow
 def test_any_hash_seed_gives_the_same_log(tmp_path: Path) -> None:
     logs = []
     for hash_seed in ("0", "1", "4711"):

@@ -23,6 +23,8 @@ from tests.search.builders import make_method, make_pools
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.task import BitTask, StockedBitTask
 
+pytestmark = pytest.mark.slow
+
 SCREEN = Screen(4, 1, ((0.5, 0.5),) * 2, 1.0, 9, [[0, 5]], shortlist=20, share=3, apart=0)
 RNG = np.random.default_rng(2)
 LIBRARY = [

@@ -8,6 +8,8 @@ from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.vocabulary import Job
 from tests.sandbox.jobs import body, module
 
+pytestmark = pytest.mark.slow
+
 MARKERS = {name: f"{name}-7f3a9c51e8d24b60" for name in ("source", "argument", "result", "stdout", "stderr", "error")}
 # What the scanning program looks for: each character of a marker plus one, so that the program does not find its own
 # copy in memory.

@@ -17,6 +17,8 @@ from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse
 
+pytestmark = pytest.mark.slow
+
 OWN_METHOD = "to use your own FOLDER/method/ptt.yaml, add --config-dir FOLDER"
 
 

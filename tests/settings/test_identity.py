@@ -17,6 +17,8 @@ from evodiverse.settings.identity import NAMED_ELSEWHERE, digest, find_overrides
 from evodiverse.settings.schema import register
 from tests.runs import CONF, TOY_CONF, evodiverse, plan
 
+pytestmark = pytest.mark.slow
+
 
 def label(*overrides: str) -> str:
     return plan(*overrides).path.parent.name

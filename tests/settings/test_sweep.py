@@ -18,6 +18,8 @@ from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer, SweptRun, name_runs, plan_sweep
 from tests.runs import TOY_CONF
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def hydra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hydra]:

@@ -13,6 +13,8 @@ from evodiverse.ports import Comparable, Featured
 from evodiverse.vocabulary import Hypothesis
 from tests.runs import plan, rows, run_here
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "molecules": ["task=jnk3", "budget.oracle_calls=300"],
     "equations": ["task=equation", "task.problem=builtin/reaction3", "method.capacity=15", "budget.oracle_calls=40"],

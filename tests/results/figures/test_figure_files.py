@@ -12,6 +12,8 @@ from evodiverse.results.figures.catalog import FIGURES
 from tests.results.builders import write_run
 from tests.runs import run_here, run_toy
 
+pytestmark = pytest.mark.slow
+
 PAPER = (
     *("mol", "sr-score-trajectory", "circle_trajectory", "si_mol_top10", "si_mol_chembl", "si_mol_graphga"),
     *("diagnostic_mol", "sr-pysr", "sr-div-embed", "diagnostic_eq", "circle_packing_example", "diversity_pca_all"),
@@ -70,7 +72,6 @@ def test_by_default_one_line_names_the_figures_without_runs(tmp_path: Path, caps
     assert "mol: no runs for it yet\n    missing for" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_pdf_files_are_written_on_request_and_deleted_like_the_others(outputs: Path, tmp_path: Path) -> None:
     write([outputs], tmp_path, ["circle_trajectory"], None, formats=["pdf"])
     (file,) = tmp_path.glob("*.pdf")
@@ -88,7 +89,6 @@ def test_the_best_program_is_next_to_its_packing(outputs: Path, tmp_path: Path) 
     assert "def construct_packing" in program.read_text()
 
 
-@pytest.mark.slow
 def test_the_same_logs_give_the_same_files(outputs: Path, tmp_path: Path) -> None:
     only = ["circle_trajectory", "tsne_algo", "circle_packing_example"]
     for folder in ("one", "other"):

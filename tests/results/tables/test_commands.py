@@ -10,6 +10,8 @@ from evodiverse.runlog.runs import write_setting
 from tests.results.tables.results import layout
 from tests.runs import plan
 
+pytestmark = pytest.mark.slow
+
 # pt_same_prompt needs a model, and so a key.
 ROWS = {
     (row.task, row.method, str(row.overrides)): row

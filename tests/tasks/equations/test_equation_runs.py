@@ -16,6 +16,8 @@ from evodiverse.tasks.equations.problems import PROBLEMS
 from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import log, rows, run_here, stop_after
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["task=equation", "task.problem=builtin/reaction3", "budget.oracle_calls=50", "method.swap.period=1"]
 TWO = "evaluator.workers=2"
 TARGET = "search.target=-1e-12"
@@ -98,7 +100,6 @@ def test_any_number_of_workers_gives_the_same_log(whole: Path, tmp_path: Path) -
     assert log(run_here(*SMALL, "evaluator.workers=1", f"outputs={tmp_path}")) == log(whole)
 
 
-@pytest.mark.slow
 def test_any_size_of_batches_gives_the_same_log(whole: Path, tmp_path: Path) -> None:
     assert (
         log(run_here(*SMALL, TWO, "evaluator.batch=1", f"outputs={tmp_path}"))["evaluations"]

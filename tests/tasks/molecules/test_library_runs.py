@@ -12,6 +12,8 @@ from evodiverse.tasks.molecules import initial
 from evodiverse.tasks.molecules.initial import read_published
 from tests.runs import log, rows, run_here, stop_after, write_at_once
 
+pytestmark = pytest.mark.slow
+
 SHORT = ["task=jnk3", "method=pt", "budget.oracle_calls=90", "method.capacity=20", "method.offspring=8"]
 SHORT += ["task.initial.size=20", "task.initial.among=40"]
 

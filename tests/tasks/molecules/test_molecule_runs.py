@@ -10,6 +10,8 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.oracle import open_published
 from tests.runs import rows, run_here
 
+pytestmark = pytest.mark.slow
+
 N_ITERATIONS = 30
 N_CALLS = 120 + 70 * N_ITERATIONS
 

@@ -19,6 +19,8 @@ from tests.runs import rows, run_here
 from tests.tasks.programs.builders import write
 from tests.tasks.programs.samples import GENERIC, SEED, read, tried
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = {**GENERIC, "packing": SEED}
 EDITS = {kind: edit for kind, (edit, _) in GROWTH.items()}
 LINE = "def priority(time, weight, now, until_next):\n    return time\n"

@@ -16,6 +16,8 @@ from tests.llm.servers import Answer, Body, ModelServer, serving
 from tests.runs import evodiverse, log, rows, run_here, stop_after
 from tests.tasks.programs.builders import EXAMPLE
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["task=circle_packing", "evaluator.workers=2", "budget.oracle_calls=16", "method.swap.period=2"]
 BINS = [f"task.evaluator={EXAMPLE / 'evaluator.py'}", f"task.initial.path={EXAMPLE / 'worst_fit.py'}"]
 

@@ -10,6 +10,8 @@ from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 from tests.runs import log, rows, run_here
 
+pytestmark = pytest.mark.slow
+
 SHORT = ["task=jnk3", "method=graph_ga", "method.offspring=30", "budget.oracle_calls=220"]
 
 

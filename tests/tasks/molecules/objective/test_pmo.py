@@ -16,6 +16,8 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.objective.objective import Objective
 from tests.runs import CONF, plan
 
+pytestmark = pytest.mark.slow
+
 TASKS = sorted(path.stem for path in (CONF / "task" / "pmo").glob("*.yaml"))
 PUBLISHED = json.loads(Path(__file__).with_name("pmo_scores.json").read_text())
 
