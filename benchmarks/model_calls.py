@@ -21,7 +21,7 @@ from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import LiteLlmClient, sent_parameters
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.model import CachedModel
-from evodiverse.runner.ledger import Budget, Ledger
+from evodiverse.runner.ledger import Budget, Cap, Ledger
 from evodiverse.runner.proposers import ModelProposer, Watch
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.prompts import build
@@ -90,7 +90,9 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         watch = Watch(ledger, ["toy"], None, None)
         proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(SETTINGS), task, ledger, watch)
         began = time.perf_counter()
-        proposer.propose(make_requests(n, repeat), 0.0, lambda _: None)
+        receive = proposer.begin(make_requests(n, repeat), 0.0, lambda _: None)
+        if not isinstance(receive, Cap):
+            receive(lambda: None)
         return time.perf_counter() - began
 
 

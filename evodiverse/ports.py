@@ -98,18 +98,20 @@ class LanguageModel(Protocol):
         cache has the answer to a query, the bound therefore uses the price per token at which that answer was bought.
         """
 
-    def complete(
+    def begin(
         self,
         queries: Sequence[Query],
         report: Callable[[int], object],
         follow: Callable[[Query, Reply], Query | None] | None = None,
-    ) -> list[Reply]:
-        """Return one reply per query.
+    ) -> Callable[[Callable[[], object]], list[Reply]]:
+        """Send queries, and return a function that waits for the replies and returns one per query, in order.
+
+        While it waits, that function periodically calls the function that it is given.
 
         Args:
             queries: The queries to answer.
-            report: A function that is called periodically with the number of replies that have arrived since it was
-                last called, which may be 0. If it raises, the remaining queries are canceled.
+            report: A function that is called periodically, in any thread, with the number of replies that have arrived
+                since it was last called, which may be 0. If it raises, the remaining queries are canceled.
             follow: A function that is called with each query that was sent and its reply, in any thread. It returns a
                 query to send at once, whose reply is passed to it in turn, or None. What a model answers from a cache
                 need not be passed to it.

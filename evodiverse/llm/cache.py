@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 from evodiverse.errors import InputError, ServiceError
@@ -36,7 +37,7 @@ def query_key(query: Query) -> bytes:
 
 
 class ReplyCache:
-    """A store of replies by query. Any number of processes may use the same file at once.
+    """A store of replies by query. Any number of processes and threads may use the same file at once.
 
     Use the cache as a context manager.
 
@@ -49,6 +50,7 @@ class ReplyCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = _open(path)
@@ -103,7 +105,8 @@ class ReplyCache:
     @contextmanager
     def _reporting(self) -> Iterator[None]:
         try:
-            yield
+            with self._lock:
+                yield
         except (OSError, sqlite3.Error, zlib.error, ValueError, TypeError, KeyError) as error:
             raise ServiceError(
                 f"cannot use the reply cache {self.path} ({error}); fix that, then run the same command again to resume"

@@ -5,11 +5,13 @@ import logging
 import re
 import time
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
+from heapq import heappop, heappush
 from threading import Thread
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -42,13 +44,48 @@ Result = TypeVar("Result")
 Follow: TypeAlias = Callable[[Query, Reply], Query | None]
 
 
+class Gate:
+    """Bounds the number of queries in progress; of those that wait, one of the earliest iteration comes first.
+
+    Args:
+        n: The largest number of queries in progress at the same time.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n_free = n
+        self._n_seen = 0
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+
+    @asynccontextmanager
+    async def passed(self, iteration: int) -> AsyncIterator[None]:
+        """Wait until a query of an iteration may begin, and let the next one begin when the context ends."""
+        self._n_seen += 1
+        turn = asyncio.get_running_loop().create_future()
+        heappush(self._waiting, (iteration, self._n_seen, turn))
+        self._admit()
+        try:
+            await turn
+            yield
+        finally:
+            if not turn.cancelled():
+                self._n_free += 1
+                self._admit()
+
+    def _admit(self) -> None:
+        while self._n_free and self._waiting:
+            *_, turn = heappop(self._waiting)
+            if not turn.cancelled():
+                turn.set_result(None)
+                self._n_free -= 1
+
+
 class Asking:
     """One batch of queries, which `run` sends.
 
     Args:
         client: The client of the provider.
         cache: The cache that stores every reply.
-        concurrency: The largest number of queries in progress at the same time.
+        gate: What bounds the number of queries in progress, of all batches.
         retries: How many times a failed query is sent again, at most.
         is_probe: Whether every refusal ends the batch. If not, a query that is refused because of its prompt gets an
             empty reply, and the others are still sent.
@@ -57,14 +94,12 @@ class Asking:
         failures: The errors that ended the batch, empty if none did.
     """
 
-    def __init__(
-        self, client: Client, cache: ReplyCache, concurrency: int, retries: int, *, is_probe: bool = False
-    ) -> None:
+    def __init__(self, client: Client, cache: ReplyCache, gate: Gate, retries: int, *, is_probe: bool = False) -> None:
         self._client = client
         self._cache = cache
         self._retries = retries
         self._is_probe = is_probe
-        self._gate = asyncio.Semaphore(concurrency)
+        self._gate = gate
         self._keeping = asyncio.Lock()
         self._stop = asyncio.Event()
         self._unkept: list[tuple[Query, Bought, asyncio.Future[Reply]]] = []
@@ -102,12 +137,18 @@ class Asking:
 
     def _fail(self, error: BaseException) -> None:
         self.failures.append(error)
+        self.stop()
+
+    def stop(self) -> None:
+        """Send no more queries; call it in the thread of the event loop."""
         self._stop.set()
 
     async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
         first = None
         try:
-            async with self._gate:  # also held while waiting to retry, so that a failing provider gets fewer queries
+            async with self._gate.passed(
+                query.stream.iteration
+            ):  # also held while waiting to retry, so that a failing provider gets fewer queries
                 asked: Query | None = query
                 while asked is not None and (reply := await self._ask(asked)) is not None:
                     if first is None:
@@ -195,7 +236,8 @@ class CachedModel:
     def __init__(self, cache: ReplyCache, client: Client | None, concurrency: int, retries: int) -> None:
         self._cache = cache
         self._client = client
-        self._concurrency = concurrency
+        self._gate = Gate(concurrency)
+        self._sent: list[tuple[Asking, Future[list[Reply]]]] = []
         self._retries = retries
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._loop = self._runner.get_loop()
@@ -206,11 +248,14 @@ class CachedModel:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close all connections."""
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close all connections. Replies on their way are still stored, unless a signal has interrupted a wait."""
         try:
+            for asking, sent in self._sent:
+                self._loop.call_soon_threadsafe(sent.cancel if kind is KeyboardInterrupt else asking.stop)
+            wait([sent for _, sent in self._sent])
             if self._client is not None:
-                self._run(self._client.close())
+                self._wait(asyncio.run_coroutine_threadsafe(self._client.close(), self._loop), lambda: None)
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -219,13 +264,15 @@ class CachedModel:
         with self._runner:  # which at last cancels what still runs
             self._loop.run_forever()
 
-    def _run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Do work in the event loop and wait for it. If a signal interrupts the wait, the work is canceled."""
-        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+    def _wait(self, sent: Future[Result], show: Callable[[], object]) -> Result:
+        """Wait for work in the event loop, and return its result; if a signal or ``show`` raises, it is canceled."""
         try:
-            return running.result()
+            while not wait([sent], timeout=_HEARTBEAT_SECONDS).done:
+                show()
+            return sent.result()
         finally:
-            running.cancel()  # no effect on finished work
+            sent.cancel()  # no effect on finished work
+            self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.
@@ -274,6 +321,21 @@ class CachedModel:
             ModelUnavailableError: The provider does not answer, or refuses a query for a reason other than its prompt.
             ServiceError: The cache cannot be used.
         """
+        return self.begin(queries, report, follow, is_probe=is_probe)(lambda: None)
+
+    def begin(
+        self,
+        queries: Sequence[Query],
+        report: Callable[[int], object],
+        follow: Follow | None = None,
+        *,
+        is_probe: bool = False,
+    ) -> Callable[[Callable[[], object]], list[Reply]]:
+        """Send queries, and return a function that waits for the replies and returns them as `complete` does.
+
+        The arguments and the errors are those of `complete`; errors of the provider are raised by the function. It
+        takes a function that it calls periodically while it waits.
+        """
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
         report(len(queries) - len(missing))
@@ -282,14 +344,21 @@ class CachedModel:
                 f"{self._cache.path} has no reply to {_place(missing[0])}; replay only runs recorded there, with the "
                 "same llm.pools and llm.extra"
             )
-        fresh: Iterator[Reply] = iter(())
-        if missing and self._client is not None:
-            retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
-            asking = Asking(self._client, self._cache, self._concurrency, retries, is_probe=is_probe)
-            fresh = iter(self._run(asking.run(missing, report, follow)))
+        if not missing or self._client is None:
+            return lambda _: [bought.reply for bought in found if bought is not None]
+        retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
+        asking = Asking(self._client, self._cache, self._gate, retries, is_probe=is_probe)
+        sent = asyncio.run_coroutine_threadsafe(asking.run(missing, report, follow), self._loop)
+        self._sent.append((asking, sent))
+
+        def receive(show: Callable[[], object]) -> list[Reply]:
+            replies = self._wait(sent, show)
             if asking.failures:
                 raise asking.failures[0]
-        return [next(fresh) if bought is None else bought.reply for bought in found]
+            fresh = iter(replies)
+            return [next(fresh) if bought is None else bought.reply for bought in found]
+
+        return receive
 
 
 def _place(query: Query) -> str:

@@ -2,18 +2,20 @@
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from evodiverse import ports
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
-from evodiverse.runner.proposers import Again, Proposer
+from evodiverse.runner.proposers import Proposer, Receive
 from evodiverse.runner.rows import (
     EVALUATION_COLUMNS,
     SWAP_COLUMNS,
@@ -28,7 +30,7 @@ from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
-from evodiverse.search.exchange import empty_pools
+from evodiverse.search.exchange import Pools, empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
 from evodiverse.search.niches import Similarities
 from evodiverse.search.settings import Method, Search
@@ -36,7 +38,7 @@ from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.text import count_of, one_line
-from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request
+from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request, Usage
 
 if TYPE_CHECKING:
     from evodiverse.runner.surrogate import Surrogate
@@ -129,8 +131,38 @@ class Setup:
     evaluator: ports.Evaluator | None = None
 
 
+class Plan(NamedTuple):
+    """What an iteration reads of the state of the search; the arguments of `deal_slots`."""
+
+    pools: Pools
+    each: int
+    most: int
+
+
+class Begun(NamedTuple):
+    """An iteration whose first requests are sent.
+
+    Attributes:
+        plan: What it read.
+        slots: Its slots.
+        request: A function that returns the requests of an attempt at some of its slots.
+        requests: The requests of the first attempt.
+        receive: A function that waits for the answers to these.
+    """
+
+    plan: Plan
+    slots: Sequence[Slot]
+    request: Callable[[int, Sequence[Slot]], list[Request]]
+    requests: Sequence[Request]
+    receive: Receive
+
+
 class Loop:
-    """One run, from its start, or from the last committed iteration of an earlier process, to its end."""
+    """One run, from its start, or from the last committed iteration of an earlier process, to its end.
+
+    Attributes:
+        unused: What the replies cost that came after the end of the search.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
@@ -144,6 +176,9 @@ class Loop:
         self._best_due = time.perf_counter() + BEST_SECONDS
         task = setup.task
         self._similarities = partial(contracts.similarities, task) if isinstance(task, ports.Comparable) else None
+        self.unused = Usage()
+        self._begun: deque[Begun] = deque()
+        self._replies: deque[int] = deque()
         self._surrogate = _surrogate(setup, self._archive, self._similarities)
 
     def run(self) -> ports.Snapshot:
@@ -173,6 +208,7 @@ class Loop:
             if iterated is not None:
                 state, info = iterated
                 self._commit(state, info)
+        self._receive_unused()
         if reason in (StopReason.PATIENCE, StopReason.EARLY_STOP):
             self._check_offspring()
         self._show_best()
@@ -195,74 +231,130 @@ class Loop:
         The result is None if the user's limit on requests, tokens, cost or time forbids even the first proposals.
         """
         setup = self._setup
-        size = setup.method.size(self._archive.n_calls)
-        each = setup.method.offspring if setup.method.screen is None else size
-        attempts = Attempts(deal_slots(state.pools, each, min(size, self._calls_left)), state.pools, self._archive)
-        if self._surrogate is None:
-            was_tried = self._run_rounds(state, attempts)
-        else:
+        if self._surrogate is not None:
+            attempts = Attempts(deal_slots(*self._plan(state)), state.pools, self._archive)
             was_tried = self._run_inner_search(state, attempts, self._surrogate)
+        else:
+            self._begin_iterations(state)
+            was_tried = bool(self._begun)
+            if was_tried:
+                begun = self._begun.popleft()
+                attempts = Attempts(begun.slots, state.pools, self._archive)
+                self._run_rounds(attempts, begun)
         if not was_tried:
             return None
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
 
-    def _run_rounds(self, state: State, attempts: Attempts) -> bool:
-        """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round.
+    def _plan(self, state: State, n_open: int = 0) -> Plan:
+        """Return the plan of an iteration that reads a state, while ``n_open`` slots of others are not filled yet."""
+        method = self._setup.method
+        size = method.size(self._archive.n_calls + n_open)
+        each = method.offspring if method.screen is None else size
+        return Plan(state.pools, each, min(size, self._calls_left - n_open))
 
-        Returns:
-            Whether any attempt was made; a limit of the user may forbid even the first ones.
+    def _begin_iterations(self, state: State) -> None:
+        """Begin the next iteration, and those after it that read the same state if there is a lag.
+
+        No other begins while open slots use up the budget. An iteration does not begin if the user's limit on requests,
+        tokens, cost or time forbids it.
         """
-        setup, iteration = self._setup, state.iteration + 1
-        mating_pools = draw_mating_pools(iteration, state.pools, self._archive, setup.method, setup.streams)
+        while len(self._begun) <= self._setup.search.lag:
+            n_open = sum(len(begun.slots) for begun in self._begun)
+            if self._begun and n_open >= self._calls_left:
+                break
+            begun = self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open))
+            if isinstance(begun, Cap):
+                self._cap = self._cap if self._begun else begun
+                break
+            self._begun.append(begun)
 
-        def request_all(attempt: int, slots: Sequence[Slot]) -> list[Request]:
+    def _begin(self, iteration: int, plan: Plan) -> Begun | Cap:
+        """Send the first requests of an iteration, or return the cap that forbids them."""
+        setup = self._setup
+        mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
+
+        def request(attempt: int, slots: Sequence[Slot]) -> list[Request]:
             return make_requests(
-                iteration, attempt, slots, mating_pools, state.pools, self._archive, setup.method, setup.streams
+                iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
             )
 
-        def request_again(request: Request) -> Request | None:
-            now, *later = setup.proposers[request.attempt - 1 : request.attempt + 1]
-            slot = Slot(request.slot, request.pool)
-            return request_all(request.attempt + 1, [slot])[0] if later and later[0] is now else None
+        slots = deal_slots(*plan)
+        requests = request(1, slots)
+        receive = self._send(setup.proposers[0], requests, request)
+        return receive if isinstance(receive, Cap) else Begun(plan, slots, request, requests, receive)
 
-        for attempt, proposer in enumerate(setup.proposers, start=1):
+    def _run_rounds(self, attempts: Attempts, begun: Begun) -> None:
+        """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round."""
+        requests, receive = begun.requests, begun.receive
+        for attempt, proposer in enumerate(self._setup.proposers, start=1):
             if not attempts.open_slots:
                 break
-            requests = request_all(attempt, attempts.open_slots)
-            answers = self._propose(proposer, requests, request_again)
-            if isinstance(answers, Cap):
-                return attempt > 1
-            setup.check()
-            self._evaluate(attempts, attempts.settle(requests, answers))
-        return True
+            if attempt > 1:
+                requests = begun.request(attempt, attempts.open_slots)
+                sent = self._send(proposer, requests, begun.request)
+                if isinstance(sent, Cap):
+                    self._cap = sent
+                    break
+                receive = sent
+            self._evaluate(attempts, attempts.settle(requests, self._receive(receive, len(requests))))
 
     def _run_inner_search(self, state: State, attempts: Attempts, surrogate: "Surrogate") -> bool:
-        """Fill the slots of an iteration with the best of an inner search; return as `_run_rounds` does."""
-        setup = self._setup
+        """Fill the slots of an iteration with the best of an inner search.
+
+        Returns:
+            Whether any proposal was made; a limit of the user may forbid even the first ones.
+        """
         search = surrogate.begin(state.iteration + 1, state.pools)
         for generation in range(1, search.n_generations + 1):
             requests = search.breed(generation)
-            answers = self._propose(setup.proposers[0], requests)
-            if isinstance(answers, Cap):
+            receive = self._send(self._setup.proposers[0], requests)
+            if isinstance(receive, Cap):
+                self._cap = receive
                 if generation == 1:
                     return False
                 break
-            setup.check()
-            search.add(requests, answers)
+            search.add(requests, self._receive(receive, len(requests)))
         self._evaluate(attempts, attempts.screen(search))
         return True
 
-    def _propose(
-        self, proposer: Proposer, requests: Sequence[Request], again: Again | None = None
-    ) -> list[Answer] | Cap:
-        self._view.n_replies, self._view.n_awaited = 0, len(requests)
+    def _send(
+        self,
+        proposer: Proposer,
+        requests: Sequence[Request],
+        request: Callable[[int, Sequence[Slot]], list[Request]] | None = None,
+    ) -> Receive | Cap:
+        """Begin a round of requests; ``request`` makes the requests of the rounds that may follow."""
+
+        def again(asked: Request) -> Request | None:
+            later = self._setup.proposers[asked.attempt : asked.attempt + 1]
+            if request is None or not later or later[0] is not proposer:
+                return None
+            return request(asked.attempt + 1, [Slot(asked.slot, asked.pool)])[0]
+
+        self._view.n_awaited += len(requests)
+        return proposer.begin(requests, self.clock.seconds["wall"], self._note_reply, again if request else None)
+
+    def _receive(self, receive: Receive, n: int) -> list[Answer]:
+        """Wait for the answers to ``n`` requests."""
         began = time.perf_counter()
-        answers = proposer.propose(requests, self.clock.seconds["wall"], self._note_reply, again)
-        if isinstance(answers, Cap):
-            self._cap = answers
+        answers = receive(self._show_replies)
         self.clock.operator += time.perf_counter() - began
-        self._view.n_awaited = 0
+        self._show_replies()
+        self._view.n_awaited -= n
+        self._view.n_replies = max(self._view.n_replies - n, 0)  # an operator reports no replies
+        self._setup.check()
         return answers
+
+    def _receive_unused(self) -> None:
+        """Wait for the replies that iterations still await when the run ends, and count what they cost."""
+        self._setup.proposers[0].record_unused(self._show_replies)
+        rows: list[Any] = self._setup.ledger.take_rows()
+        for row in rows:
+            self.unused += Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])
+        if n := self.unused.calls:
+            _LOG.info(
+                "%s came after the run had ended; they are paid for but not used", count_of(n, "reply", "replies")
+            )
 
     def _evaluate(self, attempts: Attempts, charged: Sequence[Hypothesis], *, is_start: bool = False) -> None:
         """Evaluate the new hypotheses of a round of proposals, record the results in ``attempts``, and end the round.
@@ -294,10 +386,14 @@ class Loop:
         self._setup.check()
 
     def _note_reply(self, n: int) -> None:
-        """Count ``n`` more replies of a language model."""
-        self._view.n_replies += n
-        self._update_display()
+        """Note ``n`` more replies of a language model; this may be called in any thread."""
+        self._replies.append(n)
         self._setup.check()
+
+    def _show_replies(self) -> None:
+        while self._replies:
+            self._view.n_replies += self._replies.popleft()
+        self._update_display()
 
     def _note_finished(self, n: int) -> None:
         """Count ``n`` more evaluations, if any."""
@@ -393,7 +489,14 @@ class Loop:
         if self._surrogate is not None and saved["n_rated"]:
             self._surrogate.rate(saved["n_rated"])
         self._view.resume(store.rows("swaps", SWAP_COLUMNS))
-        return restore(saved)
+        state = restore(saved)
+        for pools, each, most in saved.get("begun", []):
+            plan = Plan(tuple(np.array(pool, dtype=np.int64) for pool in pools), each, most)
+            begun = self._begin(state.iteration + len(self._begun) + 1, plan)
+            if isinstance(begun, Cap):
+                break
+            self._begun.append(begun)
+        return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger = self._setup.ledger
@@ -402,7 +505,8 @@ class Loop:
         self._seconds.clear()
         saved = checkpoint(state, self._archive, times)
         n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
-        saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated}
+        plans = [([pool.tolist() for pool in pools], *dealt) for pools, *dealt in (begun.plan for begun in self._begun)]
+        saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated, "begun": plans}
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(rows["evaluations"], info.trials)

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeAlias
 
 from evodiverse.errors import ModelUnavailableError
@@ -31,12 +32,16 @@ from evodiverse.vocabulary import (
     Sampler,
 )
 
+Again: TypeAlias = Callable[[Request], Request | None]
+"""Returns the next request for the slot of a request, or None if the same proposer makes none."""
+Receive: TypeAlias = Callable[[Callable[[], object]], list[Answer]]
+"""Waits for the answers to the requests of a round, which it returns in order; calls a function while it waits."""
+
 MODEL_OPERATOR = "llm"
 _LOG = logging.getLogger("evodiverse.runner")
 _MAX_SEED = 2**31
 # The number of characters of a reply that a message shows.
 _MAX_EXAMPLE = 80
-Again: TypeAlias = Callable[[Request], Request | None]
 _REFUSAL = re.compile(
     r"\W*(?:(?:I['’]m |I am )?(?:so )?(?:sorry|unable|not able)|I (?:cannot|can['’]t|won['’]t)|as an AI)\b",
     re.IGNORECASE,
@@ -59,17 +64,20 @@ class OperatorProposer:
         self._ledger = ledger
         self._is_fallback = is_fallback
 
-    def propose(
+    def record_unused(self, show: Callable[[], object]) -> None:
+        """Do nothing: no request is made before its answer is needed."""
+
+    def begin(
         self,
         requests: Sequence[Request],
         seconds: float,
-        report: Report,  # noqa: ARG002
+        report: Report,  # noqa: ARG002 (all answers come at once)
         again: Again | None = None,  # noqa: ARG002
-    ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or the cap on time if it is reached; all answers come at once."""
-        cap = self._ledger.find_cap((), seconds)
-        if cap is not None:
-            return cap
+    ) -> Receive | Cap:
+        """Return a function that returns one answer per request, in order, or the cap on time if it is reached."""
+        return self._ledger.find_cap((), seconds) or (lambda _: self._propose(requests))
+
+    def _propose(self, requests: Sequence[Request]) -> list[Answer]:
         answers = self._workers.propose(requests)
         if not self._is_fallback:
             return answers
@@ -149,7 +157,20 @@ class Watch:
         )
 
 
-@dataclass(frozen=True)
+_Asked: TypeAlias = tuple[Request, Query, CostBound]
+
+
+@dataclass(eq=False)
+class _Round:
+    """Requests that were made together; ``wait`` waits for their replies, and is None before they are sent."""
+
+    asked: Sequence[_Asked]
+    report: Report
+    again: Again | None
+    wait: Callable[[Callable[[], object]], None] | None = None
+
+
+@dataclass
 class ModelProposer:
     """A proposer that asks a language model for the offspring of all pools at once, and records requests in the ledger.
 
@@ -168,21 +189,25 @@ class ModelProposer:
     task: Task
     ledger: Ledger
     watch: Watch
-    _known: dict[Query, tuple[Reply, str | None, Hypothesis | Rejection]] = field(default_factory=dict, init=False)
+    _known: dict[Query, tuple[Request, Reply, str | None, Hypothesis | Rejection]] = field(
+        default_factory=dict, init=False
+    )
+    _rounds: list[_Round] = field(default_factory=list, init=False)
+    _is_useful: bool = field(default=False, init=False)
 
-    def propose(
+    def begin(
         self, requests: Sequence[Request], seconds: float, report: Report, again: Again | None = None
-    ) -> list[Answer] | Cap:
-        """Return one answer per request, in order, or only the cap that forbids the requests, if there is one.
+    ) -> Receive | Cap:
+        """Send requests, and return a function that receives one answer per request; or the cap that forbids them.
 
         A cap is a limit on the run: on the number of requests to models, on their tokens, on their cost or on the wall
-        time. `Ledger.find_cap` decides whether a cap forbids the requests.
+        time. `Ledger.find_cap` decides whether a cap forbids the requests, together with those that are still open.
 
         Args:
             requests: The requests of one round.
             seconds: The wall time of the run so far.
-            report: A function that is called periodically with the number of new answers. It may raise to cancel the
-                remaining requests.
+            report: A function that is called periodically, in any thread, with the number of new answers. It may raise
+                to cancel the remaining requests.
             again: A function that returns the next request for the slot of a request, or None if there is none. Once
                 the answer to a request is rejected, the model gets that next request at once, while other answers are
                 awaited; a later round has it, and then finds the answer here. It is not used where a cap could end the
@@ -190,25 +215,69 @@ class ModelProposer:
         """
         queries = [self._query(request) for request in requests]
         bounds = self.model.bound_costs(queries)
-        cap = self.ledger.find_cap(bounds, seconds)
+        n_open = sum(len(begun.asked) for begun in self._rounds)
+        cap = self.ledger.find_cap([*self._open, *bounds], seconds)
         if cap is not None:
             return cap
-        n_before, answers = self.ledger.n_fruitless, list[Answer]()
-        rest = list(zip(requests, queries, bounds, strict=True))
-        if again is not None and not self._may_go_ahead(requests, bounds, again):
+        left = self.watch.count_left()
+        if left is not None or not self._may_go_ahead(requests, bounds, again):
             again = None
-        while rest:
-            n = self.watch.count_left()
-            answers += self._answer(rest[:n], report, again if n is None else None)
-            self.watch.check(n_before)
-            rest = [] if n is None else rest[n:]
+        begun = _Round(list(zip(requests, queries, bounds, strict=True)), report, again)
+        if left is None or n_open + len(requests) <= left:
+            self._send(begun)
+        self._rounds.append(begun)
+        return partial(self._receive, begun)
+
+    @property
+    def _open(self) -> list[CostBound]:
+        """The most that each request can cost whose answer is not received yet."""
+        return [bound for begun in self._rounds for *_, bound in begun.asked]
+
+    def _send(self, begun: _Round) -> None:
+        begun.wait = self._ask(begun.asked, begun.report, begun.again)
+
+    def _send_postponed(self) -> None:
+        """Send what waits for a usable reply, which shows that the watch will not end the run, if there is one."""
+        for begun in self._rounds if self._is_useful else ():
+            if begun.wait is None:
+                self._send(begun)
+
+    def _receive(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
+        """Wait for the answers to the requests of a round, record these in the ledger, and return the answers."""
+        self._rounds.remove(begun)
+        if begun.wait is None:
+            return self._propose_in_pieces(begun.asked, begun.report, show)
+
+        def look() -> None:
+            show()
+            self._send_postponed()
+
+        n_before = self.ledger.n_fruitless
+        begun.wait(look)
+        self._send_postponed()
+        answers = self._record(begun.asked)
+        self.watch.check(n_before)
         return answers
 
-    def _may_go_ahead(self, requests: Sequence[Request], bounds: Sequence[CostBound], again: Again) -> bool:
+    def record_unused(self, show: Callable[[], object]) -> None:
+        """Wait for the answers that no round has received when the run ends, and record what they cost."""
+        try:
+            for begun in self._rounds:
+                if begun.wait is not None:
+                    begun.wait(show)
+        except ModelUnavailableError as error:
+            _LOG.warning("the run has ended, and replies that it does not need are missing: %s", error)
+        bounds = self.model.bound_costs(list(self._known))
+        asked = zip([known[0] for known in self._known.values()], list(self._known), bounds, strict=True)
+        self._record(list(asked))
+
+    def _may_go_ahead(self, requests: Sequence[Request], bounds: Sequence[CostBound], again: Again | None) -> bool:
         """Return whether no cap can end the run before all requests that may follow are made."""
         caps = self.ledger.spent(0.0)
-        if not caps or Cap.SECONDS in caps:
-            return not caps
+        if again is None or not caps:
+            return True
+        if self._open or Cap.SECONDS in caps:
+            return False
         later = list[Query]()
         for request in requests:
             following = again(request)
@@ -217,29 +286,46 @@ class ModelProposer:
                 following = again(following)
         return self.ledger.find_cap([*bounds, *self.model.bound_costs(later)], 0.0) is None
 
-    def _answer(
-        self, asked: Sequence[tuple[Request, Query, CostBound]], report: Report, again: Again | None
-    ) -> list[Answer]:
-        """Ask for the answers that are not known yet, record all requests in the ledger, and return all answers."""
+    def _propose_in_pieces(self, asked: Sequence[_Asked], report: Report, show: Callable[[], object]) -> list[Answer]:
+        """Ask a model that has not given a usable reply yet for no more than the watch allows at a time."""
+        n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), asked
+        while rest:
+            piece = rest[: self.watch.count_left()]
+            self._ask(piece, report, None)(show)
+            answers += self._record(piece)
+            self.watch.check(n_before)
+            rest = rest[len(piece) :]
+        return answers
+
+    def _ask(
+        self, asked: Sequence[_Asked], report: Report, again: Again | None
+    ) -> Callable[[Callable[[], object]], None]:
+        """Send the queries whose replies are not known yet; return a function that waits for their replies."""
         places = {query: request for request, query, _ in asked if query not in self._known}
+        queries = list(places)
 
         def follow(query: Query, reply: Reply) -> Query | None:
             self._note({query: reply}, places)
-            following = again(places[query]) if again and isinstance(self._known[query][2], Rejection) else None
+            following = again(places[query]) if again and isinstance(self._known[query][-1], Rejection) else None
             if following is None:
                 return None
             later = self._query(following)
             places[later] = following
             return later
 
-        queries = list(places)
+        def receive(show: Callable[[], object]) -> None:
+            replies = dict(zip(queries, awaited(show), strict=True))
+            self._note({query: reply for query, reply in replies.items() if query not in self._known}, places)
+
         report(len(asked) - len(queries))
-        replies = self.model.complete(queries, report, None if again is None else follow)
-        replied = dict(zip(queries, replies, strict=True))
-        self._note({query: reply for query, reply in replied.items() if query not in self._known}, places)
+        awaited = self.model.begin(queries, report, follow)
+        return receive
+
+    def _record(self, asked: Sequence[_Asked]) -> list[Answer]:
+        """Record requests whose replies are known in the ledger, and return their answers, in order."""
         answers = []
         for request, query, bound in asked:
-            reply, text, parsed = self._known.pop(query)
+            _, reply, text, parsed = self._known.pop(query)
             number = self.ledger.record(request, query, bound, reply, _outcome(parsed))
             self.watch.note(reply, parsed)
             answers.append((Proposal(text, MODEL_OPERATOR, llm_call=number), parsed))
@@ -251,7 +337,8 @@ class ModelProposer:
         parsed = iter(contracts.parse(self.task, [text for text in read if isinstance(text, str)]))
         for (query, reply), text in zip(replies.items(), read, strict=True):
             known = (text, next(parsed)) if isinstance(text, str) else (None, text)
-            self._known[query] = (reply, *known)
+            self._is_useful |= isinstance(known[1], Hypothesis)
+            self._known[query] = (places[query], reply, *known)
 
     def _query(self, request: Request) -> Query:
         sampler = self.samplers[request.pool]

@@ -230,6 +230,9 @@ class Search:
         patience: number of consecutive iterations without a new oracle call after which the run ends
         target: score above which the run ends; null: no target
         on_failed_start: what to do if all initial candidates failed
+        lag: number of iterations that begin before the previous one has ended, so that no request waits for the slowest
+            reply; with 0, as in the paper, an iteration reads the state after the one before it, with n, the state
+            after the n-th before that
     """
 
     attempts: int = setting(least=1)
@@ -238,3 +241,4 @@ class Search:
     target: float | None = setting(default=None, least=-inf)
     # What a run logs before it stops is the same with both values.
     on_failed_start: str = setting(default="stop", changes_log=False, choices=ON_FAILED_START)
+    lag: int = setting(default=0, unit="iterations", least=0)

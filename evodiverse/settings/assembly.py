@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -205,8 +206,10 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             evaluator=evaluator,
         )
         with display:
-            result = Loop(setup).run()
-        standing.ending = {"stopped_by": result.stopped_by}
+            loop = Loop(setup)
+            result = loop.run()
+        unused = {"llm_unused": asdict(loop.unused)} if loop.unused.calls else {}
+        standing.ending = {"stopped_by": result.stopped_by, **unused}
         (plan.path / ASKED).unlink(missing_ok=True)
     return result
 

@@ -24,7 +24,7 @@ from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
 from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import Identity, read_record
+from evodiverse.store.record import Identity, find_differing, read_record
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Usage
@@ -91,9 +91,11 @@ def _find_shorter(
         if record is None:
             continue
         settings, budget = record["settings"], record["settings"][_BUDGET]
-        keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # a missing key counts as null
-        is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
-        if not is_same or budget >= this.settings[_BUDGET] or read_standing(path.parent).state not in _OVER:
+        if (
+            find_differing(settings, this.settings) != [_BUDGET]
+            or budget >= this.settings[_BUDGET]
+            or read_standing(path.parent).state not in _OVER
+        ):
             continue
         difference = _tell_difference(record, this, versions)
         if difference is None:
@@ -133,7 +135,9 @@ def _take_over(
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
     others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}
-    again = rewind(uncut, kept, **others, method=config.method, search=config.search)
+    # With a lag, an iteration may have fewer slots since those of others were open, which the log does not say.
+    lagged = config.search.lag > 0
+    again = None if lagged else rewind(uncut, kept, **others, method=config.method, search=config.search)
     aside = [row for row in rows if row["call"] is not None and (again is None or row["iteration"] > uncut)]
     directory.journal.append([_as_record(row, details) for row in aside])
     if again is None:

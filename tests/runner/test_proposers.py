@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from evodiverse.errors import ModelUnavailableError
-from evodiverse.runner.ledger import Budget, CallOutcome, Ledger
+from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
 from evodiverse.runner.proposers import ModelProposer, Watch
+from evodiverse.runner.workers import Answer
 from evodiverse.vocabulary import (
     Candidate,
     CostBound,
@@ -38,8 +39,10 @@ class ToldModel:
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         return [CostBound(1, None)] * len(queries)
 
-    def complete(self, queries: Sequence[Query], report: Callable[[int], object], follow: object = None) -> list[Reply]:
-        return [self._answer(query.stream) for query in queries]
+    def begin(
+        self, queries: Sequence[Query], report: Callable[[int], object], follow: object = None
+    ) -> Callable[[Callable[[], object]], list[Reply]]:
+        return lambda show: [self._answer(query.stream) for query in queries]
 
     def _answer(self, stream: Stream) -> Reply:
         if stream in self.kept:
@@ -58,10 +61,16 @@ def make_round(iteration: int, n: int = 10) -> list[Request]:
     return [Request(iteration, 0, stream.slot, 1, (PARENT,), Prompt.COLD, stream) for stream in streams]
 
 
+def propose(asking: ModelProposer, requests: Sequence[Request]) -> list[Answer]:
+    """Return the answers to a round of requests, which no cap forbids."""
+    receive = asking.begin(requests, 0.0, lambda n: None)
+    assert not isinstance(receive, Cap)
+    return receive(lambda: None)
+
+
 def ask(asking: ModelProposer, *iterations: int) -> int:
     """Ask one round per iteration, and return the number of answers."""
-    answers = [asking.propose(make_round(iteration), 0.0, lambda n: None) for iteration in iterations]
-    return sum(len(answer) for answer in answers if isinstance(answer, list))
+    return sum(len(propose(asking, make_round(iteration))) for iteration in iterations)
 
 
 @pytest.mark.parametrize(
@@ -80,9 +89,7 @@ def ask(asking: ModelProposer, *iterations: int) -> int:
     ],
 )
 def test_a_reply_without_a_proposal_is_rejected_with_what_it_has_instead(reply: Reply, detail: str) -> None:
-    answers = proposer(ToldModel(lambda number: reply)).propose(make_round(1, 1), 0.0, lambda n: None)
-    assert isinstance(answers, list)
-    rejection = answers[0][1]
+    ((_, rejection),) = propose(proposer(ToldModel(lambda number: reply)), make_round(1, 1))
     assert isinstance(rejection, Rejection)
     assert rejection.detail == detail
 

@@ -1,0 +1,153 @@
+"""Iterations that begin before the previous one has ended (`search.lag`)."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evodiverse.errors import InputError, Interrupted
+from evodiverse.llm import model as models
+from tests.llm.servers import Answer, Body, ModelServer, error, serving
+from tests.runs import log, plan, rows, run_toy, stop_after
+from tests.toys.bits.model import answer_bits
+
+pytestmark = pytest.mark.slow
+
+SHORT = "budget.oracle_calls=60"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModelServer]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-for-tests")
+    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 0.0)
+    with serving(ModelServer(answer_bits)) as running:
+        yield running
+
+
+def asking(server: ModelServer, cache: Path, lag: int) -> list[str]:
+    asked = ["llm=openai_compatible", "llm.model=toy", f"llm.api_base={server.url}", f"llm.cache={cache}"]
+    return [*asked, SHORT, f"search.lag={lag}"]
+
+
+def count_places(run: Path, lag: int) -> tuple[int, int]:
+    """Return how many parents are outside of the pool after iteration t - 1 - lag, and outside of that after t - 1."""
+    members = {(row["iteration"], row["pool"]): set(row["members"]) for row in rows(run, "populations")}
+    made = [row for row in rows(run, "evaluations") if row["iteration"] > 0]
+    outside = Counter(
+        back
+        for row in made
+        for back in (1 + lag, 1)
+        if not set(row["parents"]) <= members[max(row["iteration"] - back, 0), row["pool"]]
+    )
+    return outside[1 + lag], outside[1]
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+def test_an_iteration_draws_its_parents_from_an_earlier_state(tmp_path: Path, lag: int) -> None:
+    n_outside, n_outside_later = count_places(run_toy(tmp_path, f"search.lag={lag}"), lag)
+    assert n_outside == 0 < n_outside_later
+
+
+def test_without_a_lag_parents_are_members_of_the_pools_before(tmp_path: Path) -> None:
+    assert count_places(run_toy(tmp_path, "search.lag=0"), 0) == (0, 0)
+
+
+def test_open_slots_count_as_charged(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "search.lag=4", "budget.oracle_calls=57")
+    assert sum(row["call"] is not None for row in rows(run, "evaluations")) == 57
+
+
+@pytest.mark.parametrize("lag", [1, 2])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_a_resumed_run_has_the_same_log(tmp_path: Path, lag: int, k: int) -> None:
+    arguments = [f"search.lag={lag}", "method=pt", "budget.oracle_calls=80"]
+    whole = run_toy(tmp_path / "whole", *arguments)
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path / "parts", *arguments, display=stop_after(k))
+    assert log(run_toy(tmp_path / "parts", *arguments)) == log(whole)
+
+
+def test_the_next_iteration_asks_while_the_slowest_reply_is_awaited(server: ModelServer, tmp_path: Path) -> None:
+    calls = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 1)), "llm_calls")
+    slow = next(call["prompt"] for call in calls if call["iteration"] == 2 and call["outcome"] == "parsed")
+    next_one = next(call["prompt"] for call in calls if call["iteration"] == 3)
+
+    def holding(body: Body, number: int) -> Answer:
+        answer = answer_bits(body, number)
+        if body["messages"][-1]["content"] == slow:
+            answer.is_due = lambda: next_one in server.prompts
+        return answer
+
+    server.requests.clear()
+    server.script = holding
+    run = run_toy(tmp_path / "again", *asking(server, tmp_path / "other", 1))
+    assert rows(run, "llm_calls")[-1]["reply"] == calls[-1]["reply"]
+
+
+def test_stops_failures_and_latencies_do_not_change_the_log(server: ModelServer, tmp_path: Path) -> None:
+    whole = run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 2))
+    tries: Counter[str] = Counter()
+
+    def unsteady(body: Body, number: int) -> Answer:
+        tries[prompt := body["messages"][-1]["content"]] += 1
+        if number % 5 == 0 and tries[prompt] < 4:
+            return error(503)
+        answer = answer_bits(body, number)
+        answer.delay = (number * 7919 % 10) / 200
+        return answer
+
+    server.script = unsteady
+    server.requests.clear()
+    arguments = [*asking(server, tmp_path / "other", 2), "llm.concurrency=7"]
+    for _ in range(3):
+        with pytest.raises(Interrupted):
+            run_toy(tmp_path / "parts", *arguments, display=stop_after(1))
+    run = run_toy(tmp_path / "parts", *arguments)
+    assert log(run) == log(whole)
+    n_answered = server.n_answered - len(rows(whole, "llm_calls"))
+    assert n_answered <= len(rows(run, "llm_calls")) + 4  # the checks of the model, which are not logged
+
+
+def record(run: Path) -> dict[str, Any]:
+    return json.loads((run / "run.json").read_text())
+
+
+def test_replies_on_their_way_at_the_end_are_counted_as_paid(server: ModelServer, tmp_path: Path) -> None:
+    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 3)), "evaluations")
+    target = max(row["score"] or 0 for row in made) - 1e-6
+    assert max(row["score"] or 0 for row in made if row["iteration"] < 2) < target  # so that others are on their way
+    server.requests.clear()
+    arguments = [*asking(server, tmp_path / "other", 3), "budget.oracle_calls=200"]
+    run = run_toy(tmp_path / "less", *arguments, f"search.target={target}")
+    ended = record(run)
+    assert ended["stopped_by"] == "target"
+    asked = [body for body in server.requests if body["messages"][0]["content"].startswith(("cold", "hot"))]
+    assert len(rows(run, "llm_calls")) == ended["llm"]["calls"]
+    assert ended["llm_unused"]["calls"] == len(asked) - ended["llm"]["calls"] > 0
+
+
+@pytest.mark.parametrize(("cap", "limit"), [("llm_calls", 45), ("tokens", 9_000)])
+def test_a_cap_holds_and_a_repeated_run_stops_at_the_same_place(
+    server: ModelServer, tmp_path: Path, cap: str, limit: int
+) -> None:
+    arguments = [*asking(server, tmp_path / "cache", 2), f"budget.{cap}={limit}", "budget.oracle_calls=200"]
+    run = run_toy(tmp_path / "first", *arguments)
+    used = record(run)["llm"]
+    assert record(run)["stopped_by"] == cap
+    assert {"llm_calls": used["calls"], "tokens": used["prompt_tokens"] + used["completion_tokens"]}[cap] <= limit
+    assert log(run_toy(tmp_path / "second", *arguments)) == log(run)
+
+
+def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path) -> None:
+    run_toy(tmp_path / "here", "search.lag=2", "budget.oracle_calls=50")
+    longer = run_toy(tmp_path / "here", "search.lag=2", "budget.oracle_calls=80")
+    assert log(longer) == log(run_toy(tmp_path / "there", "search.lag=2", "budget.oracle_calls=80"))
+
+
+def test_screening_allows_no_lag() -> None:
+    with pytest.raises(InputError, match=r"search\.lag=1 cannot be used with screening"):
+        plan("task=bits", "method=diverse", "search.lag=1")
