@@ -50,7 +50,9 @@ class Bounds:
         return " and ".join(finite) or ("" if self == Bounds() else "a number")
 
 
-def setting(*, default: Any = MISSING, unit: str = "", changes_log: bool = True, **bounds: Any) -> Any:
+def setting(
+    *, default: Any = MISSING, unit: str = "", changes_log: bool = True, is_later: bool = False, **bounds: Any
+) -> Any:
     """Return a dataclass field for a configuration key, whose meaning the docstring of its class explains.
 
     Args:
@@ -58,9 +60,12 @@ def setting(*, default: Any = MISSING, unit: str = "", changes_log: bool = True,
         unit: The physical or counting unit of the value.
         changes_log: Whether the key can change the log of a run. Other keys, such as those about workers or displays,
             are not part of the identity of a run.
+        is_later: Whether runs were made before the key existed, with what is now its default. The default is then not
+            part of the identity of a run, so that these runs keep theirs.
         bounds: The attributes of `Bounds`. Null is allowed if the type of the field allows None, whatever the bounds.
     """
-    return field(default=default, metadata={"unit": unit, "changes_log": changes_log, "bounds": Bounds(**bounds)})
+    metadata = {"unit": unit, "changes_log": changes_log, "is_later": is_later, "bounds": Bounds(**bounds)}
+    return field(default=default, metadata=metadata)
 
 
 def derived(*, default: Any) -> Any:

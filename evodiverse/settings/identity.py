@@ -24,12 +24,22 @@ def quiet_keys(schema: type, prefix: str = "") -> frozenset[str]:
     return frozenset(key for key, field, _ in walk_keys(schema, prefix) if not field.metadata.get("changes_log", True))
 
 
-def identity(settings: Mapping[str, Any], quiet: frozenset[str]) -> dict[str, Any]:
-    """Return the settings that can change a run's log, by dotted key. These are all settings except ``quiet``.
+def later_defaults(schema: type) -> dict[str, Any]:
+    """Return the defaults of the keys that the schema marks as later than some runs, by dotted key."""
+    return {key: field.default for key, field, _ in walk_keys(schema) if field.metadata.get("is_later")}
 
-    Infinity becomes the string "inf".
+
+def identity(settings: Mapping[str, Any], quiet: frozenset[str], later: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that can change a run's log, by dotted key.
+
+    These are all settings except those named in ``quiet`` and those that have their value in ``later``. Infinity
+    becomes the string "inf".
     """
-    return {key: _as_json(value) for key, value in sorted(flatten(settings)) if key not in quiet}
+    return {
+        key: _as_json(value)
+        for key, value in sorted(flatten(settings))
+        if key not in quiet and (key not in later or value != later[key])
+    }
 
 
 def digest(identity: Mapping[str, Any]) -> str:

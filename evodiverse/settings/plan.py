@@ -26,7 +26,15 @@ from evodiverse.search.settings import SAMPLERS, at_rung
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
 from evodiverse.settings.domain import code_files, import_domain, read_settings
-from evodiverse.settings.identity import NAMED_ELSEWHERE, find_overrides, identity, override_label, quiet_keys, show
+from evodiverse.settings.identity import (
+    NAMED_ELSEWHERE,
+    find_overrides,
+    identity,
+    later_defaults,
+    override_label,
+    quiet_keys,
+    show,
+)
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
@@ -373,7 +381,7 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     quiet = _quiet_keys(values["evaluator"]["name"]) | quiet_keys(domain.settings, "task.")
-    return identity({**values, "task": {**values["task"], **typed}}, quiet)
+    return identity({**values, "task": {**values["task"], **typed}}, quiet, later_defaults(schema.Config))
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:

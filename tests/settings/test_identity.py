@@ -13,7 +13,15 @@ from omegaconf import DictConfig
 from evodiverse.kit.documented import setting
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, resolve, split_hydra
-from evodiverse.settings.identity import NAMED_ELSEWHERE, digest, find_overrides, identity, override_label, quiet_keys
+from evodiverse.settings.identity import (
+    NAMED_ELSEWHERE,
+    digest,
+    find_overrides,
+    identity,
+    later_defaults,
+    override_label,
+    quiet_keys,
+)
 from evodiverse.settings.schema import register
 from tests.runs import CONF, TOY_CONF, evodiverse, plan
 
@@ -96,7 +104,7 @@ def compose_with(folder: Path | None, *overrides: str) -> tuple[DictConfig, Hydr
 def test_what_overrides_nothing_is_seen_without_composing_again(overrides: list[str], expected: bool) -> None:
     config, hydra = compose_with(None, *overrides)
     assert overrides_nothing(hydra, QUIET) is expected
-    found = find_overrides(identity(resolve(config), QUIET), identity(compose_published(hydra), QUIET))
+    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}))
     assert not (expected and found)
 
 
@@ -105,7 +113,7 @@ def test_a_reference_to_a_key_that_never_counts_is_an_override_of_the_task(tmp_p
     (tmp_path / "task" / "seeded.yaml").write_text("defaults: [bits, _self_]\nname: seeded\nlength: ${seed}\n")
     config, hydra = compose_with(tmp_path, "task=seeded", "seed=7")
     assert not overrides_nothing(hydra, QUIET)
-    found = find_overrides(identity(resolve(config), QUIET), identity(compose_published(hydra), QUIET))
+    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}))
     assert "task.length" in found
 
 
@@ -162,7 +170,19 @@ def test_quiet_keys_are_found_at_any_depth() -> None:
 
 def test_identity_is_flat_sorted_and_without_quiet_keys() -> None:
     settings = {"seed": 0, "method": {"ladder": [inf, 1.0]}, "outputs": "x"}
-    assert list(identity(settings, frozenset({"outputs"})).items()) == [("method.ladder", ["inf", 1.0]), ("seed", 0)]
+    found = identity(settings, frozenset({"outputs"}), {})
+    assert list(found.items()) == [("method.ladder", ["inf", 1.0]), ("seed", 0)]
+
+
+def test_the_default_of_a_later_key_is_no_part_of_an_identity() -> None:
+    @dataclass
+    class Settings:
+        seed: int = setting(default=0)
+        lag: int | None = setting(default=None, is_later=True)
+
+    later = later_defaults(Settings)
+    assert identity({"seed": 0, "lag": None}, frozenset(), later) == {"seed": 0}
+    assert identity({"seed": 0, "lag": 2}, frozenset(), later) == {"seed": 0, "lag": 2}
 
 
 def test_overrides_are_the_settings_that_differ_sorted_and_null_where_the_run_has_none() -> None:
