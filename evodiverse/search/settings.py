@@ -241,4 +241,4 @@ class Search:
     target: float | None = setting(default=None, least=-inf)
     # What a run logs before it stops is the same with both values.
     on_failed_start: str = setting(default="stop", changes_log=False, choices=ON_FAILED_START)
-    lag: int = setting(default=0, unit="iterations", least=0)
+    lag: int = setting(default=0, unit="iterations", is_later=True, least=0)

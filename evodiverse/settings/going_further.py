@@ -24,7 +24,7 @@ from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
 from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import Identity, find_differing, read_record
+from evodiverse.store.record import Identity, read_record
 from evodiverse.store.run_directory import RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Usage
@@ -91,11 +91,9 @@ def _find_shorter(
         if record is None:
             continue
         settings, budget = record["settings"], record["settings"][_BUDGET]
-        if (
-            find_differing(settings, this.settings) != [_BUDGET]
-            or budget >= this.settings[_BUDGET]
-            or read_standing(path.parent).state not in _OVER
-        ):
+        keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # a missing key counts as null
+        is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
+        if not is_same or budget >= this.settings[_BUDGET] or read_standing(path.parent).state not in _OVER:
             continue
         difference = _tell_difference(record, this, versions)
         if difference is None:

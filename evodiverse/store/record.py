@@ -74,8 +74,10 @@ def read_record(path: Path) -> dict[str, Any] | None:
 def check_same(this: Identity, record: Mapping[str, Any]) -> None:
     """Refuse to continue a run that was started with other settings, or whose data or code have changed since.
 
-    Sources that are new do not count. A failed run may continue if files of the user's own code were edited, since that
-    may be the only remedy.
+    Two differences of settings do not count: a key that is null on one side (now or in the record) and missing on the
+    other; and a key below ``task.defaults``, which takes effect only through the keys that refer to it. Sources that
+    are new do not count. A failed run may continue if files of the user's own code were edited, since that may be the
+    only remedy.
 
     Args:
         this: The run as it would be now.
@@ -85,8 +87,9 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
         InputError: Settings, data or code differ; the message names the keys, or the roles and files.
     """
     old, new = record["settings"], this.settings
-    differing = find_differing(old, new)
-    if differing and record["digest"] != this.digest:
+    keys = [key for key in sorted({*old, *new}) if not key.startswith(_REFERRED_TO)]
+    differing = [key for key in keys if old.get(key) != new.get(key)] if record["digest"] != this.digest else []
+    if differing:
         then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
         now = ", ".join(f"{key}={new.get(key, 'missing')}" for key in differing)
         raise InputError(
@@ -104,17 +107,6 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
         raise InputError(
             f"{this.path} was started with other data ({_name(changed)}); use name=…, outputs=… or overwrite=true"
         )
-
-
-def find_differing(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the keys in which the settings of two runs differ.
-
-    Two differences do not count: a key that is missing on one side and null, false or 0 on the other; and a key below
-    ``task.defaults``, which takes effect only through the keys that refer to it.
-    """
-    keys = [key for key in sorted({*old, *new}) if not key.startswith(_REFERRED_TO)]
-    shared = old.keys() & new.keys()
-    return [key for key in keys if (old[key] != new[key] if key in shared else old.get(key) or new.get(key))]
 
 
 def _find_changed(record: Mapping[str, Any], sources: Mapping[str, Source]) -> dict[str, Source]:
