@@ -118,7 +118,7 @@ def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
 
 
 def main() -> None:
-    with served(reply, SECONDS) as address:
+    with served(reply, lambda: SECONDS) as address:
         gather_bare(address, 1, 1, 0)  # loads what is loaded only once
         compare("2 x 70 proposals, all at once", address, 140, 140, 7)
         compare("3,000 proposals, all at once", address, 3000, 3000, 3)

@@ -22,8 +22,8 @@ def completion(content: str, prompt_tokens: int, completion_tokens: int) -> byte
 
 
 @contextmanager
-def served(reply: Callable[[], bytes], seconds: float = 0.0) -> Iterator[str]:
-    """Run a server that answers each request after ``seconds``, yield its address, and stop the server at the end.
+def served(reply: Callable[[], bytes], seconds: Callable[[], float] = lambda: 0.0) -> Iterator[str]:
+    """Run a server that answers each request after ``seconds()``, yield its address, and stop the server at the end.
 
     The server calls ``reply`` for each request, and sends the returned bytes as the body of the response.
     """
@@ -34,14 +34,13 @@ def served(reply: Callable[[], bytes], seconds: float = 0.0) -> Iterator[str]:
     server.terminate()
 
 
-def _serve(port: Connection, reply: Callable[[], bytes], seconds: float) -> None:
+def _serve(port: Connection, reply: Callable[[], bytes], seconds: Callable[[], float]) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 await reader.readexactly(int(head.partition("content-length:")[2].split()[0]))
-                if seconds:
-                    await asyncio.sleep(seconds)
+                await asyncio.sleep(seconds())
                 body = reply()
                 head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
                 writer.write(head.encode() + body)

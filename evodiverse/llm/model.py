@@ -29,6 +29,8 @@ _LOG = logging.getLogger("evodiverse.llm")
 SPENT_STATUS = frozenset({400, 413, 422})
 # How often ``report`` is called with 0, so that it can stop the batch while no reply arrives.
 _HEARTBEAT_SECONDS = 0.2
+# How often the function that waits for a batch calls another.
+_POLL_SECONDS = 0.02
 # How long replies to queries in progress are still accepted after the batch was stopped.
 GRACE_SECONDS = 30.0
 # The shortest time between two warnings about failed queries.
@@ -265,14 +267,15 @@ class CachedModel:
             self._loop.run_forever()
 
     def _wait(self, sent: Future[Result], show: Callable[[], object]) -> Result:
-        """Wait for work in the event loop, and return its result; if a signal or ``show`` raises, it is canceled."""
+        """Wait for work in the event loop, and return its result; if a signal interrupts the wait, it is canceled."""
         try:
-            while not wait([sent], timeout=_HEARTBEAT_SECONDS).done:
+            while not wait([sent], timeout=_POLL_SECONDS).done:
                 show()
-            return sent.result()
-        finally:
-            sent.cancel()  # no effect on finished work
-            self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
+        except KeyboardInterrupt:
+            sent.cancel()
+            raise
+        self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
+        return sent.result()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.

@@ -26,7 +26,7 @@ from evodiverse.runner.rows import (
     restore,
 )
 from evodiverse.runner.view import Clock, View
-from evodiverse.runner.workers import Answer, Workers
+from evodiverse.runner.workers import Answer, TimedEvaluation, Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
@@ -38,7 +38,7 @@ from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.text import count_of, one_line
-from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Request, Usage
+from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Rejection, Request, Stream, Usage
 
 if TYPE_CHECKING:
     from evodiverse.runner.surrogate import Surrogate
@@ -178,6 +178,8 @@ class Loop:
         self._similarities = partial(contracts.similarities, task) if isinstance(task, ports.Comparable) else None
         self.unused = Usage()
         self._begun: deque[Begun] = deque()
+        self._arrived: dict[Stream, Hypothesis | Rejection] = {}
+        self._evaluated: dict[str, TimedEvaluation] = {}
         self._replies: deque[int] = deque()
         self._surrogate = _surrogate(setup, self._archive, self._similarities)
 
@@ -296,7 +298,7 @@ class Loop:
                     self._cap = sent
                     break
                 receive = sent
-            self._evaluate(attempts, attempts.settle(requests, self._receive(receive, len(requests))))
+            self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests)))
 
     def _run_inner_search(self, state: State, attempts: Attempts, surrogate: "Surrogate") -> bool:
         """Fill the slots of an iteration with the best of an inner search.
@@ -313,7 +315,7 @@ class Loop:
                 if generation == 1:
                     return False
                 break
-            search.add(requests, self._receive(receive, len(requests)))
+            search.add(requests, self._receive(receive, requests))
         self._evaluate(attempts, attempts.screen(search))
         return True
 
@@ -332,16 +334,27 @@ class Loop:
             return request(asked.attempt + 1, [Slot(asked.slot, asked.pool)])[0]
 
         self._view.n_awaited += len(requests)
-        return proposer.begin(requests, self.clock.seconds["wall"], self._note_reply, again if request else None)
+        # Screening evaluates only the best of all proposals, and other evaluators get a whole round at once.
+        look = self._note_arrival if request is not None and self._setup.evaluator is None else None
+        report, seconds = self._note_reply, self.clock.seconds["wall"]
+        return proposer.begin(requests, seconds, report, again if request else None, look)
 
-    def _receive(self, receive: Receive, n: int) -> list[Answer]:
-        """Wait for the answers to ``n`` requests."""
-        began = time.perf_counter()
-        answers = receive(self._show_replies)
-        self.clock.operator += time.perf_counter() - began
+    def _receive(self, receive: Receive, requests: Sequence[Request]) -> list[Answer]:
+        """Wait for the answers to requests. Meanwhile, what they propose is evaluated."""
+        began, oracle = time.perf_counter(), self.clock.oracle
+        awaited = deque(requests)
+
+        def use_wait() -> None:
+            self._show_replies()
+            self._evaluate_early(awaited)
+
+        answers = receive(use_wait)
+        self.clock.operator += time.perf_counter() - began - (self.clock.oracle - oracle)
         self._show_replies()
-        self._view.n_awaited -= n
-        self._view.n_replies = max(self._view.n_replies - n, 0)  # an operator reports no replies
+        for request in requests:
+            self._arrived.pop(request.stream, None)
+        self._view.n_awaited -= len(requests)
+        self._view.n_replies = max(self._view.n_replies - len(requests), 0)  # an operator reports no replies
         self._setup.check()
         return answers
 
@@ -363,18 +376,11 @@ class Loop:
         run evaluated is not evaluated again. Its evaluation is read from the journal, which keeps the evaluations that
         are not part of the written log yet.
         """
-        fresh = [hypothesis for hypothesis in charged if hypothesis.key not in self._journalled]
-        began = time.perf_counter()
-        self._view.note_evaluating()
-        evaluated = (self._setup.evaluator or self._setup.workers).evaluate(fresh, self._note_finished)
-        self.clock.oracle += time.perf_counter() - began
-        self._view.note_evaluating(is_evaluating=False)
-        self._view.n_evaluated += len(charged) - len(fresh)
-        answers = iter(evaluated)
-        timed = [
-            read_record(self._journalled.pop(hypothesis.key)) if hypothesis.key in self._journalled else next(answers)
-            for hypothesis in charged
-        ]
+        keys = [hypothesis.key for hypothesis in charged]
+        self._view.n_evaluated += sum(key in self._journalled for key in keys)
+        known = self._journalled.keys() | self._evaluated.keys()
+        self._evaluate_all([hypothesis for hypothesis in charged if hypothesis.key not in known])
+        timed = list(map(self._take, keys))
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         evaluations = [evaluation for evaluation, _ in timed]
@@ -385,10 +391,43 @@ class Loop:
         attempts.close(evaluations)
         self._setup.check()
 
+    def _evaluate_early(self, awaited: deque[Request]) -> None:
+        """Evaluate the first proposals of a round while its other replies are awaited.
+
+        They are those that will be charged: the answers before them in the order of the slots are known.
+        """
+        fresh: dict[str, Hypothesis] = {}
+        while awaited and awaited[0].stream in self._arrived:
+            parsed = self._arrived[awaited.popleft().stream]
+            if isinstance(parsed, Hypothesis) and not self._is_known(parsed.key):
+                fresh.setdefault(parsed.key, parsed)
+        if fresh:
+            self._evaluate_all(list(fresh.values()))
+
+    def _is_known(self, key: str) -> bool:
+        return key in self._evaluated or key in self._journalled or self._archive.call_of(key) is not None
+
+    def _evaluate_all(self, hypotheses: Sequence[Hypothesis]) -> None:
+        """Evaluate hypotheses, and keep the results until `_take`."""
+        began = time.perf_counter()
+        self._view.note_evaluating()
+        evaluated = (self._setup.evaluator or self._setup.workers).evaluate(hypotheses, self._note_finished)
+        self.clock.oracle += time.perf_counter() - began
+        self._view.note_evaluating(is_evaluating=False)
+        self._evaluated.update(zip([one.key for one in hypotheses], evaluated, strict=True))
+
+    def _take(self, key: str) -> TimedEvaluation:
+        """Return the evaluation of a hypothesis, made now or, if the journal has it, by an earlier process."""
+        return read_record(self._journalled.pop(key)) if key in self._journalled else self._evaluated.pop(key)
+
     def _note_reply(self, n: int) -> None:
         """Note ``n`` more replies of a language model; this may be called in any thread."""
         self._replies.append(n)
         self._setup.check()
+
+    def _note_arrival(self, request: Request, parsed: Hypothesis | Rejection) -> None:
+        """Note what an answer was parsed to; this may be called in any thread."""
+        self._arrived[request.stream] = parsed
 
     def _show_replies(self) -> None:
         while self._replies:

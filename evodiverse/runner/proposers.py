@@ -34,6 +34,8 @@ from evodiverse.vocabulary import (
 
 Again: TypeAlias = Callable[[Request], Request | None]
 """Returns the next request for the slot of a request, or None if the same proposer makes none."""
+Look: TypeAlias = Callable[[Request, Hypothesis | Rejection], object]
+"""Is told what the answer to a request was parsed to, as soon as it has arrived, in any thread."""
 Receive: TypeAlias = Callable[[Callable[[], object]], list[Answer]]
 """Waits for the answers to the requests of a round, which it returns in order; calls a function while it waits."""
 
@@ -73,6 +75,7 @@ class OperatorProposer:
         seconds: float,
         report: Report,  # noqa: ARG002 (all answers come at once)
         again: Again | None = None,  # noqa: ARG002
+        look: Look | None = None,  # noqa: ARG002
     ) -> Receive | Cap:
         """Return a function that returns one answer per request, in order, or the cap on time if it is reached."""
         return self._ledger.find_cap((), seconds) or (lambda _: self._propose(requests))
@@ -167,6 +170,7 @@ class _Round:
     asked: Sequence[_Asked]
     report: Report
     again: Again | None
+    look: Look | None
     wait: Callable[[Callable[[], object]], None] | None = None
 
 
@@ -196,7 +200,12 @@ class ModelProposer:
     _is_useful: bool = field(default=False, init=False)
 
     def begin(
-        self, requests: Sequence[Request], seconds: float, report: Report, again: Again | None = None
+        self,
+        requests: Sequence[Request],
+        seconds: float,
+        report: Report,
+        again: Again | None = None,
+        look: Look | None = None,
     ) -> Receive | Cap:
         """Send requests, and return a function that receives one answer per request; or the cap that forbids them.
 
@@ -212,6 +221,7 @@ class ModelProposer:
                 the answer to a request is rejected, the model gets that next request at once, while other answers are
                 awaited; a later round has it, and then finds the answer here. It is not used where a cap could end the
                 run between the two rounds.
+            look: A function that is told what each answer was parsed to, as soon as it has arrived, in any thread.
         """
         queries = [self._query(request) for request in requests]
         bounds = self.model.bound_costs(queries)
@@ -222,7 +232,7 @@ class ModelProposer:
         left = self.watch.count_left()
         if left is not None or not self._may_go_ahead(requests, bounds, again):
             again = None
-        begun = _Round(list(zip(requests, queries, bounds, strict=True)), report, again)
+        begun = _Round(list(zip(requests, queries, bounds, strict=True)), report, again, look)
         if left is None or n_open + len(requests) <= left:
             self._send(begun)
         self._rounds.append(begun)
@@ -234,7 +244,7 @@ class ModelProposer:
         return [bound for begun in self._rounds for *_, bound in begun.asked]
 
     def _send(self, begun: _Round) -> None:
-        begun.wait = self._ask(begun.asked, begun.report, begun.again)
+        begun.wait = self._ask(begun.asked, begun.report, begun.again, begun.look)
 
     def _send_postponed(self) -> None:
         """Send what waits for a usable reply, which shows that the watch will not end the run, if there is one."""
@@ -246,7 +256,7 @@ class ModelProposer:
         """Wait for the answers to the requests of a round, record these in the ledger, and return the answers."""
         self._rounds.remove(begun)
         if begun.wait is None:
-            return self._propose_in_pieces(begun.asked, begun.report, show)
+            return self._propose_in_pieces(begun, show)
 
         def look() -> None:
             show()
@@ -286,19 +296,19 @@ class ModelProposer:
                 following = again(following)
         return self.ledger.find_cap([*bounds, *self.model.bound_costs(later)], 0.0) is None
 
-    def _propose_in_pieces(self, asked: Sequence[_Asked], report: Report, show: Callable[[], object]) -> list[Answer]:
+    def _propose_in_pieces(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
         """Ask a model that has not given a usable reply yet for no more than the watch allows at a time."""
-        n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), asked
+        n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), begun.asked
         while rest:
             piece = rest[: self.watch.count_left()]
-            self._ask(piece, report, None)(show)
+            self._ask(piece, begun.report, None, begun.look)(show)
             answers += self._record(piece)
             self.watch.check(n_before)
             rest = rest[len(piece) :]
         return answers
 
     def _ask(
-        self, asked: Sequence[_Asked], report: Report, again: Again | None
+        self, asked: Sequence[_Asked], report: Report, again: Again | None, look: Look | None
     ) -> Callable[[Callable[[], object]], None]:
         """Send the queries whose replies are not known yet; return a function that waits for their replies."""
         places = {query: request for request, query, _ in asked if query not in self._known}
@@ -306,7 +316,10 @@ class ModelProposer:
 
         def follow(query: Query, reply: Reply) -> Query | None:
             self._note({query: reply}, places)
-            following = again(places[query]) if again and isinstance(self._known[query][-1], Rejection) else None
+            parsed = self._known[query][-1]
+            if look is not None:
+                look(places[query], parsed)
+            following = again(places[query]) if again and isinstance(parsed, Rejection) else None
             if following is None:
                 return None
             later = self._query(following)
