@@ -1,10 +1,11 @@
-"""Sending one query to one provider, through litellm."""
+"""Sending one query to one provider: what all clients have in common, and the client that asks through litellm."""
 
 import asyncio
 import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
@@ -20,6 +21,8 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
 _LONGEST_MESSAGE = 500
+# How a reply ends, by its ``finish_reason``; all others end it as usual.
+FINISH: Mapping[object, Finish] = MappingProxyType({"length": Finish.LENGTH, "content_filter": Finish.ERROR})
 # More tokens than any model reads or writes in one query.
 MAX_TOKENS = 10_000_000
 
@@ -40,6 +43,64 @@ class Client(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Several clients that act as one, for runs whose models have different providers.
+
+    Attributes:
+        by_model: The client that each model is asked through, by the model's name in queries.
+    """
+
+    by_model: Mapping[str, Client]
+
+    async def ask(self, query: Query) -> Reply:
+        """Send one query through the client of its model."""
+        return await self.by_model[query.model].ask(query)
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, or None if it is unknown."""
+        return self.by_model[model].price(model)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self.by_model.values():
+            await client.close()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a provider's answer says, whatever its format.
+
+    Attributes:
+        text: The text of the reply.
+        finish: Why the text ends.
+        instead: What the answer has if it has no text, such as ``only reasoning``; else empty.
+        prompt_tokens: The tokens of the prompt, or None if they are unknown.
+        completion_tokens: The tokens of the reply, or None if they are unknown.
+    """
+
+    text: str
+    finish: Finish
+    instead: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+    def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
+        """Return the reply, without secrets and cut at `MAX_CHARACTERS`."""
+        text, finish = redact_reply(self.text.encode("utf-8", "backslashreplace").decode(), *secrets), self.finish
+        if len(text) > MAX_CHARACTERS:
+            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
+        return Reply(
+            text=text,
+            finish=finish,
+            error="content filter" if finish is Finish.ERROR else self.instead,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost_usd=cost_usd,
+            seconds=seconds,
+        )
 
 
 @dataclass
@@ -112,36 +173,26 @@ class LiteLlmClient:
             RefusedError: The query will never be answered.
         """
         status = getattr(error, "status_code", None)
-        whole = redact(f"{type(error).__name__}: {error}", self.api_key, *secrets)  # before it is cut
-        message = printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
+        message = shorten(f"{type(error).__name__}: {error}", self.api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
-        if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
-            headers = getattr(error, "litellm_response_headers", None) or {}
-            raise TransientError(message, parse_retry_after(headers.get("retry-after"))) from error
-        raise RefusedError(message, status) from error
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        raise failure(status, message, headers.get("retry-after")) from error
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         if not response.choices:
             raise TransientError("the provider's answer contains no choice")
-        choice = response.choices[0]
-        text = redact_reply((choice.message.content or "").encode("utf-8", "backslashreplace").decode(), *secrets)
-        finish = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}.get(choice.finish_reason, Finish.STOP)
-        if len(text) > MAX_CHARACTERS:
-            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
-        usage = getattr(response, "usage", None)
-        prompt_tokens = _count(getattr(usage, "prompt_tokens", None), is_zero_unknown=True)
-        completion_tokens = _count(getattr(usage, "completion_tokens", None), is_zero_unknown=bool(text))
-        instead = "" if text.strip() else _describe_rest(choice.message)
-        return Reply(
+        choice, usage = response.choices[0], getattr(response, "usage", None)
+        text = choice.message.content or ""
+        answer = Answer(
             text=text,
-            finish=finish,
-            error="content filter" if finish is Finish.ERROR else instead,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            cost_usd=self._cost(model, prompt_tokens, completion_tokens, usage),
-            seconds=seconds,
+            finish=FINISH.get(choice.finish_reason, Finish.STOP),
+            instead="" if text.strip() else _describe_rest(choice.message),
+            prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
+            completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
         )
+        cost = self._cost(model, answer.prompt_tokens, answer.completion_tokens, usage)
+        return answer.to_reply(secrets, seconds, cost)
 
     def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
         """Return the cost of a reply in USD, or None if it is unknown.
@@ -172,12 +223,25 @@ def _describe_rest(message: Any) -> str:
     return "only reasoning" if getattr(message, "reasoning_content", None) else ""
 
 
-def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
+def count_tokens(number: object, least: int) -> int | None:
+    """Return a number of tokens that a provider reports, or None if it is unknown or impossible.
 
-    If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
+    Some servers, and litellm, report 0 if they did not count. ``least`` is 1 where 0 therefore counts as unknown.
     """
-    return number if isinstance(number, int) and is_zero_unknown <= number <= MAX_TOKENS else None
+    return number if isinstance(number, int) and least <= number <= MAX_TOKENS else None
+
+
+def shorten(message: str, *secrets: str | None) -> str:
+    """Return a provider's message on one line, without secrets and not too long."""
+    whole = redact(message, *secrets)  # before it is cut
+    return printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
+
+
+def failure(status: int | None, message: str, retry_after: str | None) -> TransientError | RefusedError:
+    """Return the error of a failed query, given the HTTP status, a message, and the ``Retry-After`` header."""
+    if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
+        return TransientError(message, parse_retry_after(retry_after))
+    return RefusedError(message, status)
 
 
 def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:

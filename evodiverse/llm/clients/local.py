@@ -17,7 +17,7 @@ from evodiverse.llm.library import Price
 from evodiverse.llm.settings import Llm, LlmLocal
 
 if TYPE_CHECKING:
-    from evodiverse.llm.client import LiteLlmClient
+    from evodiverse.llm.chat import ChatClient
 
 ARTIFACT: Final = "smollm2"
 """The published model file that is served unless the user names another one."""
@@ -53,9 +53,9 @@ class Local(Kind):
         return replace(settings, model=name, local=LlmLocal(str(gguf)))
 
     @contextmanager
-    def open(self, settings: Llm) -> "Iterator[LiteLlmClient]":
+    def open(self, settings: Llm) -> "Iterator[ChatClient]":
         """Serve the model in a process of its own within this context, and open a client of it."""
-        from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
+        from evodiverse.llm.chat import ChatClient  # not at the top: checking the settings does not need httpx
 
         gguf = Path(str(settings.local.gguf))
         longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
@@ -69,7 +69,7 @@ class Local(Kind):
                 ) from error
             names = dict.fromkeys(settings.models, f"openai/{gguf.stem}")
             free = dict.fromkeys(settings.models, Price(0.0, 0.0))
-            yield LiteLlmClient(names, address, key, settings.timeout, free)
+            yield ChatClient(names, address, key, settings.timeout, free)
 
 
 def serve(gguf: Path, n_slots: int, n_tokens: int, key: str) -> str:
