@@ -72,12 +72,14 @@ def read_answer(content: Any) -> tuple[Answer, int, int]:
     }
     if not all(count is None or isinstance(count, int) for count in counts.values()):
         raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
     answer = Answer(
         text=text,
         finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
         instead="" if text.strip() else _describe_rest(message),
         prompt_tokens=count_tokens(counts["prompt"], least=1),
         completion_tokens=count_tokens(counts["completion"], least=bool(text)),
+        reasoning=reasoning if isinstance(reasoning, str) else "",
     )
     return answer, count_tokens(counts["cached"], least=0) or 0, count_tokens(counts["written"], least=0) or 0
 

@@ -12,7 +12,7 @@ from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_af
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.transfer import Transfer, watched
-from evodiverse.text import one_line, printable
+from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
 # The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
@@ -79,6 +79,7 @@ class Answer:
         instead: What the answer has if it has no text, such as ``only reasoning``; else empty.
         prompt_tokens: The tokens of the prompt, or None if they are unknown.
         completion_tokens: The tokens of the reply, or None if they are unknown.
+        reasoning: The reasoning that the answer has in a place of its own; empty if it has none.
     """
 
     text: str
@@ -86,20 +87,28 @@ class Answer:
     instead: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    reasoning: str
 
     def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
-        """Return the reply, without secrets and cut at `MAX_CHARACTERS`."""
-        text, finish = redact_reply(self.text.encode("utf-8", "backslashreplace").decode(), *secrets), self.finish
+        """Return the reply, with its reasoning apart, without secrets, and with both cut at `MAX_CHARACTERS`."""
+        text, reasoning = (
+            redact_reply(part.encode("utf-8", "backslashreplace").decode(), *secrets)
+            for part in (self.text, self.reasoning)
+        )
+        finish = self.finish
         if len(text) > MAX_CHARACTERS:
             text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
+        thought, text = split_reasoning(text)
+        instead = "only reasoning" if thought and not text.strip() else self.instead
         return Reply(
             text=text,
             finish=finish,
-            error="content filter" if finish is Finish.ERROR else self.instead,
+            error="content filter" if finish is Finish.ERROR else instead,
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,
             cost_usd=cost_usd,
             seconds=seconds,
+            reasoning="\n\n".join(filter(None, (reasoning, thought)))[:MAX_CHARACTERS],
         )
 
 
@@ -190,6 +199,7 @@ class LiteLlmClient:
             instead="" if text.strip() else _describe_rest(choice.message),
             prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
             completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
+            reasoning=getattr(choice.message, "reasoning_content", None) or "",
         )
         cost = self._cost(model, answer.prompt_tokens, answer.completion_tokens, usage)
         return answer.to_reply(secrets, seconds, cost)

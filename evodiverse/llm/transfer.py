@@ -32,6 +32,8 @@ MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
 # The longest text that is kept in a field that the model does not write, such as the name of the model.
 _LONGEST = 1_000
+# The types of those parts of a message that are reasoning.
+_THOUGHTS = ("thinking", "reasoning")
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
 _GZIP = 16 + zlib.MAX_WBITS
 
@@ -166,8 +168,8 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call")
     if isinstance(parts := message.get("content"), list):
         reduced["content"] = "".join(map(_text_of, parts))
-        if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts):
-            reduced.setdefault("reasoning_content", "in parts")
+        if thoughts := [part for part in parts if isinstance(part, dict) and part.get("type") in _THOUGHTS]:
+            reduced.setdefault("reasoning_content", "".join(map(_thought_of, thoughts)))
     if isinstance(calls := message.get("tool_calls"), list):
         reduced["tool_calls"] = calls[:1]
     return reduced
@@ -187,6 +189,12 @@ def _text_of(part: Any) -> str:
     if isinstance(part, dict) and (part.get("type") or "text") in ("text", "output_text"):  # a type may be a list
         part = part.get("text")
     return part if isinstance(part, str) else ""
+
+
+def _thought_of(part: dict[str, Any]) -> str:
+    """Return the text of a part with reasoning, which is a text or a list of parts."""
+    thought = part.get("thinking") or part.get("text")
+    return "".join(map(_text_of, thought)) if isinstance(thought, list) else thought if isinstance(thought, str) else ""
 
 
 async def exchange(

@@ -134,6 +134,7 @@ class Ledger:
                 "outcome": outcome,
                 "prompt": _prompt_text(query),
                 "reply": reply.text or None,
+                "reasoning": reply.reasoning or None,
                 "error": reply.error or None,
             }
         )

@@ -301,10 +301,34 @@ def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, n
 def test_an_answer_without_text_says_what_it_has_instead(
     server: ModelServer, message: dict[str, object], error: str
 ) -> None:
-    body = json.loads(reply_body())
-    body["choices"][0]["message"] = {"role": "assistant", **message}
-    reply = ask(server, Answer(body=json.dumps(body).encode()))
+    reply = ask(server, Answer(body=with_message(message)))
     assert (reply.error, reply.finish) == (error, Finish.STOP)
+
+
+@pytest.mark.parametrize("name", ["openai/toy", "mistral/toy"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "hello", "reasoning_content": "Hm."},
+        {"content": "<think>Hm.</think>hello"},
+        {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "hello"}]},
+        {"content": [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": "hello"}]},
+    ],
+)
+def test_reasoning_is_told_apart_from_the_text(server: ModelServer, message: dict[str, object], name: str) -> None:
+    reply = ask(server, Answer(body=with_message(message)), name=name)
+    assert (reply.text, reply.reasoning, reply.error) == ("hello", "Hm.", "")
+
+
+def test_reasoning_is_without_the_key(server: ModelServer) -> None:
+    reply = ask(server, Answer(body=with_message({"content": "hello", "reasoning": f"It is {KEY}."})))
+    assert reply.reasoning == "It is ***."
+
+
+@pytest.mark.parametrize("content", ["<think>Hm.</think>", "<think>Hm.</think>\n"])
+def test_reasoning_without_an_answer_is_no_text(server: ModelServer, content: str) -> None:
+    reply = ask(server, Answer(content))
+    assert (reply.text.strip(), reply.reasoning, reply.error) == ("", "Hm.", "only reasoning")
 
 
 def test_a_flood_is_cut(server: ModelServer) -> None:
@@ -322,6 +346,12 @@ def test_unicode_arrives_and_can_be_written(server: ModelServer, text: str) -> N
 def test_tokens_that_nobody_counted_are_unknown(server: ModelServer) -> None:
     reply = ask(server, Answer(usage=None))
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+
+
+def with_message(message: dict[str, object]) -> bytes:
+    body = json.loads(reply_body())
+    body["choices"][0]["message"] = {"role": "assistant", **message}
+    return json.dumps(body).encode()
 
 
 def with_usage(usage: str) -> Answer:
