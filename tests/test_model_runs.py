@@ -257,6 +257,14 @@ def test_a_cap_is_never_exceeded_and_a_repeated_run_stops_at_the_same_place(
     assert record(again)["stopped_by"] == cap
 
 
+def test_a_model_of_ones_own_has_the_price_that_the_user_gives(toy: ModelServer, tmp_path: Path) -> None:
+    price = ["llm.price.input=10", "llm.price.output=30", "budget.usd=0.05"]
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), *price, "budget.oracle_calls=200", "method.offspring=2")
+    used = record(run)["llm"]
+    assert record(run)["stopped_by"] == "usd"
+    assert used["cost_usd"] == pytest.approx((10 * used["prompt_tokens"] + 30 * used["completion_tokens"]) / 1e6)
+
+
 def test_a_run_stopped_by_a_cap_does_not_continue_after_a_crash_at_its_end(toy: ModelServer, tmp_path: Path) -> None:
     """A cap that stops an iteration between two rounds also holds when later rounds are smaller."""
     arguments = [*using(toy, tmp_path / "cache"), "budget.llm_calls=25"]

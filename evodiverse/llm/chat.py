@@ -49,8 +49,8 @@ def build_body(query: Query, provider: str, model: str, length_parameter: str) -
     return {"model": model, "messages": messages, **sent_parameters(query.decoding, length)}
 
 
-def read_answer(content: Any) -> tuple[Answer, int, int]:
-    """Return what a reply says, and how many tokens of the prompt the provider's cache had, and took.
+def read_answer(content: Any) -> tuple[Answer, int]:
+    """Return what a reply says, and how many tokens of the prompt the provider put into its cache.
 
     Raises:
         TransientError: The content is no reply.
@@ -67,7 +67,7 @@ def read_answer(content: Any) -> tuple[Answer, int, int]:
     counts = {
         "prompt": usage.get("prompt_tokens"),
         "completion": usage.get("completion_tokens"),
-        "cached": usage.get("prompt_cache_hit_tokens") or details.get("cached_tokens"),  # the first is DeepSeek's
+        "cached": usage.get("prompt_cache_hit_tokens", details.get("cached_tokens")),  # the first is DeepSeek's
         "written": details.get("cache_write_tokens"),
     }
     if not all(count is None or isinstance(count, int) for count in counts.values()):
@@ -80,8 +80,9 @@ def read_answer(content: Any) -> tuple[Answer, int, int]:
         prompt_tokens=count_tokens(counts["prompt"], least=1),
         completion_tokens=count_tokens(counts["completion"], least=bool(text)),
         reasoning=reasoning if isinstance(reasoning, str) else "",
+        cached_tokens=count_tokens(counts["cached"], least=0),
     )
-    return answer, count_tokens(counts["cached"], least=0) or 0, count_tokens(counts["written"], least=0) or 0
+    return answer, count_tokens(counts["written"], least=0) or 0
 
 
 def _describe_rest(message: Mapping[str, Any]) -> str:
@@ -146,8 +147,8 @@ class ChatClient:
         match content:
             case {"error": {"code": int(status)}} if not content.get("choices"):  # of a gateway, in spite of status 200
                 return _refused(status, json.dumps(content), None, transfer)
-        answer, n_cached, n_written = read_answer(content)
-        cost = self._cost(query.model, answer, n_cached, n_written)
+        answer, n_written = read_answer(content)
+        cost = self._cost(query.model, answer, n_written)
         return answer.to_reply(transfer.secrets, time.perf_counter() - began, cost)
 
     def price(self, model: str) -> Price | None:
@@ -173,12 +174,12 @@ class ChatClient:
         body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
         return client.build_request("POST", chat_address(name, self.api_base), content=body, headers=headers)
 
-    def _cost(self, model: str, answer: Answer, n_cached: int, n_written: int) -> float | None:
+    def _cost(self, model: str, answer: Answer, n_written: int) -> float | None:
         """Return the cost of a reply in USD, or None if it is unknown."""
         price = self.prices.get(model) or read_price(self.names[model], datetime.now(UTC))
         if price is None or answer.prompt_tokens is None or answer.completion_tokens is None:
             return None
-        return price.cost(answer.prompt_tokens, answer.completion_tokens, n_cached, n_written)
+        return price.cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0, n_written)
 
 
 def _refused(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:

@@ -80,6 +80,7 @@ class Answer:
         prompt_tokens: The tokens of the prompt, or None if they are unknown.
         completion_tokens: The tokens of the reply, or None if they are unknown.
         reasoning: The reasoning that the answer has in a place of its own; empty if it has none.
+        cached_tokens: The tokens of the prompt that were in the provider's cache, or None if they are unknown.
     """
 
     text: str
@@ -88,6 +89,7 @@ class Answer:
     prompt_tokens: int | None
     completion_tokens: int | None
     reasoning: str
+    cached_tokens: int | None
 
     def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
         """Return the reply, with its reasoning apart, without secrets, and with both cut at `MAX_CHARACTERS`."""
@@ -108,6 +110,7 @@ class Answer:
             completion_tokens=self.completion_tokens,
             cost_usd=cost_usd,
             seconds=seconds,
+            cached_tokens=self.cached_tokens,
             reasoning="\n\n".join(filter(None, (reasoning, thought)))[:MAX_CHARACTERS],
         )
 
@@ -192,6 +195,7 @@ class LiteLlmClient:
         if not response.choices:
             raise TransientError("the provider's answer contains no choice")
         choice, usage = response.choices[0], getattr(response, "usage", None)
+        details = getattr(usage, "prompt_tokens_details", None)
         text = choice.message.content or ""
         answer = Answer(
             text=text,
@@ -200,24 +204,24 @@ class LiteLlmClient:
             prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
             completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
             reasoning=getattr(choice.message, "reasoning_content", None) or "",
+            cached_tokens=count_tokens(getattr(details, "cached_tokens", None), least=0),
         )
-        cost = self._cost(model, answer.prompt_tokens, answer.completion_tokens, usage)
+        cost = self._cost(model, answer, usage)
         return answer.to_reply(secrets, seconds, cost)
 
-    def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
+    def _cost(self, model: str, answer: Answer, usage: Any) -> float | None:
         """Return the cost of a reply in USD, or None if it is unknown.
 
         The price is that of the requested model, whatever name the server reports.
         """
-        if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
+        if answer.prompt_tokens is None or answer.completion_tokens is None or self.price(model) is None:
             return None
         if model in self.prices:
-            price = self.prices[model]
-            return prompt_tokens * price.prompt + completion_tokens * price.completion
+            return self.prices[model].cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0)
         costs = self._litellm.cost_per_token(
             model=self.names[model],
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
             usage_object=usage,  # it may report cached tokens, which are cheaper
         )
         cost = float(sum(costs))

@@ -16,6 +16,7 @@ from tests.llm.test_client import ask_once
 from tests.runs import FROM_ROOT, plan
 from tests.toys.bits.model import answer_bits
 
+PRICED = "llm.price={input:0.28,output:0.42}"
 CLAUDE = ("llm=litellm", "llm.model=anthropic/claude-sonnet-4-5")
 
 
@@ -44,6 +45,7 @@ def accepted(*overrides: str) -> Plan:
         ["llm=deepseek", "budget.usd=5"],
         ["llm=gpt5", "budget.usd=5"],
         ["llm=litellm", "llm.model=openai/o3"],
+        ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5", PRICED],
         ["llm=openai_compatible", "llm.model=a/b:c", "llm.api_base=http://localhost:8000/v1"],
         ["llm=litellm", "llm.model=ollama/llama3"],
         ["llm=gpt5", "llm.pools.hot.model=deepseek/deepseek-flash", "llm.pools.hot.temperature=1.3"],
@@ -121,8 +123,18 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5"],
-            "budget.usd: the price of m is unknown; set budget.tokens instead",
+            "budget.usd: the price of m is unknown; set llm.price.input and llm.price.output, or budget.tokens instead",
         ),
+        (
+            ["llm=gpt5", "llm.price.input=0.28"],
+            "llm.price.output has no value; give the price of a million tokens in USD, or unset llm.price",
+        ),
+        (
+            ["llm=gpt5", "llm.price={input:1,output:2,cached:3}"],
+            "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones",
+        ),
+        (["llm=local", "llm.price.input=1"], "llm=local costs nothing; unset llm.price"),
+        (["llm=gpt5", "llm.price={input:-1,output:1}"], "llm.price.input must be at least 0, or null, got -1.0"),
         (
             ["llm=openai_compatible", "llm.model=m"],
             "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1",
@@ -185,6 +197,11 @@ def test_a_default_that_the_model_does_not_take_is_adapted_and_identifies_the_ru
     (tmp_path / "cache").touch()
     replayed = {"llm.client": "replay", "llm.cache": str(tmp_path / "cache")}
     assert plan("task=jnk3", *CLAUDE, instead=replayed).adapted == planned.adapted
+
+
+def test_a_price_does_not_identify_a_run() -> None:
+    own = accepted("llm=gpt5", PRICED)
+    assert (own.settings, own.overrides) == (accepted("llm=gpt5").settings, {})
 
 
 def test_all_violations_are_reported_at_once() -> None:

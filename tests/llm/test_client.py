@@ -396,6 +396,17 @@ def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:
     assert reply.cost_usd == pytest.approx(1000 * price.prompt + 100 * price.completion)
 
 
+@pytest.mark.parametrize("name", ["openai/toy", "mistral/toy"])
+def test_cached_tokens_are_counted_and_have_a_price_of_their_own(server: ModelServer, name: str) -> None:
+    usage = """{"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+        "prompt_tokens_details": {"cached_tokens": 600}}"""
+    reply = ask(server, with_usage(usage), name=name, prices={"toy": Price(1e-6, 2e-6, 1e-7)})
+    assert (reply.prompt_tokens, reply.cached_tokens) == (1000, 600)
+    assert reply.cost_usd == pytest.approx(400e-6 + 60e-6 + 200e-6)
+    dear = ask(server, with_usage(usage), name=name, prices={"toy": Price(1e-6, 2e-6)})
+    assert dear.cost_usd == pytest.approx(1200e-6)
+
+
 def test_an_unknown_price_is_no_price(server: ModelServer) -> None:
     client = client_of("openai/toy", server.url, KEY, 30.0)
     assert client.price("toy") is None

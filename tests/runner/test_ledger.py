@@ -39,6 +39,7 @@ def test_a_row_holds_everything_about_a_call() -> None:
             "attempt": 2,
             "model": "toy",
             "prompt_tokens": 30,
+            "cached_tokens": None,
             "completion_tokens": 12,
             "cost_usd": 0.25,
             "seconds": 1.5,

@@ -28,18 +28,23 @@ class LiteLlm(Kind):
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
         load_env_file(Path(".env"))
-        violations = list(_find_in_address(settings))
+        violations = [*_find_in_address(settings), *_find_in_price(settings)]
         if violations:  # further checks could print a key that is in the wrong place
             return violations
         for name, used in settings.samplers.items():
             violations += _find_in_sampler(name, used, settings)
         for model in settings.models if needs_price and not violations else ():
             if self.price(model, settings) is None:
-                violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
+                violations.append(
+                    f"budget.usd: the price of {model} is unknown; set llm.price.input and llm.price.output, or "
+                    "budget.tokens instead"
+                )
         return list(dict.fromkeys(violations))
 
     def price(self, model: str, settings: Llm) -> Price | None:
-        """Return the price of a model, or None if litellm does not know it."""
+        """Return the price of a model, or None if neither ``llm.price`` nor litellm has it."""
+        if settings.own_price is not None:
+            return settings.own_price
         name = settings.litellm_name(model)
         return read_price(name) if find_provider(name, settings.extra) else find_price(name)
 
@@ -54,10 +59,11 @@ class LiteLlm(Kind):
         direct = {model: name for model, name in named.items() if find_provider(name, settings.extra)}
         others = {model: name for model, name in named.items() if model not in direct}
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
+        prices = {} if settings.own_price is None else dict.fromkeys(named, settings.own_price)
         by_model: dict[str, Client] = {}
         for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
             if names:
-                client = kind(names, settings.api_base, key, settings.timeout, {}, settings.length_parameter)
+                client = kind(names, settings.api_base, key, settings.timeout, prices, settings.length_parameter)
                 by_model |= dict.fromkeys(names, client)
         yield Clients(by_model)
 
@@ -76,6 +82,16 @@ def _find_in_address(settings: Llm) -> Iterator[str]:
             "llm.api_key_env must be the name of a variable that holds the key, such as OPENAI_API_KEY, not the key "
             "itself"
         )
+
+
+def _find_in_price(settings: Llm) -> Iterator[str]:
+    given = {key: value is not None for key, value in vars(settings.price).items()}
+    for key in ("input", "output"):
+        if any(given.values()) and not given[key]:
+            yield f"llm.price.{key} has no value; give the price of a million tokens in USD, or unset llm.price"
+    own = settings.own_price
+    if own is not None and own.cached is not None and own.cached > own.prompt:
+        yield "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones"
 
 
 def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str]:

@@ -37,6 +37,8 @@ class Local(Kind):
             violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")
         if settings.gguf is not None and not settings.gguf.is_file():
             violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
+        if any(price is not None for price in vars(settings.price).values()):
+            violations.append("llm=local costs nothing; unset llm.price")
         return violations
 
     def source(self, settings: Llm, artifact_sha256: Callable[[str], str]) -> str:
