@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import setting
+from evodiverse.kit.documented import derived, setting
 from evodiverse.kit.inputs import expanded
 from evodiverse.llm.library import Price
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
@@ -96,6 +96,7 @@ class Llm:
         retries: number of times that a failed request is sent again
         timeout: longest time that a reply may take
         cache: file that stores all replies; null: replies.sqlite in the folder EVODIVERSE_CACHE
+        kept_prices: prices of the models when the run was started, by their names, which hold when it is resumed
     """
 
     name: str = setting()
@@ -116,6 +117,7 @@ class Llm:
     retries: int = setting(default=8, changes_log=False, least=0)
     timeout: float = setting(default=300.0, unit="s", changes_log=False, above=0, below=inf)
     cache: str | None = setting(default=None, changes_log=False)
+    kept_prices: Any = derived(default=None)
 
     @property
     def takes_model(self) -> bool:

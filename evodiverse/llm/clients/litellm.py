@@ -42,11 +42,9 @@ class LiteLlm(Kind):
         return list(dict.fromkeys(violations))
 
     def price(self, model: str, settings: Llm) -> Price | None:
-        """Return the price of a model, or None if neither ``llm.price`` nor litellm has it."""
-        if settings.own_price is not None:
-            return settings.own_price
-        name = settings.litellm_name(model)
-        return read_price(name) if find_provider(name, settings.extra) else find_price(name)
+        """Return the price of a model: that of the run's start, of ``llm.price`` or of litellm; None if unknown."""
+        kept: Price | None = (settings.kept_prices or {}).get(model)
+        return kept or settings.own_price or _look_up(model, settings)
 
     @contextmanager
     def open(self, settings: Llm) -> "Iterator[Clients]":
@@ -59,13 +57,19 @@ class LiteLlm(Kind):
         direct = {model: name for model, name in named.items() if find_provider(name, settings.extra)}
         others = {model: name for model, name in named.items() if model not in direct}
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
-        prices = {} if settings.own_price is None else dict.fromkeys(named, settings.own_price)
+        known = {model: price for model in named if (price := self.price(model, settings)) is not None}
+        prices = {model: price for model, price in known.items() if price != _look_up(model, settings)}
         by_model: dict[str, Client] = {}
         for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
             if names:
                 client = kind(names, settings.api_base, key, settings.timeout, prices, settings.length_parameter)
                 by_model |= dict.fromkeys(names, client)
         yield Clients(by_model)
+
+
+def _look_up(model: str, settings: Llm) -> Price | None:
+    name = settings.litellm_name(model)
+    return read_price(name) if find_provider(name, settings.extra) else find_price(name)
 
 
 def _find_in_address(settings: Llm) -> Iterator[str]:
