@@ -1,4 +1,4 @@
-"""Measure what EvoDiverse adds to bare litellm, with a server that takes one second for each reply.
+"""Compare EvoDiverse with bare litellm: the time of calls that take the server one second each, and the CPU per call.
 
 python benchmarks/model_calls.py
 
@@ -18,7 +18,8 @@ from pathlib import Path
 from model_server import completion, served
 
 from evodiverse.llm.cache import ReplyCache
-from evodiverse.llm.client import LiteLlmClient, sent_parameters
+from evodiverse.llm.chat import ChatClient
+from evodiverse.llm.client import sent_parameters
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.model import CachedModel
 from evodiverse.runner.ledger import Budget, Cap, Ledger
@@ -80,7 +81,7 @@ def gather_bare(address: str, n: int, bound: int, repeat: int) -> float:
 def propose(address: str, n: int, bound: int, repeat: int) -> float:
     """Return the seconds that EvoDiverse takes for a round of ``n`` proposals, at most ``bound`` calls in progress."""
     task = MoleculeTask(lambda smiles: [0.0] * len(smiles), Library(()), 1, 80)
-    client = LiteLlmClient({"toy": "openai/toy"}, address, "none", 100.0)
+    client = ChatClient({"toy": "openai/toy"}, address, "none", 100.0)
     with (
         tempfile.TemporaryDirectory() as folder,
         ReplyCache(Path(folder) / "replies.sqlite") as cache,
@@ -96,6 +97,9 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         return time.perf_counter() - began
 
 
+WAYS: dict[str, Callable[[str, int, int, int], float]] = {"bare litellm": gather_bare, "EvoDiverse": propose}
+
+
 def rest() -> None:
     """Wait until litellm's threads, which keep running after the last reply, have nothing to do."""
     busy = True
@@ -105,11 +109,24 @@ def rest() -> None:
         busy = time.process_time() - before > 0.01
 
 
-def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
-    ways: dict[str, Callable[[str, int, int, int], float]] = {"bare litellm": gather_bare, "EvoDiverse": propose}
-    seconds: dict[str, list[float]] = {way: [] for way in ways}
+def compare_cpu(address: str, n: int, bound: int, repeats: int) -> None:
+    """Compare the CPU time per call of this process, with a server that answers at once."""
+    ms: dict[str, list[float]] = {}
     for repeat in range(repeats):
-        for way, run in ways.items():
+        for way, run in WAYS.items():
+            rest()
+            before = time.process_time()
+            run(address, n, bound, repeat)
+            ms.setdefault(way, []).append(1000 * (time.process_time() - before) / n)
+    ratio = statistics.median(ours / bare for bare, ours in zip(*ms.values(), strict=True))
+    shown = ", ".join(f"{way} {statistics.median(values):.2f} ms" for way, values in ms.items())
+    print(f"CPU per call, {n} calls, {bound} under way: {shown}, ratio {ratio:.3f}", flush=True)
+
+
+def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
+    seconds: dict[str, list[float]] = {way: [] for way in WAYS}
+    for repeat in range(repeats):
+        for way, run in WAYS.items():
             rest()
             seconds[way].append(run(address, n, bound, repeat))
     ratio = statistics.median(ours / bare for bare, ours in zip(*seconds.values(), strict=True))
@@ -118,8 +135,10 @@ def compare(name: str, address: str, n: int, bound: int, repeats: int) -> None:
 
 
 def main() -> None:
-    with served(reply, lambda: SECONDS) as address:
+    with served(reply) as address:
         gather_bare(address, 1, 1, 0)  # loads what is loaded only once
+        compare_cpu(address, 500, 64, 5)
+    with served(reply, lambda: SECONDS) as address:
         compare("2 x 70 proposals, all at once", address, 140, 140, 7)
         compare("3,000 proposals, all at once", address, 3000, 3000, 3)
         compare("160 proposals, 16 under way", address, 160, 16, 3)

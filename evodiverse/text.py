@@ -30,6 +30,18 @@ def find_answers(reply: str) -> tuple[str, str, str]:
     return after, around, last
 
 
+def split_reasoning(reply: str) -> tuple[str, str]:
+    """Return the reasoning with which a model's reply begins, and the rest; the reasoning is empty if it has no end.
+
+    The rest has the same answers as the reply (`find_answers`).
+    """
+    first, *others = _END_OF_THOUGHT.split(reply, maxsplit=1)
+    before, *thought = _THOUGHT.split(first, maxsplit=1)
+    if not others or (thought and before.strip()):
+        return "", reply
+    return (thought or [before])[0].strip(), others[0]
+
+
 def printable(text: str) -> str:
     """Return text in which characters that could control a terminal or hide other text are replaced by ``�``."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)

@@ -380,6 +380,8 @@ class Reply:
         seconds: The time from sending the successful request to its answer, in seconds.
         retries: How many requests failed before the successful one.
         cached: Whether the reply was paid for earlier and came from the cache.
+        cached_tokens: The tokens of the prompt that were in the provider's cache; None if it did not say.
+        reasoning: What the model thought before the answer, where that is told apart from it; otherwise empty.
     """
 
     text: str
@@ -391,6 +393,8 @@ class Reply:
     seconds: float = 0.0
     retries: int = 0
     cached: bool = False
+    cached_tokens: int | None = None
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)

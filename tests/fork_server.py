@@ -30,7 +30,6 @@ import omegaconf.resolvers.oc
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from evodiverse.llm.library import load_litellm
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import register
 
@@ -95,7 +94,7 @@ def serve(channel: socket.socket) -> Start:
             sys.exit()
         start = Start(**json.loads(_receive(channel, *HEADER.unpack(header))))
         if start.asks_a_model:
-            load_litellm()  # seconds, once
+            importlib.import_module("evodiverse.llm.chat")
         if start.makes_tables:
             for module in LOADED_FOR_TABLES:
                 importlib.import_module(module)

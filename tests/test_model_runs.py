@@ -257,6 +257,36 @@ def test_a_cap_is_never_exceeded_and_a_repeated_run_stops_at_the_same_place(
     assert record(again)["stopped_by"] == cap
 
 
+def test_a_model_of_ones_own_has_the_price_that_the_user_gives(toy: ModelServer, tmp_path: Path) -> None:
+    price = ["llm.price.input=10", "llm.price.output=30", "budget.usd=0.05"]
+    run = run_toy(tmp_path, *using(toy, tmp_path / "cache"), *price, "budget.oracle_calls=200", "method.offspring=2")
+    used = record(run)["llm"]
+    assert record(run)["stopped_by"] == "usd"
+    assert used["cost_usd"] == pytest.approx((10 * used["prompt_tokens"] + 30 * used["completion_tokens"]) / 1e6)
+
+
+def test_a_resumed_run_keeps_the_prices_with_which_it_was_started(toy: ModelServer, tmp_path: Path) -> None:
+    arguments = [*using(toy, tmp_path / "cache"), SHORT]
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, *arguments, "llm.price={input:10,output:30}", display=stop_after(2))
+    (path,) = tmp_path.rglob("prices.json")
+    price = {"prompt": 1e-5, "completion": 3e-5, "cached": None, "written": None}
+    assert json.loads(path.read_text()) == {"toy/model:1": price}
+    used = record(run_toy(tmp_path, *arguments, "llm.price={input:1,output:1}"))["llm"]
+    assert used["cost_usd"] == pytest.approx((10 * used["prompt_tokens"] + 30 * used["completion_tokens"]) / 1e6)
+
+
+@pytest.mark.parametrize("damage", ['{"price": 1}', '{"prompt": "much"}', "7"])
+def test_damaged_prices_are_reported(toy: ModelServer, tmp_path: Path, damage: str) -> None:
+    arguments = [*using(toy, tmp_path / "cache"), SHORT]
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, *arguments, display=stop_after(1))
+    (path,) = tmp_path.rglob("prices.json")
+    path.write_text(f'{{"toy/model:1": {damage}}}')
+    with pytest.raises(InputError, match=r"prices\.json is damaged .*delete it to use the prices of today"):
+        run_toy(tmp_path, *arguments)
+
+
 def test_a_run_stopped_by_a_cap_does_not_continue_after_a_crash_at_its_end(toy: ModelServer, tmp_path: Path) -> None:
     """A cap that stops an iteration between two rounds also holds when later rounds are smaller."""
     arguments = [*using(toy, tmp_path / "cache"), "budget.llm_calls=25"]

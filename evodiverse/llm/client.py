@@ -1,17 +1,18 @@
-"""Sending one query to one provider, through litellm."""
+"""Sending one query to one provider: what all clients have in common, and the client that asks through litellm."""
 
 import asyncio
 import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
 from evodiverse.llm.transfer import Transfer, watched
-from evodiverse.text import one_line, printable
+from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
 # The HTTP statuses from 400 to 499 that report a failure that may pass, so that the query is sent again. All other
@@ -20,6 +21,8 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
 _LONGEST_MESSAGE = 500
+# How a reply ends, by its ``finish_reason``; all others end it as usual.
+FINISH: Mapping[object, Finish] = MappingProxyType({"length": Finish.LENGTH, "content_filter": Finish.ERROR})
 # More tokens than any model reads or writes in one query.
 MAX_TOKENS = 10_000_000
 
@@ -40,6 +43,76 @@ class Client(Protocol):
 
     async def close(self) -> None:
         """Close all connections."""
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Several clients that act as one, for runs whose models have different providers.
+
+    Attributes:
+        by_model: The client that each model is asked through, by the model's name in queries.
+    """
+
+    by_model: Mapping[str, Client]
+
+    async def ask(self, query: Query) -> Reply:
+        """Send one query through the client of its model."""
+        return await self.by_model[query.model].ask(query)
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, or None if it is unknown."""
+        return self.by_model[model].price(model)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for client in self.by_model.values():
+            await client.close()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a provider's answer says, whatever its format.
+
+    Attributes:
+        text: The text of the reply.
+        finish: Why the text ends.
+        instead: What the answer has if it has no text, such as ``only reasoning``; else empty.
+        prompt_tokens: The tokens of the prompt, or None if they are unknown.
+        completion_tokens: The tokens of the reply, or None if they are unknown.
+        reasoning: The reasoning that the answer has in a place of its own; empty if it has none.
+        cached_tokens: The tokens of the prompt that were in the provider's cache, or None if they are unknown.
+    """
+
+    text: str
+    finish: Finish
+    instead: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    reasoning: str
+    cached_tokens: int | None
+
+    def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
+        """Return the reply, with its reasoning apart, without secrets, and with both cut at `MAX_CHARACTERS`."""
+        text, reasoning = (
+            redact_reply(part.encode("utf-8", "backslashreplace").decode(), *secrets)
+            for part in (self.text, self.reasoning)
+        )
+        finish = self.finish
+        if len(text) > MAX_CHARACTERS:
+            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
+        thought, text = split_reasoning(text)
+        instead = "only reasoning" if thought and not text.strip() else self.instead
+        return Reply(
+            text=text,
+            finish=finish,
+            error="content filter" if finish is Finish.ERROR else instead,
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            cost_usd=cost_usd,
+            seconds=seconds,
+            cached_tokens=self.cached_tokens,
+            reasoning="\n\n".join(filter(None, (reasoning, thought)))[:MAX_CHARACTERS],
+        )
 
 
 @dataclass
@@ -112,51 +185,43 @@ class LiteLlmClient:
             RefusedError: The query will never be answered.
         """
         status = getattr(error, "status_code", None)
-        whole = redact(f"{type(error).__name__}: {error}", self.api_key, *secrets)  # before it is cut
-        message = printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
+        message = shorten(f"{type(error).__name__}: {error}", self.api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
-        if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
-            headers = getattr(error, "litellm_response_headers", None) or {}
-            raise TransientError(message, parse_retry_after(headers.get("retry-after"))) from error
-        raise RefusedError(message, status) from error
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        raise failure(status, message, headers.get("retry-after")) from error
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         if not response.choices:
             raise TransientError("the provider's answer contains no choice")
-        choice = response.choices[0]
-        text = redact_reply((choice.message.content or "").encode("utf-8", "backslashreplace").decode(), *secrets)
-        finish = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}.get(choice.finish_reason, Finish.STOP)
-        if len(text) > MAX_CHARACTERS:
-            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
-        usage = getattr(response, "usage", None)
-        prompt_tokens = _count(getattr(usage, "prompt_tokens", None), is_zero_unknown=True)
-        completion_tokens = _count(getattr(usage, "completion_tokens", None), is_zero_unknown=bool(text))
-        instead = "" if text.strip() else _describe_rest(choice.message)
-        return Reply(
+        choice, usage = response.choices[0], getattr(response, "usage", None)
+        details = getattr(usage, "prompt_tokens_details", None)
+        text = choice.message.content or ""
+        answer = Answer(
             text=text,
-            finish=finish,
-            error="content filter" if finish is Finish.ERROR else instead,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            cost_usd=self._cost(model, prompt_tokens, completion_tokens, usage),
-            seconds=seconds,
+            finish=FINISH.get(choice.finish_reason, Finish.STOP),
+            instead="" if text.strip() else _describe_rest(choice.message),
+            prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
+            completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
+            reasoning=getattr(choice.message, "reasoning_content", None) or "",
+            cached_tokens=count_tokens(getattr(details, "cached_tokens", None), least=0),
         )
+        cost = self._cost(model, answer, usage)
+        return answer.to_reply(secrets, seconds, cost)
 
-    def _cost(self, model: str, prompt_tokens: int | None, completion_tokens: int | None, usage: Any) -> float | None:
+    def _cost(self, model: str, answer: Answer, usage: Any) -> float | None:
         """Return the cost of a reply in USD, or None if it is unknown.
 
         The price is that of the requested model, whatever name the server reports.
         """
-        if prompt_tokens is None or completion_tokens is None or self.price(model) is None:
+        if answer.prompt_tokens is None or answer.completion_tokens is None or self.price(model) is None:
             return None
         if model in self.prices:
-            price = self.prices[model]
-            return prompt_tokens * price.prompt + completion_tokens * price.completion
+            return self.prices[model].cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0)
         costs = self._litellm.cost_per_token(
             model=self.names[model],
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
             usage_object=usage,  # it may report cached tokens, which are cheaper
         )
         cost = float(sum(costs))
@@ -172,12 +237,25 @@ def _describe_rest(message: Any) -> str:
     return "only reasoning" if getattr(message, "reasoning_content", None) else ""
 
 
-def _count(number: object, *, is_zero_unknown: bool) -> int | None:
-    """Return a number of tokens that litellm reports, or None if the number is unknown or impossible.
+def count_tokens(number: object, least: int) -> int | None:
+    """Return a number of tokens that a provider reports, or None if it is unknown or impossible.
 
-    If the provider reports nothing, litellm reports 0. With ``is_zero_unknown``, 0 therefore counts as unknown.
+    Some servers, and litellm, report 0 if they did not count. ``least`` is 1 where 0 therefore counts as unknown.
     """
-    return number if isinstance(number, int) and is_zero_unknown <= number <= MAX_TOKENS else None
+    return number if isinstance(number, int) and least <= number <= MAX_TOKENS else None
+
+
+def shorten(message: str, *secrets: str | None) -> str:
+    """Return a provider's message on one line, without secrets and not too long."""
+    whole = redact(message, *secrets)  # before it is cut
+    return printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
+
+
+def failure(status: int | None, message: str, retry_after: str | None) -> TransientError | RefusedError:
+    """Return the error of a failed query, given the HTTP status, a message, and the ``Retry-After`` header."""
+    if status is None or status in TRANSIENT_STATUS or not 400 <= status < 500:
+        return TransientError(message, parse_retry_after(retry_after))
+    return RefusedError(message, status)
 
 
 def sent_parameters(decoding: Decoding, length_parameter: str) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Families of models, and the sampling parameters that their providers' documentation excludes.
 
-litellm knows which parameters a model accepts at all, and `evodiverse.llm.clients.litellm` asks it. This table has what
-litellm does not check: ranges, combinations, and models behind a gateway. It depends on nothing but the model's name,
-so that a replay, which asks no provider, has the same parameters as the run that it repeats.
+This table has the well-known limits: ranges, combinations, and models behind a gateway. For models that are asked
+through litellm, `evodiverse.llm.clients.litellm` also asks litellm which parameters they accept at all; others refuse
+them when they are first asked. The table depends on nothing but the model's name, so that a replay, which asks no
+provider, has the same parameters as the run that it repeats.
 """
 
 import re
@@ -36,6 +37,13 @@ FAMILIES: Final = (
     Family(re.compile(r"^moonshot/kimi-k2\.[5-9]"), samples=False),
     Family(re.compile(r"^(?:bedrock|cohere(?:_chat)?|minimax|moonshot|zai)/"), hottest=1.0),
 )
+# OpenAI's models that refuse ``max_tokens`` and take ``max_completion_tokens`` instead.
+_COUNTS_REASONING: Final = re.compile(r"(?:^|/)(?:o[1-9]|gpt-[5-9])(?!\d|-chat)")
+
+
+def takes_completion_tokens(model: str) -> bool:
+    """Return whether OpenAI's API takes the length of a model's reply only as ``max_completion_tokens``."""
+    return _COUNTS_REASONING.search(model) is not None
 
 
 class Misfit(NamedTuple):

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
-from evodiverse.kit.documented import setting
+from evodiverse.kit.documented import derived, setting
 from evodiverse.kit.inputs import expanded
+from evodiverse.llm.library import Price
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 
 CLIENTS: Final = ("none", "litellm", "local", "replay")
@@ -60,6 +61,21 @@ class LlmLocal:
 
 
 @dataclass
+class LlmPrice:
+    """The keys of ``llm.price``: the price of the models; null: that of litellm's price map.
+
+    Attributes:
+        input: price of the tokens of prompts
+        output: price of the tokens of replies
+        cached: price of those tokens of prompts that the provider had in its cache; null: llm.price.input
+    """
+
+    input: float | None = setting(default=None, unit="USD per million", changes_log=False, least=0, below=inf)
+    output: float | None = setting(default=None, unit="USD per million", changes_log=False, least=0, below=inf)
+    cached: float | None = setting(default=None, unit="USD per million", changes_log=False, least=0, below=inf)
+
+
+@dataclass
 class Llm:
     """The keys of ``llm``: the language model; ``llm=off`` uses the domain's classical operator.
 
@@ -80,6 +96,7 @@ class Llm:
         retries: number of times that a failed request is sent again
         timeout: longest time that a reply may take
         cache: file that stores all replies; null: replies.sqlite in the folder EVODIVERSE_CACHE
+        kept_prices: prices of the models when the run was started, by their names, which hold when it is resumed
     """
 
     name: str = setting()
@@ -93,12 +110,14 @@ class Llm:
     warn_after: int | None = setting(default=50, unit="requests", changes_log=False, least=1)
     give_up_after: int | None = setting(default=200, unit="requests", changes_log=False, least=1)
     local: LlmLocal = field(default_factory=LlmLocal)
+    price: LlmPrice = field(default_factory=LlmPrice)
     api_base: str | None = setting(default=None, changes_log=False)
     api_key_env: str | None = setting(default=None, changes_log=False)
     concurrency: int = setting(default=64, unit="requests", changes_log=False, least=1)
     retries: int = setting(default=8, changes_log=False, least=0)
     timeout: float = setting(default=300.0, unit="s", changes_log=False, above=0, below=inf)
     cache: str | None = setting(default=None, changes_log=False)
+    kept_prices: Any = derived(default=None)
 
     @property
     def takes_model(self) -> bool:
@@ -118,6 +137,14 @@ class Llm:
             decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(self.extra))
             found[name] = Sampler(pool.model or self.model or "local", decoding)
         return found
+
+    @property
+    def own_price(self) -> Price | None:
+        """The price that the user gave, or None if that of litellm's price map holds."""
+        price = self.price
+        if price.input is None or price.output is None:
+            return None
+        return Price(price.input / 1e6, price.output / 1e6, None if price.cached is None else price.cached / 1e6)
 
     def find_cache(self) -> Path:
         """Return the file that stores all replies.

@@ -1,15 +1,15 @@
 """Rules for the HTTP traffic with a provider: nothing is sent to another host, and the size of the response is bounded.
 
-litellm and the libraries it uses create HTTP clients in many places and reuse them, but every request passes through
-`httpx.AsyncClient.send`. `watch_httpx` replaces that method with one that enforces the rules, but only for requests
-sent inside the context manager `watched`.
+`exchange` sends a request by these rules. litellm and the libraries it uses create HTTP clients in many places and
+reuse them, but every request passes through `httpx.AsyncClient.send`. `watch_httpx` replaces that method with one that
+enforces the rules, but only for requests sent inside the context manager `watched`.
 """
 
 import functools
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
@@ -32,15 +32,14 @@ MAX_STRUCTURE_BYTES = 100_000
 _SHOWN_CHARACTERS = 200
 # The longest text that is kept in a field that the model does not write, such as the name of the model.
 _LONGEST = 1_000
+# The types of those parts of a message that are reasoning.
+_THOUGHTS = ("thinking", "reasoning")
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Transfer:
-    """The requests and responses of one query.
-
-    Once `watch_httpx` has been called, the methods below process each request that is sent inside the context manager
-    `watched`, and the response to it.
+    """The requests and responses of one query, which the methods below process.
 
     Attributes:
         secrets: The credentials that were sent, which are redacted from all answers.
@@ -87,7 +86,7 @@ class Transfer:
         self._failed(f"the connection to {host} failed ({self._shown(describe(cause))})")
 
     async def read(self, response: httpx.Response) -> bytes:
-        """Return the decompressed body of an answer, of a reply only the parts that are read.
+        """Return the decompressed body of an answer.
 
         If the answer reports an error, its body is cut off after the first piece that goes beyond `MAX_ERROR_BYTES`.
 
@@ -113,10 +112,18 @@ class Transfer:
                 raise self._failed(f"the answer is longer than {MAX_BODY_BYTES:,} bytes, expected a reply")
             if left < 0:
                 break
-        return b"".join(pieces) if response.is_error else self.reduce(b"".join(pieces))
+        return b"".join(pieces)
 
     def reduce(self, body: bytes) -> bytes:
         """Return the body of an answer without the parts of a reply that are not read.
+
+        Raises:
+            TransientError: `parse` does not accept the body.
+        """
+        return json.dumps(reduce_reply(self.parse(body))).encode()
+
+    def parse(self, body: bytes) -> Any:
+        """Return the content of an answer.
 
         Raises:
             TransientError: The answer is not JSON in UTF-8. Or it has more JSON syntax than a reply can have, which
@@ -126,8 +133,7 @@ class Transfer:
             text = body.decode("utf-8-sig")
             without_escapes = text.replace(r"\\", "").replace(r"\"", "")
             if sum(map(len, without_escapes.split('"')[::2])) <= MAX_STRUCTURE_BYTES:
-                content = json.loads(text)
-                return json.dumps(_reduce_reply(content)).encode()
+                return json.loads(text)
         except (ValueError, RecursionError) as error:
             raise self._failed("the answer is not JSON in UTF-8, expected a reply") from error
         raise self._failed(
@@ -142,7 +148,7 @@ class Transfer:
         return printable(redact(text, *self.secrets)[:_SHOWN_CHARACTERS])
 
 
-def _reduce_reply(content: Any) -> Any:
+def reduce_reply(content: Any) -> Any:
     """Return a reply in OpenAI's format without the lists and objects that are not read; return others unchanged.
 
     OpenAI's client validates each entry of each list, which takes up to 2 ms per entry. If the content of the message
@@ -162,8 +168,8 @@ def _reduce_message(message: dict[str, Any]) -> dict[str, Any]:
     reduced = _select(message, "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call")
     if isinstance(parts := message.get("content"), list):
         reduced["content"] = "".join(map(_text_of, parts))
-        if any(isinstance(part, dict) and part.get("type") in ("thinking", "reasoning") for part in parts):
-            reduced.setdefault("reasoning_content", "in parts")
+        if thoughts := [part for part in parts if isinstance(part, dict) and part.get("type") in _THOUGHTS]:
+            reduced.setdefault("reasoning_content", "".join(map(_thought_of, thoughts)))
     if isinstance(calls := message.get("tool_calls"), list):
         reduced["tool_calls"] = calls[:1]
     return reduced
@@ -183,6 +189,36 @@ def _text_of(part: Any) -> str:
     if isinstance(part, dict) and (part.get("type") or "text") in ("text", "output_text"):  # a type may be a list
         part = part.get("text")
     return part if isinstance(part, str) else ""
+
+
+def _thought_of(part: dict[str, Any]) -> str:
+    """Return the text of a part with reasoning, which is a text or a list of parts."""
+    thought = part.get("thinking") or part.get("text")
+    return "".join(map(_text_of, thought)) if isinstance(thought, list) else thought if isinstance(thought, str) else ""
+
+
+async def exchange(
+    send: Callable[..., Awaitable[httpx.Response]], request: httpx.Request, transfer: Transfer
+) -> tuple[httpx.Response, bytes]:
+    """Send a request, and return the response and its body, which `Transfer.read` bounds. Redirects are rejected.
+
+    Args:
+        send: The method of a client that sends a request.
+        request: The request.
+        transfer: What the rejection of a response is recorded in.
+    """
+    transfer.prepare(request)
+    try:
+        response = await send(request, stream=True, follow_redirects=False)
+        body = cast("httpx.AsyncByteStream", response.stream)
+        try:
+            transfer.refuse_redirect(response)
+            return response, await transfer.read(response)
+        finally:
+            await body.aclose()
+    except (httpx.NetworkError, httpx.ProxyError, httpx.ProtocolError, httpx.UnsupportedProtocol) as error:
+        transfer.note_lost(request.url, error)
+        raise
 
 
 _CURRENT: ContextVar[Transfer | None] = ContextVar("transfer", default=None)
@@ -217,18 +253,8 @@ def watch_httpx() -> None:
         transfer = _CURRENT.get()
         if transfer is None:
             return await send(client, request, stream=stream, **options)
-        transfer.prepare(request)
-        try:
-            response = await send(client, request, stream=True, **options | {"follow_redirects": False})
-            body = cast("httpx.AsyncByteStream", response.stream)
-            try:
-                transfer.refuse_redirect(response)
-                response.stream = httpx.ByteStream(await transfer.read(response))
-            finally:
-                await body.aclose()
-        except (httpx.NetworkError, httpx.ProxyError) as error:
-            transfer.note_lost(request.url, error)
-            raise
+        response, body = await exchange(functools.partial(send, client, **options), request, transfer)
+        response.stream = httpx.ByteStream(body if response.is_error else transfer.reduce(body))
         if not stream:
             await response.aread()
         return response

@@ -30,6 +30,9 @@ JOBS: Final = "jobs"
 ASKED: Final = "asked.csv"
 """The table of the candidates whose scores the run waits for (``evaluator=ask``)."""
 
+PRICES: Final = "prices.json"
+"""The prices of the run's models when it was started, in USD per token."""
+
 LOCK: Final = ".lock"
 """The file that is locked by the process that writes the run; its content names that process."""
 

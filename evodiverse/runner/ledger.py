@@ -10,7 +10,7 @@ from evodiverse.kit.documented import setting
 from evodiverse.ports import Row
 from evodiverse.vocabulary import CostBound, Query, Reply, Request, Usage
 
-_LOGGED: Final = ("prompt_tokens", "completion_tokens", "cost_usd", "seconds", "cached", "retries")
+_LOGGED: Final = ("prompt_tokens", "cached_tokens", "completion_tokens", "cost_usd", "seconds", "cached", "retries")
 
 
 class Cap(StrEnum):
@@ -134,6 +134,7 @@ class Ledger:
                 "outcome": outcome,
                 "prompt": _prompt_text(query),
                 "reply": reply.text or None,
+                "reasoning": reply.reasoning or None,
                 "error": reply.error or None,
             }
         )

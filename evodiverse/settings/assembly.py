@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +15,11 @@ from evodiverse.errors import Asked, InputError
 from evodiverse.kit.offline import is_offline
 from evodiverse.kit.own_code import call
 from evodiverse.llm.clients import KINDS
+from evodiverse.llm.library import Price
 from evodiverse.llm.model import opened
 from evodiverse.llm.settings import CLASSICAL, Llm
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
-from evodiverse.runlog.record import ASKED, JOBS
+from evodiverse.runlog.record import ASKED, JOBS, PRICES
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
@@ -39,6 +40,7 @@ from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.datasets import add_columns
+from evodiverse.store.files import read_json, write_json
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.record import Identity
@@ -171,7 +173,8 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         # They load while the model opens.
         workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
         # Before a folder is created, and before overwrite deletes another run.
-        proposers = _make_proposers(plan, ready, ledger, workers, stack)
+        llm = None if ready.model is None else _with_prices(ready.model, plan.path / PRICES, is_new=config.overwrite)
+        proposers = _make_proposers(plan, ready._replace(model=llm), ledger, workers, stack)
         check = stack.enter_context(deferred_signals())
         standing = stack.enter_context(
             open_run(
@@ -185,6 +188,10 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         )
         if isinstance(standing, str):  # another process completed it meanwhile
             return standing
+        if llm is not None:
+            write_json(
+                plan.path / PRICES, {model: price and price._asdict() for model, price in llm.kept_prices.items()}
+            )
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
@@ -256,6 +263,25 @@ def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSan
             "this kernel cannot prevent programs from reaching %s; sandbox.require=strict would refuse to run", gaps
         )
     return ProcessSandbox(preload)
+
+
+def _with_prices(model: Llm, path: Path, *, is_new: bool) -> Llm:
+    """Return the settings of the models with the prices that hold for the run: those in its directory, if it has any.
+
+    Raises:
+        InputError: The file with the prices is damaged.
+    """
+    try:
+        saved = {} if is_new else read_json(path) or {}
+        kept = {
+            name: Price(**{key: usd and float(usd) for key, usd in price.items()})
+            for name, price in saved.items()
+            if price is not None
+        }
+    except (AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is damaged ({error}); delete it to use the prices of today") from error
+    price = partial(KINDS[model.client].price, settings=replace(model, kept_prices=kept))
+    return replace(model, kept_prices={name: price(name) for name in model.models})
 
 
 def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, stack: ExitStack) -> list[Proposer]:

@@ -48,6 +48,8 @@ class ModelServer:
         self.script = script
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.n_connections = 0
         self.n_answered = 0
         self.in_flight = 0
         self.most_in_flight = 0
@@ -63,6 +65,7 @@ class ModelServer:
         return [body["messages"][-1]["content"] for body in self.requests]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.n_connections += 1
         with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             while await self._serve_one(reader, writer):
                 pass
@@ -75,6 +78,7 @@ class ModelServer:
         answer = self.script(body, len(self.requests))
         self.requests.append(body)
         self.headers.append(headers)
+        self.paths.append(head[0].split()[1])
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

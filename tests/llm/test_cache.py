@@ -1,5 +1,6 @@
 """The reply cache on real files, some of them really damaged."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -162,6 +163,17 @@ def test_a_damaged_row_is_reported(tmp_path: Path, content: bytes) -> None:
         assert None not in cache.find([query(0)])
         with pytest.raises(ServiceError, match=f"cannot use the reply cache {tmp_path}/cache"):
             cache.find([query(0), query(1)])
+
+
+def test_a_reply_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    old = {"text": "β", "finish": "stop", "prompt_tokens": 7, "seconds": 1.5, "retries": 2, "cached": True}
+    content = zlib.compress(json.dumps({"reply": old, "price": [1e-6, 2e-6]}).encode())
+    with ReplyCache(tmp_path / "cache") as cache:
+        cache.keep([(QUERY, BOUGHT)])
+        execute(tmp_path / "cache", "UPDATE replies SET reply = ?", content)
+        (found,) = cache.find([QUERY])
+    expected = Reply("β", Finish.STOP, prompt_tokens=7, seconds=1.5, retries=2, cached=True)
+    assert found == Bought(expected, Price(1e-6, 2e-6))
 
 
 def test_the_longest_reply_comes_back(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from evodiverse.vocabulary import Decoding, Message, Query, Stream
 from tests.llm.servers import ModelServer, serving
 from tests.llm.test_client import ask_once
 from tests.runs import FROM_ROOT, plan
+from tests.toys.bits.model import answer_bits
 
+PRICED = "llm.price={input:0.28,output:0.42}"
 CLAUDE = ("llm=litellm", "llm.model=anthropic/claude-sonnet-4-5")
 
 
@@ -43,6 +45,7 @@ def accepted(*overrides: str) -> Plan:
         ["llm=deepseek", "budget.usd=5"],
         ["llm=gpt5", "budget.usd=5"],
         ["llm=litellm", "llm.model=openai/o3"],
+        ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5", PRICED],
         ["llm=openai_compatible", "llm.model=a/b:c", "llm.api_base=http://localhost:8000/v1"],
         ["llm=litellm", "llm.model=ollama/llama3"],
         ["llm=gpt5", "llm.pools.hot.model=deepseek/deepseek-flash", "llm.pools.hot.temperature=1.3"],
@@ -59,7 +62,7 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
     [
         (
             ["llm=gpt5", "llm.pools.cold.temperature=1.3"],
-            "llm.pools.cold.temperature=1.3: openai/gpt-5 does not accept it; set llm.pools.cold.temperature=null",
+            "llm.pools.cold.temperature=1.3: openai/gpt-5 takes no temperature; set llm.pools.cold.temperature=null",
         ),
         (
             ["llm=litellm", "llm.model=anthropic/claude-3-haiku-20240307", "llm.pools.hot.seed=3"],
@@ -120,10 +123,24 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
         ),
         (
             ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://localhost/v1", "budget.usd=5"],
-            "budget.usd: the price of m is unknown; set budget.tokens instead",
+            "budget.usd: the price of m is unknown; set llm.price.input and llm.price.output, or budget.tokens instead",
         ),
         (
+            ["llm=gpt5", "llm.price.input=0.28"],
+            "llm.price.output has no value; give the price of a million tokens in USD, or unset llm.price",
+        ),
+        (
+            ["llm=gpt5", "llm.price={input:1,output:2,cached:3}"],
+            "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones",
+        ),
+        (["llm=local", "llm.price.input=1"], "llm=local costs nothing; unset llm.price"),
+        (["llm=gpt5", "llm.price={input:-1,output:1}"], "llm.price.input must be at least 0, or null, got -1.0"),
+        (
             ["llm=openai_compatible", "llm.model=m"],
+            "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1",
+        ),
+        (
+            ["llm=litellm", "llm.model=hosted_vllm/m"],
             "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1",
         ),
         (["llm=litellm"], "llm.model has no value; name the model for llm=litellm"),
@@ -182,6 +199,11 @@ def test_a_default_that_the_model_does_not_take_is_adapted_and_identifies_the_ru
     assert plan("task=jnk3", *CLAUDE, instead=replayed).adapted == planned.adapted
 
 
+def test_a_price_does_not_identify_a_run() -> None:
+    own = accepted("llm=gpt5", PRICED)
+    assert (own.settings, own.overrides) == (accepted("llm=gpt5").settings, {})
+
+
 def test_all_violations_are_reported_at_once() -> None:
     expected = ["llm.pools.cold.temperature", "llm.pools.cold.top_p", "llm.pools.hot.seed"]
     wrong = ["llm.pools.cold.temperature=1.3", "llm.pools.cold.top_p=0.5", "llm.pools.hot.seed=-1"]
@@ -222,6 +244,31 @@ def test_a_key_may_be_in_an_env_file(tmp_path: Path) -> None:
     assert accepted("llm=litellm", "llm.model=mistral/m").model is not None
 
 
-def test_a_run_without_a_model_loads_no_litellm(tmp_path: Path) -> None:
-    code = "import sys, evodiverse.settings.assembly; assert 'litellm' not in sys.modules, 'loaded'"
-    subprocess.run([sys.executable, "-c", code], env=FROM_ROOT, check=True)
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "OPENAI_API_BASE"])
+def test_an_invalid_address_of_the_environment_is_refused(variable: str) -> None:
+    os.environ[variable] = "localhost"
+    (message,) = set(refusals("llm=gpt5"))
+    assert message == "OPENAI_BASE_URL or OPENAI_API_BASE must be an address such as http://127.0.0.1:8000/v1"
+
+
+def test_either_key_of_a_provider_is_enough() -> None:
+    os.environ["OR_API_KEY"] = "sk-5"
+    assert accepted("llm=deepseek_v32").model is not None
+
+
+def test_neither_the_settings_nor_a_run_load_litellm_for_a_provider_that_speaks_openais_protocol(
+    tmp_path: Path,
+) -> None:
+    with serving(ModelServer(answer_bits)) as server:
+        run = f"""
+import sys
+from tests.runs import plan, run_toy
+from pathlib import Path
+plan("task=jnk3", "llm=deepseek", "budget.usd=5")
+options = ["llm=litellm", "llm.model=openai/gpt-4o", "llm.api_base={server.url}", "llm.cache=cache", "budget.usd=5"]
+run_toy(Path("runs"), *options, "budget.oracle_calls=20")
+assert 'litellm' not in sys.modules, 'loaded'
+"""
+        environment = FROM_ROOT | {"OPENAI_API_KEY": "sk-1", "DEEPSEEK_API_KEY": "sk-2"}
+        subprocess.run([sys.executable, "-c", run], env=environment, cwd=tmp_path, check=True)
+        assert server.requests

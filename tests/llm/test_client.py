@@ -1,16 +1,19 @@
-"""One query over real HTTP, through real litellm."""
+"""One query over real HTTP, by httpx or through real litellm."""
 
 import asyncio
 import json
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
+from evodiverse.llm.chat import ChatClient
 from evodiverse.llm.client import MAX_CHARACTERS, Client, LiteLlmClient
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.library import Price
+from evodiverse.llm.providers import find_provider
 from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
 from tests.llm.servers import Answer, ModelServer, error, reply_body, serving
 
@@ -40,7 +43,12 @@ def ask(
     server.requests.clear()
     server.headers.clear()
 
-    return ask_once(LiteLlmClient({query.model: name}, server.url, KEY, timeout_s, prices or {}), query)
+    return ask_once(client_of(name, server.url, KEY, timeout_s, prices or {}, model=query.model), query)
+
+
+def client_of(name: str, *settings: Any, model: str = "toy") -> ChatClient | LiteLlmClient:
+    """Return the client through which a run asks a model of this name."""
+    return (LiteLlmClient if find_provider(name) is None else ChatClient)({model: name}, *settings)
 
 
 def ask_once(client: Client, query: Query = QUERY) -> Reply:
@@ -116,7 +124,7 @@ def test_a_failure_that_will_not_pass_is_a_refusal_with_its_status(server: Model
 
 
 def test_a_server_that_hangs_times_out(server: ModelServer) -> None:
-    with pytest.raises(TransientError, match=r"0\.3 s"):
+    with pytest.raises(TransientError, match=rf"no reply from 127\.0\.0\.1:{server.port} within 0\.3 s"):
         ask(server, Answer(delay=5.0), timeout_s=0.3)
 
 
@@ -127,12 +135,17 @@ def refuse_names(*_: object, **__: object) -> None:
 LOST = {
     "closed port": ("http://127.0.0.1:9/v1", "", r"127\.0\.0\.1:9 failed \(ConnectionRefusedError: .*127\.0\.0\.1"),
     "unknown host": ("http://no.invalid/v1", "", r"no\.invalid failed \(gaierror: .*Name or service not known"),
-    "proxy": ("http://some.invalid/v1", "http://me:pass@127.0.0.1:9", r"some\.invalid by the proxy 127\.0\.0\.1:9"),
+    "proxy": ("http://some.invalid/v1", "http://me:pass@127.0.0.1:9", r"some\.invalid failed .*\('127\.0\.0\.1', 9\)"),
+    "litellm": ("http://some.invalid/v1", "http://me:pass@127.0.0.1:9", r"some\.invalid by the proxy 127\.0\.0\.1:9"),
 }
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("closed port", "openai/toy"), ("unknown host", "deepseek/toy"), ("proxy", "openai/toy")]
+    ("kind", "name"),
+    [
+        *(("closed port", "openai/toy"), ("unknown host", "deepseek/toy")),
+        *(("proxy", "openai/toy"), ("litellm", "mistral/toy")),
+    ],
 )
 def test_a_failed_connection_is_transient_and_has_its_address_and_cause(
     kind: str, name: str, monkeypatch: pytest.MonkeyPatch
@@ -142,11 +155,13 @@ def test_a_failed_connection_is_transient_and_has_its_address_and_cause(
     if kind == "unknown host":
         monkeypatch.setattr(socket, "getaddrinfo", refuse_names)
     with pytest.raises(TransientError, match=f"^the connection to http://{expected}"):
-        ask_once(LiteLlmClient({"toy": name}, address, KEY, 5.0))
+        ask_once(client_of(name, address, KEY, 5.0))
 
 
 def test_a_connection_that_is_cut_has_its_address_and_cause(server: ModelServer) -> None:
-    with pytest.raises(TransientError, match=rf"the connection to http://127\.0\.0\.1:{server.port} failed \(Server"):
+    with pytest.raises(
+        TransientError, match=rf"the connection to http://127\.0\.0\.1:{server.port} failed \(.*disconn"
+    ):
         ask(server, Answer(cut=-1))
 
 
@@ -164,9 +179,12 @@ def test_a_key_in_an_error_is_hidden(server: ModelServer) -> None:
 
 
 @pytest.mark.parametrize("name", ["half a body", "half a JSON", "a page", "null", "a list"])
-def test_a_failure_that_may_pass_is_transient_with_other_providers_too(server: ModelServer, name: str) -> None:
+@pytest.mark.parametrize("provider", ["deepseek", "mistral"])
+def test_a_failure_that_may_pass_is_transient_with_other_providers_too(
+    server: ModelServer, name: str, provider: str
+) -> None:
     with pytest.raises(TransientError):
-        ask(server, TRANSIENT[name], name="deepseek/toy")
+        ask(server, TRANSIENT[name], name=f"{provider}/toy")
 
 
 def test_a_key_that_the_end_of_an_error_cuts_is_hidden(server: ModelServer) -> None:
@@ -188,7 +206,7 @@ def test_a_reply_that_repeats_the_key_is_without_it(server: ModelServer) -> None
 def test_a_key_is_hidden_as_json_and_addresses_write_it(server: ModelServer, form: Callable[[str], str]) -> None:
     key = 'sk-"quoted"\\key/+'
     with serving(ModelServer(lambda body, number: Answer(form(key)))) as echo:
-        reply = ask_once(LiteLlmClient({"toy": "openai/toy"}, echo.url, key, 30.0))
+        reply = ask_once(client_of("openai/toy", echo.url, key, 30.0))
     assert "quoted" not in reply.text
 
 
@@ -218,7 +236,7 @@ def test_the_key_that_a_provider_has_in_the_environment_is_hidden(
 ) -> None:
     monkeypatch.setenv(variable, "the-key-of-this-provider")
     server.script = lambda _, number: Answer(body=body("the-key-of-this-provider"))
-    assert ask_once(LiteLlmClient({"toy": name}, server.url, None, 30.0)).text == "***"
+    assert ask_once(client_of(name, server.url, None, 30.0)).text == "***"
     assert "the-key-of-this-provider" in str(server.headers[-1])
 
 
@@ -283,10 +301,34 @@ def test_the_text_of_a_reply_may_come_in_parts(server: ModelServer, kind: str, n
 def test_an_answer_without_text_says_what_it_has_instead(
     server: ModelServer, message: dict[str, object], error: str
 ) -> None:
-    body = json.loads(reply_body())
-    body["choices"][0]["message"] = {"role": "assistant", **message}
-    reply = ask(server, Answer(body=json.dumps(body).encode()))
+    reply = ask(server, Answer(body=with_message(message)))
     assert (reply.error, reply.finish) == (error, Finish.STOP)
+
+
+@pytest.mark.parametrize("name", ["openai/toy", "mistral/toy"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "hello", "reasoning_content": "Hm."},
+        {"content": "<think>Hm.</think>hello"},
+        {"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "hello"}]},
+        {"content": [{"type": "reasoning", "text": "Hm."}, {"type": "text", "text": "hello"}]},
+    ],
+)
+def test_reasoning_is_told_apart_from_the_text(server: ModelServer, message: dict[str, object], name: str) -> None:
+    reply = ask(server, Answer(body=with_message(message)), name=name)
+    assert (reply.text, reply.reasoning, reply.error) == ("hello", "Hm.", "")
+
+
+def test_reasoning_is_without_the_key(server: ModelServer) -> None:
+    reply = ask(server, Answer(body=with_message({"content": "hello", "reasoning": f"It is {KEY}."})))
+    assert reply.reasoning == "It is ***."
+
+
+@pytest.mark.parametrize("content", ["<think>Hm.</think>", "<think>Hm.</think>\n"])
+def test_reasoning_without_an_answer_is_no_text(server: ModelServer, content: str) -> None:
+    reply = ask(server, Answer(content))
+    assert (reply.text.strip(), reply.reasoning, reply.error) == ("", "Hm.", "only reasoning")
 
 
 def test_a_flood_is_cut(server: ModelServer) -> None:
@@ -304,6 +346,12 @@ def test_unicode_arrives_and_can_be_written(server: ModelServer, text: str) -> N
 def test_tokens_that_nobody_counted_are_unknown(server: ModelServer) -> None:
     reply = ask(server, Answer(usage=None))
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
+
+
+def with_message(message: dict[str, object]) -> bytes:
+    body = json.loads(reply_body())
+    body["choices"][0]["message"] = {"role": "assistant", **message}
+    return json.dumps(body).encode()
 
 
 def with_usage(usage: str) -> Answer:
@@ -340,7 +388,7 @@ def test_a_usage_that_says_nothing_is_unknown(server: ModelServer, usage: str) -
 
 
 def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:
-    client = LiteLlmClient({"toy": "openai/gpt-4o"}, server.url, KEY, 30.0)
+    client = client_of("openai/gpt-4o", server.url, KEY, 30.0)
     price = client.price("toy")
     assert price is not None
     body = json.dumps(json.loads(reply_body(usage=(1000, 100))) | {"model": "gpt-4"}).encode()  # it may say anything
@@ -348,8 +396,19 @@ def test_the_cost_is_tokens_times_price(server: ModelServer) -> None:
     assert reply.cost_usd == pytest.approx(1000 * price.prompt + 100 * price.completion)
 
 
+@pytest.mark.parametrize("name", ["openai/toy", "mistral/toy"])
+def test_cached_tokens_are_counted_and_have_a_price_of_their_own(server: ModelServer, name: str) -> None:
+    usage = """{"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100,
+        "prompt_tokens_details": {"cached_tokens": 600}}"""
+    reply = ask(server, with_usage(usage), name=name, prices={"toy": Price(1e-6, 2e-6, 1e-7)})
+    assert (reply.prompt_tokens, reply.cached_tokens) == (1000, 600)
+    assert reply.cost_usd == pytest.approx(400e-6 + 60e-6 + 200e-6)
+    dear = ask(server, with_usage(usage), name=name, prices={"toy": Price(1e-6, 2e-6)})
+    assert dear.cost_usd == pytest.approx(1200e-6)
+
+
 def test_an_unknown_price_is_no_price(server: ModelServer) -> None:
-    client = LiteLlmClient({"toy": "openai/toy"}, server.url, KEY, 30.0)
+    client = client_of("openai/toy", server.url, KEY, 30.0)
     assert client.price("toy") is None
     assert ask(server, Answer()).cost_usd is None
 

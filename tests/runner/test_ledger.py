@@ -1,5 +1,7 @@
 """Each request to a language model is counted once, and caps hold even in the worst case."""
 
+from dataclasses import replace
+
 import pytest
 
 from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
@@ -37,6 +39,7 @@ def test_a_row_holds_everything_about_a_call() -> None:
             "attempt": 2,
             "model": "toy",
             "prompt_tokens": 30,
+            "cached_tokens": None,
             "completion_tokens": 12,
             "cost_usd": 0.25,
             "seconds": 1.5,
@@ -45,10 +48,18 @@ def test_a_row_holds_everything_about_a_call() -> None:
             "outcome": "parsed",
             "prompt": "hello",
             "reply": "text",
+            "reasoning": None,
             "error": None,
         }
     ]
     assert ledger.take_rows() == []
+
+
+def test_a_row_has_the_reasoning_apart_from_the_reply() -> None:
+    ledger = Ledger(Budget(), 1)
+    record(ledger, replace(reply(), reasoning="hm"))
+    (row,) = ledger.take_rows()
+    assert (row["reply"], row["reasoning"]) == ("text", "hm")
 
 
 def test_several_messages_become_one_text_with_their_roles() -> None:

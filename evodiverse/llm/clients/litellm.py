@@ -1,25 +1,23 @@
-"""Models of a provider or of the user's own server, asked through litellm."""
+"""Models of a provider or of the user's own server, asked through httpx, or through litellm if it must translate."""
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
-from evodiverse.llm.library import Price, find_price, load_litellm
+from evodiverse.llm.library import Price, find_price, load_litellm, read_price
+from evodiverse.llm.providers import PROVIDERS, Provider, find_provider
 from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Sampler
 
 if TYPE_CHECKING:
-    from evodiverse.llm.client import LiteLlmClient
+    from evodiverse.llm.client import Client, Clients
 
-# OpenAI's client requires a key even if the server does not.
-_NO_KEY: Final = "none"
-_SERVED_HERE = ("ollama", "ollama_chat")
 _ADDRESS = re.compile(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/\S*)?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -30,35 +28,48 @@ class LiteLlm(Kind):
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
         load_env_file(Path(".env"))
-        violations = list(_find_in_address(settings))
+        violations = [*_find_in_address(settings), *_find_in_price(settings)]
         if violations:  # further checks could print a key that is in the wrong place
             return violations
         for name, used in settings.samplers.items():
             violations += _find_in_sampler(name, used, settings)
         for model in settings.models if needs_price and not violations else ():
             if self.price(model, settings) is None:
-                violations.append(f"budget.usd: the price of {model} is unknown; set budget.tokens instead")
+                violations.append(
+                    f"budget.usd: the price of {model} is unknown; set llm.price.input and llm.price.output, or "
+                    "budget.tokens instead"
+                )
         return list(dict.fromkeys(violations))
 
     def price(self, model: str, settings: Llm) -> Price | None:
-        """Return the price of a model, or None if litellm's price map does not have it."""
-        return find_price(settings.litellm_name(model))
+        """Return the price of a model: that of the run's start, of ``llm.price`` or of litellm; None if unknown."""
+        kept: Price | None = (settings.kept_prices or {}).get(model)
+        return kept or settings.own_price or _look_up(model, settings)
 
     @contextmanager
-    def open(self, settings: Llm) -> "Iterator[LiteLlmClient]":
-        """Open a client of the provider."""
-        from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
+    def open(self, settings: Llm) -> "Iterator[Clients]":
+        """Open a client of the providers."""
+        # Not at the top: checking the settings does not need httpx.
+        from evodiverse.llm.chat import ChatClient
+        from evodiverse.llm.client import Clients, LiteLlmClient
 
-        names = {model: settings.litellm_name(model) for model in settings.models}
-        key, length_parameter = _find_key(settings), settings.length_parameter
-        yield LiteLlmClient(names, settings.api_base, key, settings.timeout, length_parameter=length_parameter)
+        named = {model: settings.litellm_name(model) for model in settings.models}
+        direct = {model: name for model, name in named.items() if find_provider(name, settings.extra)}
+        others = {model: name for model, name in named.items() if model not in direct}
+        key = os.environ.get(settings.api_key_env or "", "").strip() or None
+        known = {model: price for model in named if (price := self.price(model, settings)) is not None}
+        prices = {model: price for model, price in known.items() if price != _look_up(model, settings)}
+        by_model: dict[str, Client] = {}
+        for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
+            if names:
+                client = kind(names, settings.api_base, key, settings.timeout, prices, settings.length_parameter)
+                by_model |= dict.fromkeys(names, client)
+        yield Clients(by_model)
 
 
-def _find_key(settings: Llm) -> str | None:
-    """Return the API key, or None if litellm is to read it from the provider's usual environment variable."""
-    if settings.api_key_env is not None:
-        return os.environ.get(settings.api_key_env, "").strip() or None
-    return os.environ.get("OPENAI_API_KEY") or _NO_KEY if settings.is_compatible_server else None
+def _look_up(model: str, settings: Llm) -> Price | None:
+    name = settings.litellm_name(model)
+    return read_price(name) if find_provider(name, settings.extra) else find_price(name)
 
 
 def _find_in_address(settings: Llm) -> Iterator[str]:
@@ -77,47 +88,84 @@ def _find_in_address(settings: Llm) -> Iterator[str]:
         )
 
 
+def _find_in_price(settings: Llm) -> Iterator[str]:
+    given = {key: value is not None for key, value in vars(settings.price).items()}
+    for key in ("input", "output"):
+        if any(given.values()) and not given[key]:
+            yield f"llm.price.{key} has no value; give the price of a million tokens in USD, or unset llm.price"
+    own = settings.own_price
+    if own is not None and own.cached is not None and own.cached > own.prompt:
+        yield "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones"
+
+
 def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str]:
-    litellm = load_litellm()
-    try:
-        model, provider, *_ = litellm.get_llm_provider(settings.litellm_name(used.model), api_base=settings.api_base)
-    except litellm.BadRequestError:
-        yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
-        return
-    yield from _find_in_key(used.model, provider, settings)
     from evodiverse.llm.client import sent_parameters
 
-    found = find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
-    misfits = {misfit.key: misfit for misfit in found}
-    for key, value in sent_parameters(used.decoding, settings.length_parameter).items():
-        place = settings.place(key, sampler)
-        try:
-            litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
-        except litellm.UnsupportedParamsError:
-            yield f"{place}={value}: {used.model} does not accept it; {settings.remedy(key, [sampler])}"
-        else:
-            if key in misfits:
-                remedy = "null" if misfits[key].remedy is None else misfits[key].remedy
-                yield f"{place}={value}: {used.model} {misfits[key].rule}; set {place}={remedy}"
-
-
-def _find_in_key(model: str, provider: str, settings: Llm) -> Iterator[str]:
-    name = settings.api_key_env
-    if name is not None:
-        missing = [] if os.environ.get(name, "").strip() else [name]
-    elif settings.is_compatible_server:
-        name, missing = "OPENAI_API_KEY", []
+    name = settings.litellm_name(used.model)
+    sent = sent_parameters(used.decoding, settings.length_parameter)
+    refused: Collection[str] = ()
+    if found := find_provider(name, settings.extra):
+        yield from _find_in_provider(used.model, PROVIDERS[found[0]], settings)
     else:
-        name = f"{provider.upper()}_API_KEY"
-        missing = [
-            other
-            for other in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
-            if not (other.endswith("_API_BASE") and (settings.api_base or provider in _SERVED_HERE))
-            and not other.startswith("AWS_")  # an AWS profile or role works too
-        ]
+        litellm = load_litellm()
+        try:
+            model, provider, *_ = litellm.get_llm_provider(name, api_base=settings.api_base)
+        except litellm.BadRequestError:
+            yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
+            return
+        yield from _find_in_environment(used.model, provider, settings)
+        refused = [key for key, value in sent.items() if not _accepts(model, provider, key, value)]
+    limits = find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
+    misfits = {misfit.key: misfit for misfit in limits}
+    for key, value in sent.items():
+        place = settings.place(key, sampler)
+        if key in refused:
+            yield f"{place}={value}: {used.model} does not accept it; {settings.remedy(key, [sampler])}"
+        elif key in misfits:
+            remedy = "null" if misfits[key].remedy is None else misfits[key].remedy
+            yield f"{place}={value}: {used.model} {misfits[key].rule}; set {place}={remedy}"
+
+
+def _accepts(model: str, provider: str, key: str, value: object) -> bool:
+    litellm = load_litellm()
+    try:
+        litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
+    except litellm.UnsupportedParamsError:
+        return False
+    return True
+
+
+def _find_in_provider(model: str, provider: Provider, settings: Llm) -> Iterator[str]:
+    """Yield what is wrong with the address and the key of a provider that is asked without litellm."""
+    address = provider.find_address(settings.api_base)
+    if address is None:
+        yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
+    elif not _ADDRESS.fullmatch(address):
+        yield f"{' or '.join(provider.addresses)} must be an address such as http://127.0.0.1:8000/v1"
+    is_lacking = provider.needs_key and not settings.is_compatible_server and provider.find_key() is None
+    yield from _find_in_keys(model, provider.keys, provider.keys[:1] if is_lacking else (), settings)
+
+
+def _find_in_environment(model: str, provider: str, settings: Llm) -> Iterator[str]:
+    """Yield what is wrong with the environment variables of a provider that is asked through litellm."""
+    missing = [
+        name
+        for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
+        if not (name.endswith("_API_BASE") and (settings.api_base or provider in PROVIDERS))
+        and not name.startswith("AWS_")  # an AWS profile or role works too
+    ]
+    yield from _find_in_keys(model, [f"{provider.upper()}_API_KEY"], missing, settings)
+
+
+def _find_in_keys(model: str, names: Sequence[str], missing: Sequence[str], settings: Llm) -> Iterator[str]:
+    """Yield what is wrong with the variables that may hold the key, and which variables a provider lacks."""
+    if settings.api_key_env is not None:
+        names = [settings.api_key_env]
+        missing = [] if os.environ.get(settings.api_key_env, "").strip() else names
     keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # any one of them is enough
     needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
     if needed:
         yield f"{model} needs {' and '.join(needed)}; export it or put it into a file named .env"
-    if odd := re.search("[^ -~]", os.environ.get(name, "").strip()):
-        yield f"{name} contains {odd[0]!a}, which no header of a request can hold; copy the key again"
+    for name in names:
+        if odd := re.search("[^ -~]", os.environ.get(name, "").strip()):
+            yield f"{name} contains {odd[0]!a}, which no header of a request can hold; copy the key again"

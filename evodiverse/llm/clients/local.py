@@ -17,7 +17,7 @@ from evodiverse.llm.library import Price
 from evodiverse.llm.settings import Llm, LlmLocal
 
 if TYPE_CHECKING:
-    from evodiverse.llm.client import LiteLlmClient
+    from evodiverse.llm.chat import ChatClient
 
 ARTIFACT: Final = "smollm2"
 """The published model file that is served unless the user names another one."""
@@ -37,6 +37,8 @@ class Local(Kind):
             violations.append("llm=local needs xllamacpp; run pip install 'evodiverse[local]'")
         if settings.gguf is not None and not settings.gguf.is_file():
             violations.append(f"llm.local.gguf={settings.gguf} is not a file; give the path of a GGUF file")
+        if any(price is not None for price in vars(settings.price).values()):
+            violations.append("llm=local costs nothing; unset llm.price")
         return violations
 
     def source(self, settings: Llm, artifact_sha256: Callable[[str], str]) -> str:
@@ -53,9 +55,9 @@ class Local(Kind):
         return replace(settings, model=name, local=LlmLocal(str(gguf)))
 
     @contextmanager
-    def open(self, settings: Llm) -> "Iterator[LiteLlmClient]":
+    def open(self, settings: Llm) -> "Iterator[ChatClient]":
         """Serve the model in a process of its own within this context, and open a client of it."""
-        from evodiverse.llm.client import LiteLlmClient  # not at the top: checking the settings does not need httpx
+        from evodiverse.llm.chat import ChatClient  # not at the top: checking the settings does not need httpx
 
         gguf = Path(str(settings.local.gguf))
         longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
@@ -69,7 +71,7 @@ class Local(Kind):
                 ) from error
             names = dict.fromkeys(settings.models, f"openai/{gguf.stem}")
             free = dict.fromkeys(settings.models, Price(0.0, 0.0))
-            yield LiteLlmClient(names, address, key, settings.timeout, free)
+            yield ChatClient(names, address, key, settings.timeout, free)
 
 
 def serve(gguf: Path, n_slots: int, n_tokens: int, key: str) -> str:

@@ -1,0 +1,201 @@
+"""Sending one query to one provider that speaks OpenAI's chat-completions protocol, through httpx.
+
+The format is `build_body` and `read_answer`; the rest serves any protocol of one request and one answer in JSON.
+"""
+
+import asyncio
+import json
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import httpx
+
+from evodiverse.errors import describe
+from evodiverse.llm.client import FINISH, Answer, count_tokens, failure, sent_parameters, shorten
+from evodiverse.llm.failures import TransientError
+from evodiverse.llm.families import takes_completion_tokens
+from evodiverse.llm.library import Price, read_price
+from evodiverse.llm.providers import PROVIDERS, chat_address, find_provider
+from evodiverse.llm.transfer import Transfer, exchange, reduce_reply
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Finish, Query, Reply
+
+_KEEP_ALIVE_SECONDS: Final = 60.0
+# What providers say of a prompt that is too long, or that a filter blocks.
+_UNANSWERABLE: Final = re.compile(
+    r"context_length_exceeded|maximum (context|input) length is|model's maximum context limit|model's context length"
+    r"|exceeds? (context limit|the (configured limit|available context size|maximum number of tokens))"
+    r"|content_policy_violation|content_filter|ResponsibleAIPolicyViolation|violating our usage policy"
+    r"|as a result of (the|our) safety system",
+    re.IGNORECASE,
+)
+
+
+def build_body(query: Query, provider: str, model: str, length_parameter: str) -> dict[str, Any]:
+    """Return the body of a request.
+
+    Args:
+        query: The query.
+        provider: The provider, a key of `PROVIDERS`.
+        model: The provider's name of the model.
+        length_parameter: The name under which the largest number of tokens of the reply is sent, if the model takes it.
+    """
+    messages = [message._asdict() for message in query.messages]
+    length = LENGTH_PARAMETERS[1] if provider == "openai" and takes_completion_tokens(model) else length_parameter
+    return {"model": model, "messages": messages, **sent_parameters(query.decoding, length)}
+
+
+def read_answer(content: Any) -> tuple[Answer, int]:
+    """Return what a reply says, and how many tokens of the prompt the provider put into its cache.
+
+    Raises:
+        TransientError: The content is no reply.
+    """
+    reply = reduce_reply(content)
+    match reply:
+        case {"choices": [{"message": dict(message)} as choice]}:
+            text, usage = message.get("content") or "", reply.get("usage") or {}
+        case _:
+            raise TransientError("the provider's answer contains no message, expected a reply")
+    details = (usage.get("prompt_tokens_details") or {}) if isinstance(usage, dict) else None
+    if not isinstance(text, str) or not isinstance(details, dict):
+        raise TransientError("the provider's answer has a text or a usage in another format, expected a reply")
+    counts = {
+        "prompt": usage.get("prompt_tokens"),
+        "completion": usage.get("completion_tokens"),
+        "cached": usage.get("prompt_cache_hit_tokens", details.get("cached_tokens")),  # the first is DeepSeek's
+        "written": details.get("cache_write_tokens"),
+    }
+    if not all(count is None or isinstance(count, int) for count in counts.values()):
+        raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    answer = Answer(
+        text=text,
+        finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
+        instead="" if text.strip() else _describe_rest(message),
+        prompt_tokens=count_tokens(counts["prompt"], least=1),
+        completion_tokens=count_tokens(counts["completion"], least=bool(text)),
+        reasoning=reasoning if isinstance(reasoning, str) else "",
+        cached_tokens=count_tokens(counts["cached"], least=0),
+    )
+    return answer, count_tokens(counts["written"], least=0) or 0
+
+
+def _describe_rest(message: Mapping[str, Any]) -> str:
+    """Return what a message without text has instead; empty if it has nothing."""
+    if message.get("tool_calls") or message.get("function_call"):
+        return "only a tool call"
+    if message.get("refusal"):
+        return "a refusal"
+    return "only reasoning" if message.get("reasoning_content") or message.get("reasoning") else ""
+
+
+@dataclass
+class ChatClient:
+    """A client that speaks OpenAI's chat-completions protocol.
+
+    Attributes:
+        names: The name of each model in litellm, by its name in queries (`Query.model`). `find_provider` has them all.
+        api_base: The address of the API, or None for the usual one of each provider.
+        api_key: The key, or None to read it from the provider's own environment variable.
+        timeout_s: The longest that a reply may take, in seconds.
+        prices: Prices by the models' names in queries. They replace those of litellm's price map.
+        length_parameter: The name in requests of the largest number of tokens of a reply.
+    """
+
+    names: Mapping[str, str]
+    api_base: str | None
+    api_key: str | None
+    timeout_s: float
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    length_parameter: str = LENGTH_PARAMETERS[0]
+
+    def __post_init__(self) -> None:
+        """Load the certificates, once for all connections."""
+        self._certificates = httpx.create_ssl_context()
+        # A client for each query in progress: a pool of connections takes time in proportion to their number.
+        self._idle: list[httpx.AsyncClient] = []
+
+    async def ask(self, query: Query) -> Reply:
+        """Send one query and return the reply.
+
+        If a content filter blocks the query, or the query is too long for the model, a reply is returned whose
+        ``finish`` is `Finish.ERROR`.
+        """
+        transfer, began = Transfer(), time.perf_counter()
+        client = self._idle.pop() if self._idle else self._connect()
+        request = self._build_request(client, query)
+        place = request.url.netloc.decode()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response, body = await exchange(client.send, request, transfer)
+        except TimeoutError as error:
+            raise TransientError(f"no reply from {place} within {self.timeout_s:g} s") from error
+        except httpx.HTTPError as error:
+            message = shorten(f"the query to {place} failed ({describe(error)})", *transfer.secrets)
+            raise transfer.failure or TransientError(message) from error
+        finally:
+            self._idle.append(client)
+        if response.is_error:
+            text, retry_after = body.decode("utf-8", "replace"), response.headers.get("retry-after")
+            return _refused(response.status_code, text, retry_after, transfer)
+        content = transfer.parse(body)
+        match content:
+            case {"error": {"code": int(status)}} if not content.get("choices"):  # of a gateway, in spite of status 200
+                return _refused(status, json.dumps(content), None, transfer)
+        answer, n_written = read_answer(content)
+        cost = self._cost(query.model, answer, n_written)
+        return answer.to_reply(transfer.secrets, time.perf_counter() - began, cost)
+
+    def price(self, model: str) -> Price | None:
+        """Return the price of a model, or None if neither ``prices`` nor litellm's price map has it."""
+        return self.prices.get(model) or read_price(self.names[model])
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    def _connect(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(keepalive_expiry=_KEEP_ALIVE_SECONDS)
+        return httpx.AsyncClient(verify=self._certificates, timeout=None, limits=limits)  # noqa: S113 (see `ask`)
+
+    def _build_request(self, client: httpx.AsyncClient, query: Query) -> httpx.Request:
+        found = find_provider(self.names[query.model])
+        if found is None:
+            raise ValueError(f"{self.names[query.model]} is not a model that speaks OpenAI's protocol")
+        name, model = found
+        key = self.api_key or PROVIDERS[name].find_key()
+        headers = {"content-type": "application/json"} | ({} if key is None else {"authorization": f"Bearer {key}"})
+        body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
+        return client.build_request("POST", chat_address(name, self.api_base), content=body, headers=headers)
+
+    def _cost(self, model: str, answer: Answer, n_written: int) -> float | None:
+        """Return the cost of a reply in USD, or None if it is unknown."""
+        price = self.prices.get(model) or read_price(self.names[model], datetime.now(UTC))
+        if price is None or answer.prompt_tokens is None or answer.completion_tokens is None:
+            return None
+        return price.cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0, n_written)
+
+
+def _refused(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:
+    """Return an empty reply if the query was refused for its content or its length; raise for any other failure.
+
+    Raises:
+        TransientError: The query may succeed when it is sent again.
+        RefusedError: The query will never be answered.
+    """
+    said = body
+    with suppress(ValueError, RecursionError):
+        match json.loads(body):
+            case {"error": {"message": str(text)}} | {"error": str(text)} | {"message": str(text)}:
+                said = text
+    message = shorten(f"status {status}: {said}", *transfer.secrets)
+    refusal = failure(status, message, retry_after)
+    if isinstance(refusal, TransientError) or not _UNANSWERABLE.search(body):
+        raise refusal
+    return Reply("", Finish.ERROR, message)
