@@ -4,6 +4,7 @@ Hydra reads the configuration into these classes. Once `evodiverse.settings.plan
 changes them.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
@@ -16,7 +17,7 @@ from evodiverse.kit.documented import setting
 from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 
-CLIENTS: Final = ("none", "litellm", "local", "replay")
+CLIENTS: Final = ("none", "litellm", "local", "command", "replay")
 """The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
 CLASSICAL: Final = "classical"
 
@@ -65,9 +66,11 @@ class Llm:
 
     Attributes:
         name: name of the llm option
-        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, or only the
-            cache
+        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, a command, or
+            only the cache
         model: model, as litellm names it: provider/name
+        command: for llm=command: program that reads a prompt on stdin and writes the reply to stdout, with its
+            arguments; no shell runs it
         provider: provider, as litellm names it; needed only if the model's name does not begin with it
         extra: additional parameters of every request, as litellm expects them
         length_parameter: name under which a request sends max_tokens
@@ -85,6 +88,7 @@ class Llm:
     name: str = setting()
     client: str = setting(default="none", choices=CLIENTS)
     model: str | None = None
+    command: str | None = setting(default=None, is_later=True)
     provider: str | None = None
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = field(default_factory=dict)
@@ -103,7 +107,15 @@ class Llm:
     @property
     def takes_model(self) -> bool:
         """Whether the user must name the model, for example with ``llm.model``; if not, naming one is an error."""
-        return self.client not in ("none", "local")
+        return self.client not in ("none", "local", "command")
+
+    @property
+    def command_words(self) -> list[str]:
+        """The program of ``llm=command`` and its arguments; empty without a command, or if its quotes do not match."""
+        try:
+            return shlex.split(self.command or "")
+        except ValueError:
+            return []
 
     @property
     def gguf(self) -> Path | None:
@@ -112,11 +124,11 @@ class Llm:
 
     @property
     def samplers(self) -> Mapping[str, Sampler]:
-        """The two samplers, under the names ``cold`` and ``hot``; the model of ``llm=local`` is named later."""
+        """The two samplers, under the names ``cold`` and ``hot``; a model without a name gets one later."""
         found = {}
         for name, pool in vars(self.pools).items():
             decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(self.extra))
-            found[name] = Sampler(pool.model or self.model or "local", decoding)
+            found[name] = Sampler(pool.model or self.model or self.client, decoding)
         return found
 
     def find_cache(self) -> Path:

@@ -14,6 +14,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import InputError
+from evodiverse.kit.commands import find_files
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
@@ -150,7 +151,8 @@ class Plan:
             InputError: A user's file cannot be read, or has changed since this process imported it.
         """
         found = dict(self.domain.sources(self.task, artifact_sha256))
-        found |= _find_files_of(self.config.evaluator.command or ())
+        found |= find_files(self.config.evaluator.command or (), "evaluator")
+        found |= {} if self.model is None else find_files(self.model.command_words, "model")
         found |= _find_imported(found) | code_files(str(self.config.task["domain"]))
         if self.model is not None:
             found["prompts"] = self.build_prompts().sha256
@@ -178,8 +180,9 @@ def _describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, mos
     lines = [
         f"and {_range(fewest, most)} {requests} to {', '.join(settings.models)}, unless the search stops early",
         f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
-        f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total",
     ]
+    if settings.client != "command":  # which is not told of any limit
+        lines.append(f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total")
     kind = KINDS[settings.client]
     if not kind.asks:
         return [*lines, "at no cost: the replies come from the cache"]
@@ -283,24 +286,6 @@ def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
 
 
-def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
-    """Return the files that are words of a command, by role.
-
-    The first word, the program, counts only if it is a script or has a relative path, so an interpreter does not count.
-    """
-    files = [Path(word) for word in command[1:] if Path(word).is_file()]
-    found = {f"evaluator/{place}": path for place, path in enumerate(files)}
-    program = Path(command[0]) if command and os.sep in command[0] else None
-    if program is not None and program.is_file() and (not program.is_absolute() or _is_script(program)):
-        found["evaluator/program"] = program
-    return found
-
-
-def _is_script(program: Path) -> bool:
-    with program.open("rb") as file:
-        return file.read(2) == b"#!"
-
-
 def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
     """Return the files of the user's own code that the Python files among some sources import, by role."""
     return {
@@ -314,13 +299,14 @@ def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
 def _check_imported(sources: "Mapping[str, Source]") -> None:
     """Refuse user's code that has changed since an earlier run of this process, which would still execute the old code.
 
-    Files of an evaluator do not count: they run in processes of their own, or are executed again when they change.
+    Files of an evaluator or of a model do not count: they run in processes of their own, or are executed again when
+    they change.
 
     Raises:
         InputError: A file has changed; the message names it.
     """
     for role, source in sources.items():
-        is_imported = source.is_code and not role.removeprefix(CODE).startswith("evaluator")
+        is_imported = source.is_code and not role.removeprefix(CODE).startswith(("evaluator", "model"))
         if is_imported and _IMPORTED.setdefault(source.path, source.sha256) != source.sha256:
             raise InputError(f"{source.path} has changed since it was imported; restart the command or the notebook")
 

@@ -88,6 +88,10 @@ def _llm(config: Config) -> Iterator[str]:
         yield f"llm=off allows no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
     if not llm.takes_model and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
         yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
+    if llm.command is not None and llm.client not in ("command", "replay"):
+        yield f"llm.command needs llm=command, got llm={llm.name}; choose llm=command, or unset llm.command"
+    if llm.client == "command" and config.budget.tokens is not None:
+        yield "budget.tokens: a command reports no tokens; set budget.llm_calls instead"
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     for key in sorted(RESERVED & {str(key) for key in llm.extra}):
