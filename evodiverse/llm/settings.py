@@ -5,7 +5,7 @@ changes them.
 """
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -28,6 +28,8 @@ class LlmPool:
 
     Attributes:
         model: model that answers; null: llm.model
+        models: models in place of one, with weights, such as [{model: a/b, weight: 2}, {model: c/d, weight: 1}]; each
+            request draws one of them with a probability proportional to its weight
         temperature: sampling temperature; null: not sent
         top_p: probability mass of nucleus sampling; null: not sent
         max_tokens: maximum length of a reply; a truncated reply proposes nothing
@@ -35,10 +37,17 @@ class LlmPool:
     """
 
     model: str | None = None
+    models: list[Any] | None = setting(default=None, is_later=True)
     temperature: float | None = setting(default=None, least=0, below=inf)
     top_p: float | None = setting(default=None, above=0, most=1)
     max_tokens: int = setting(default=2048, unit="tokens", least=1)
     seed: int | None = setting(default=None, least=0)
+
+    def weigh_models(self, default: str) -> dict[str, float]:
+        """Return the weight of each model, by name. The model is ``default`` if the keys name none."""
+        if self.models is None:
+            return {self.model or default: 1.0}
+        return {one["model"]: one["weight"] for one in self.models}
 
 
 @dataclass
@@ -123,12 +132,13 @@ class Llm:
         return None if self.local.gguf is None else expanded(self.local.gguf)
 
     @property
-    def samplers(self) -> Mapping[str, Sampler]:
-        """The two samplers, under the names ``cold`` and ``hot``; a model without a name gets one later."""
+    def samplers(self) -> Mapping[str, Sequence[Sampler]]:
+        """The samplers of all models, under the names ``cold`` and ``hot``; a model without a name gets one later."""
         found = {}
         for name, pool in vars(self.pools).items():
             decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(self.extra))
-            found[name] = Sampler(pool.model or self.model or self.client, decoding)
+            weights = pool.weigh_models(self.model or self.client)
+            found[name] = [Sampler(model, decoding, weight) for model, weight in weights.items()]
         return found
 
     def find_cache(self) -> Path:
@@ -154,11 +164,11 @@ class Llm:
     @property
     def models(self) -> list[str]:
         """The names of the models, each once."""
-        return list(dict.fromkeys(sampler.model for sampler in self.samplers.values()))
+        return list(dict.fromkeys(one.model for used in self.samplers.values() for one in used))
 
     def place(self, parameter: str, sampler: str) -> str:
         """Return the key of the configuration that sets a parameter of the requests with a sampler."""
-        if parameter in self.samplers[sampler].decoding.extra:
+        if parameter in self.extra:
             return f"llm.extra.{parameter}"
         return f"llm.pools.{sampler}.{'max_tokens' if parameter in LENGTH_PARAMETERS else parameter}"
 

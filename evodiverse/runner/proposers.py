@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Report, Workers
+from evodiverse.search.streams import Purpose
 from evodiverse.text import count_of, find_answers, one_line
 from evodiverse.vocabulary import (
     CostBound,
@@ -180,7 +183,7 @@ class ModelProposer:
 
     Args:
         model: The language model.
-        samplers: The model and the decoding parameters of each pool, in the order of the pools.
+        samplers: The samplers of each pool, in the order of the pools.
         prompts: The prompts of the domain.
         task: The task, which parses the proposals.
         ledger: The ledger of the run.
@@ -188,7 +191,7 @@ class ModelProposer:
     """
 
     model: LanguageModel
-    samplers: Sequence[Sampler]
+    samplers: Sequence[Sequence[Sampler]]
     prompts: Prompts
     task: Task
     ledger: Ledger
@@ -354,12 +357,21 @@ class ModelProposer:
             self._known[query] = (places[query], reply, *known)
 
     def _query(self, request: Request) -> Query:
-        sampler = self.samplers[request.pool]
+        sampler = self._draw_sampler(request)
         decoding = sampler.decoding
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
         return Query(sampler.model, contracts.messages(self.prompts, request), decoding, request.stream)
+
+    def _draw_sampler(self, request: Request) -> Sampler:
+        """Return one of the samplers of a request's pool, drawn by weight, from a random stream of its own."""
+        samplers = self.samplers[request.pool]
+        if len(samplers) == 1:
+            return samplers[0]
+        weights = np.array([sampler.weight for sampler in samplers], dtype=np.float64)
+        rng = request.stream._replace(purpose=Purpose.MODEL).rng()
+        return samplers[rng.choice(len(samplers), p=weights / weights.sum())]
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         if reply.finish is Finish.ERROR:

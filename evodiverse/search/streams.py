@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     SAMPLE = 9
     LIBRARY = 10
     FAMILIES = 11
+    MODEL = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import cache, partial
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -270,11 +271,13 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
         _LOG.warning("%s", plan.adapted)
     model, samplers = stack.enter_context(opened(ready.model)), plan.samplers(ready.model)
     per_pool = method.offspring if method.screen is None else -(-method.screen.n_proposals // method.n_pools)
-    round_bounds = model.bound_costs(plan.example_queries(ready.model)) * per_pool
+    examples = [model.bound_costs(list(queries)) for queries in plan.example_queries(ready.model)]
+    dearest = [max(bounds, key=lambda bound: inf if bound.usd is None else bound.usd) for bounds in examples]
+    round_bounds = dearest * per_pool
     cap = ledger.find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    watch = Watch(ledger, [sampler.model for sampler in samplers], llm.warn_after, llm.give_up_after)
+    watch = Watch(ledger, [sampler.model for used in samplers for sampler in used], llm.warn_after, llm.give_up_after)
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []
     return [*[by_model] * attempts, *fallback * attempts]

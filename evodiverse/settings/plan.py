@@ -127,19 +127,28 @@ class Plan:
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
-    def samplers(self, model: Llm) -> list[Sampler]:
-        """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
+    def samplers(self, model: Llm) -> list[Sequence[Sampler]]:
+        """Return the samplers of each pool; the last entry of ``method.samplers`` applies to all further pools."""
         method = self.config.method
         return [model.samplers[at_rung(method.samplers, rung)] for rung in range(method.n_pools)]
 
-    def example_queries(self, model: Llm) -> list[Query]:
-        """Return a query of typical length for each pool, from which the cost of the run is estimated."""
+    def example_queries(self, model: Llm) -> list[dict[Query, float]]:
+        """Return queries of typical length, from which the cost of the run is estimated.
+
+        For each pool, there is a query to each of its models, with the share of the requests that this model gets.
+        """
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
-        return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
+        return [
+            {
+                Query(one.model, messages, one.decoding, stream): one.weight / sum(other.weight for other in used)
+                for one in used
+            }
+            for used in self.samplers(model)
+        ]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
         """Return the data and code that the results depend on besides the settings, by role, such as ``prompts``.
@@ -163,18 +172,19 @@ class Plan:
         return read
 
 
-def _describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, most: int) -> list[str]:
+def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int) -> list[str]:
     """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
 
     Args:
-        queries: A typical query of each pool.
+        pools: Typical queries of each pool, with the share of the requests that each stands for.
         settings: The settings of the models.
         fewest: The number of requests if each slot (the place of one offspring) needs only one attempt.
         most: The number of requests if each slot takes all its attempts.
     """
-    prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)
-    prompt_tokens = prompt / len(queries) / BYTES_A_TOKEN
-    reply_tokens = sum(query.decoding.max_tokens for query in queries) / len(queries)
+    queries = [(query, share / len(pools)) for shares in pools for query, share in shares.items()]
+    prompt = sum(len(message.content.encode()) * share for query, share in queries for message in query.messages)
+    prompt_tokens = prompt / BYTES_A_TOKEN
+    reply_tokens = sum(query.decoding.max_tokens * share for query, share in queries)
     replies = _range(fewest * reply_tokens, most * reply_tokens)
     requests = "request" if max(fewest, most) == 1 else "requests"
     lines = [
@@ -186,11 +196,12 @@ def _describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, mos
     kind = KINDS[settings.client]
     if not kind.asks:
         return [*lines, "at no cost: the replies come from the cache"]
-    prices = [kind.price(query.model, settings) for query in queries]
-    known = [price for price in prices if price is not None]
-    if len(known) < len(prices):
-        return [*lines, "at an unknown price"]
-    cost = sum(price.prompt * prompt_tokens + price.completion * reply_tokens for price in known) / len(known)
+    cost = 0.0
+    for query, share in queries:
+        price = kind.price(query.model, settings)
+        if price is None:
+            return [*lines, "at an unknown price"]
+        cost += share * (price.prompt * prompt_tokens + price.completion * reply_tokens)
     return [*lines, f"for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
 
 
@@ -210,7 +221,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
             that the first failing group of checks finds.
     """
     config = read(composed)
-    adapted = _adapt_to_model(composed, config.llm)
     method, search = config.method, config.search
     if method.screen is not None:
         method.screen.by_model = config.llm.client != "none"
@@ -233,6 +243,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     ]
     if violations:  # raised here, since the checks below take as long as those above
         raise InputError(*violations)
+    adapted = _adapt_to_model(composed, config.llm)
     settings = _identity(resolve(composed), domain)
     is_plain = overrides_nothing(hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
     overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
@@ -276,13 +287,13 @@ def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
     changes: dict[str, list[str]] = defaultdict(list)
     for name in SAMPLERS if llm.takes_model else ():
         pool = getattr(llm.pools, name)
-        model = pool.model or llm.model or ""
-        for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
-            if OmegaConf.is_interpolation(composed.llm.pools[name], key):
-                place = f"llm.pools.{name}.{key}"
-                changes[f"{model} {rule}"].append(f"{place}={show(remedy)} instead of {getattr(pool, key)}")
-                OmegaConf.update(composed, place, remedy)
-                setattr(pool, key, remedy)
+        for model in pool.weigh_models(llm.model or ""):
+            for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
+                if OmegaConf.is_interpolation(composed.llm.pools[name], key):
+                    place = f"llm.pools.{name}.{key}"
+                    changes[f"{model} {rule}"].append(f"{place}={show(remedy)} instead of {getattr(pool, key)}")
+                    OmegaConf.update(composed, place, remedy)
+                    setattr(pool, key, remedy)
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
 
 

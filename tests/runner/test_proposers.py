@@ -3,7 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.stats import chisquare
 
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
@@ -53,7 +55,30 @@ class ToldModel:
 def proposer(model: ToldModel, ledger: Ledger | None = None) -> ModelProposer:
     sampler, ledger = Sampler("toy", Decoding(1.0, None, 50)), ledger or Ledger(Budget(), 1)
     watch = Watch(ledger, ["toy"], warn_after=15, give_up_after=25)
-    return ModelProposer(model, [sampler], BitPrompts(), BitTask(4, 1), ledger, watch)
+    return ModelProposer(model, [[sampler]], BitPrompts(), BitTask(4, 1), ledger, watch)
+
+
+MODELS = ("dear", "cheap", "free")
+
+
+def draw(weights: Sequence[float], requests: Sequence[Request]) -> list[str]:
+    """Return the models that get requests if these are the weights of the three models, by order of the requests."""
+    told: list[Query] = []
+
+    class Listener(ToldModel):
+        def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
+            told.extend(queries)
+            return super().bound_costs(queries)
+
+    used = [Sampler(name, Decoding(1.0, None, 50, 7), weight) for name, weight in zip(MODELS, weights, strict=True)]
+    replace(proposer(Listener()), samplers=[used]).begin(requests, 0.0, lambda n: None)
+    return [query.model for query in told]
+
+
+def chi_square(models: Sequence[str], weights: Sequence[float]) -> float:
+    """Return the probability of shares at least as far from the weights as those of these models."""
+    expected = np.array(weights) / sum(weights) * len(models)
+    return float(chisquare([models.count(name) for name in MODELS], expected).pvalue)
 
 
 def make_round(iteration: int, n: int = 10) -> list[Request]:
@@ -150,3 +175,27 @@ def test_a_run_with_a_usable_reply_in_its_log_is_not_watched_after_a_resume() ->
     ledger, resumed = Ledger(Budget(), 1), Ledger(Budget(), 1)
     resumed.resume(ledger.saved(), [CallOutcome.INVALID, CallOutcome.PARSED])
     assert ask(proposer(ToldModel(), resumed), *range(1, 6)) == 50
+
+
+def test_the_shares_of_models_are_those_of_their_weights() -> None:
+    weights, wrong = [3.0, 1.5, 0.5], [3.0, 1.3, 0.7]
+    for seed in range(3):
+        requests = [replace(one, stream=one.stream._replace(seed=seed)) for one in make_round(1, 2500)]
+        assert chi_square(draw(weights, requests), weights) > 0.01
+        assert chi_square(draw(wrong, requests), weights) < 1e-4  # so the test would see a wrong weight
+
+
+def test_the_model_of_a_request_depends_on_its_address_alone() -> None:
+    requests = make_round(1, 60)
+    assert draw([1, 2, 3], requests[::-1]) == draw([1, 2, 3], requests)[::-1]
+    assert draw([1, 2, 3], requests[40:]) == draw([1, 2, 3], requests)[40:]
+    assert draw([1, 2, 3], make_round(2, 60)) != draw([1, 2, 3], requests)
+    again = [replace(one, attempt=2, stream=one.stream._replace(attempt=2)) for one in requests]
+    assert draw([1, 2, 3], again) != draw([1, 2, 3], requests)
+
+
+def test_a_mixture_leaves_the_seeds_of_requests_as_they_are() -> None:
+    request = make_round(1, 1)[0]
+    one = replace(proposer(ToldModel()), samplers=[[Sampler("dear", Decoding(1.0, None, 50, 7))]])
+    mixed = replace(one, samplers=[[Sampler(name, Decoding(1.0, None, 50, 7)) for name in MODELS]])
+    assert mixed._query(request).decoding == one._query(request).decoding

@@ -46,7 +46,7 @@ class Command(Kind):
             return [f"llm.command must not contain a key, since it is logged; {remedy}"]
         why = find_fault(words[0])
         violations = [] if why is None else [f"llm.command: {words[0]} cannot be started ({why}); check the path"]
-        for name, used in settings.samplers.items():
+        for name, (used,) in settings.samplers.items():
             parameters = {key: getattr(used.decoding, key) for key in ("temperature", "top_p", "seed")}
             for key, value in {**parameters, **used.decoding.extra}.items():
                 if value is not None:
