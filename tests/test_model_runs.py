@@ -611,3 +611,24 @@ def test_a_run_with_a_mixture_has_the_same_log_however_it_was_stopped(toy: Model
         run_toy(tmp_path / "stopped", *mixed, display=stop_after(2))
     assert log(run_toy(tmp_path / "stopped", *mixed, "llm.concurrency=1")) == log(whole)
     assert len(toy.requests) == n_paid
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_run_split_between_two_operators_has_the_same_log_however_it_was_stopped(
+    lag: int, toy: ModelServer, tmp_path: Path
+) -> None:
+    shares = [f"search.lag={lag}", "method.operators={llm:0.7,classical:0.3}"]
+    shared = [*using(toy, tmp_path / "cache"), SHORT, *shares, "evaluator.workers=2"]
+    whole = run_toy(tmp_path / "whole", *shared)
+    made = [row for row in rows(whole, "evaluations") if row["iteration"]]
+    assert {(row["operator"], row["llm_call"] is None) for row in made} == {("llm", False), ("bits", True)}
+    slots = {(row["iteration"], row["pool"], row["slot"]) for row in made}
+    assert len({(row["iteration"], row["pool"], row["slot"], row["operator"]) for row in made}) == len(slots)
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path / "stopped", *shared, display=stop_after(2))
+    assert log(run_toy(tmp_path / "stopped", *shared)) == log(whole)
+
+
+def test_a_dry_run_counts_the_requests_of_the_model_s_share(toy: ModelServer, tmp_path: Path) -> None:
+    shared = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=116", "method.operators={llm:0.7,classical:0.3}"]
+    assert "and 70 to 210 requests to toy/model:1" in plan("task=bits", *shared).summary

@@ -385,6 +385,66 @@ class ModelProposer:
         return found
 
 
+@dataclass(frozen=True)
+class SplitProposer:
+    """A proposer that fills some slots (places for one offspring) by a language model and others by an operator.
+
+    Which of the two is drawn by the address of a slot, that is its iteration, pool and number. So all attempts at a
+    slot are made in the same way, and neither the order of requests nor a resume makes a difference.
+
+    Args:
+        by_model: The proposer that asks the model.
+        by_operator: The proposer that asks the classical operator.
+        model_share: The probability that a slot is filled by the model, from 0 to 1.
+    """
+
+    by_model: ModelProposer
+    by_operator: OperatorProposer
+    model_share: float
+
+    def record_unused(self, show: Callable[[], object]) -> None:
+        """Wait for the answers of the model that no round has received when the run ends, and record what they cost."""
+        self.by_model.record_unused(show)
+
+    def begin(
+        self,
+        requests: Sequence[Request],
+        seconds: float,
+        report: Report,
+        again: Again | None = None,
+        look: Look | None = None,
+    ) -> Receive | Cap:
+        """Return a function that receives one answer per request, in order; or the cap that forbids the requests.
+
+        See `ModelProposer.begin`. A cap that forbids the requests to the model forbids the round. The operator works
+        while the replies of the model are awaited.
+        """
+        split = [(request, self._is_for_model(request)) for request in requests]
+        to_model = [request for request, is_for_model in split if is_for_model]
+        to_operator = [request for request, is_for_model in split if not is_for_model]
+        make = self.by_operator.begin(to_operator, seconds, report)
+        if not to_model or isinstance(make, Cap):
+            return make
+        await_model = self.by_model.begin(to_model, seconds, report, again, look)
+        if isinstance(await_model, Cap):
+            return await_model
+
+        def receive(show: Callable[[], object]) -> list[Answer]:
+            made = make(show)
+            report(len(made))
+            for request, (_, parsed) in zip(to_operator, made, strict=True):
+                if look is not None:
+                    look(request, parsed)
+            by_kind = {True: iter(await_model(show)), False: iter(made)}
+            return [next(by_kind[is_for_model]) for _, is_for_model in split]
+
+        return receive
+
+    def _is_for_model(self, request: Request) -> bool:
+        stream = request.stream._replace(purpose=Purpose.SHARE, attempt=0)
+        return bool(stream.rng().random() < self.model_share)
+
+
 def _describe_instead(reply: Reply) -> str:
     """Return what a reply that proposes nothing has instead of a proposal in any domain; empty if that is unclear."""
     _, answer, _ = find_answers(reply.text)
@@ -400,5 +460,5 @@ def _outcome(parsed: Hypothesis | Rejection) -> CallOutcome:
     return known.get(parsed.reason, CallOutcome.INVALID)
 
 
-Proposer: TypeAlias = OperatorProposer | ModelProposer
+Proposer: TypeAlias = OperatorProposer | ModelProposer | SplitProposer
 """Makes the proposals of a search. The loop calls it once for each round, with all requests of the round."""

@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     LIBRARY = 10
     FAMILIES = 11
     MODEL = 12
+    SHARE = 13
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
-from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer, Watch
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer, SplitProposer, Watch
 from evodiverse.runner.tracking import followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
@@ -167,7 +167,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
     this, task, config = ready.this, ready.task, plan.config
     n_workers, ledger = config.evaluator.workers or available_cores(), Ledger(config.budget, config.method.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or config.llm.fallback == CLASSICAL
+    proposes = plan.model is None or config.llm.fallback == CLASSICAL or config.method.operators is not None
     with ExitStack() as stack:
         # They load while the model opens.
         workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
@@ -279,8 +279,10 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     watch = Watch(ledger, [sampler.model for used in samplers for sampler in used], llm.warn_after, llm.give_up_after)
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch)
+    by_operator = OperatorProposer(workers, ledger)
+    first = by_model if method.operators is None else SplitProposer(by_model, by_operator, method.model_share)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []
-    return [*[by_model] * attempts, *fallback * attempts]
+    return [*[first] * attempts, *fallback * attempts]
 
 
 @contextmanager

@@ -107,15 +107,19 @@ class Plan:
         return "\n".join(lines)
 
     def _count_requests(self, n_calls: int) -> tuple[int, int]:
-        """Return the least and the largest number of requests to a language model that fill all slots of a run."""
-        screen, n = self.config.method.screen, self.n_initial
+        """Return the least and the largest number of requests to a language model that fill all slots of a run.
+
+        If a classical operator fills some of the slots, these are expectations.
+        """
+        screen, n, share = self.config.method.screen, self.n_initial, self.config.method.model_share
         if screen is None:
-            return n_calls - n, (n_calls - n) * self.config.search.attempts
+            n_slots = round((n_calls - n) * share)
+            return n_slots, n_slots * self.config.search.attempts
         n_requests = 0
         while n < n_calls:
             n_requests += screen.n_proposals
             n += screen.size(n)
-        return n_requests, n_requests
+        return round(n_requests * share), round(n_requests * share)
 
     def build_prompts(self) -> Prompts:
         """Return the prompts of a run with a language model.

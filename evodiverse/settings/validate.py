@@ -116,12 +116,19 @@ def _is_mixture(models: list[Any]) -> bool:
         and one.keys() == {"model", "weight"}
         and one["model"]
         and isinstance(one["model"], str)
-        and type(one["weight"]) in (int, float)
-        and one["weight"] > 0
+        and _is_weight(one["weight"])
         for one in models
     ):
         return False
-    return len({one["model"] for one in models}) == len(models) and 0 < sum(one["weight"] for one in models) < inf
+    return 0 < len(models) == len({one["model"] for one in models}) and sum(one["weight"] for one in models) < inf
+
+
+def _is_split(shares: object) -> bool:
+    return isinstance(shares, dict) and shares.keys() == {"llm", "classical"} and all(map(_is_weight, shares.values()))
+
+
+def _is_weight(value: object) -> bool:
+    return type(value) in (int, float) and 0 < value < inf  # type: ignore[operator]
 
 
 def _evaluator(config: Config) -> Iterator[str]:
@@ -160,6 +167,10 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
     has_model = config.llm.client != "none"
     if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"
+    if method.operators is not None and not _is_split(method.operators):
+        yield f"method.operators must hold shares above 0, such as {{llm: 0.7, classical: 0.3}}, got {method.operators}"
+    if method.operators is not None and not has_model:
+        yield "method.operators needs a model, got llm=off; choose one with llm=…, or unset method.operators"
     if method.operator is not None and config.task.get("operator") != method.operator:
         yield (
             f"method={method.name} needs task.operator={method.operator}, got {config.task.get('operator')} in "

@@ -111,4 +111,5 @@ def test_purposes_are_never_renumbered() -> None:
         "LIBRARY": 10,
         "FAMILIES": 11,
         "MODEL": 12,
+        "SHARE": 13,
     }

@@ -87,6 +87,17 @@ BAD = [
         ["llm=litellm", "llm.pools.hot.models=[{model:c/d,weight:1}]"],
         "llm.model has no value; name the model for llm=litellm",
     ),
+    (
+        ["method.operators={llm:0.7,classical:0.3}"],
+        "method.operators needs a model, got llm=off; choose one with llm=…, or unset method.operators",
+    ),
+    *(
+        (
+            ["llm=local", f"method.operators={shares}"],
+            "method.operators must hold shares above 0, such as {llm: 0.7, classical: 0.3}, got",
+        )
+        for shares in ("{}", "0.7", "{llm:0.7}", "{llm:1,classical:0}", "{llm:1,classical:nan}", "{llm:1,clasical:1}")
+    ),
     (["llm=local", "llm.pools.hot.models=[{model:c/d,weight:1}]"], "llm=local takes no model"),
     (["seed=-1"], "seed must be between 0 and 18446744073709551615, got -1"),
     (["seed=18446744073709551616"], "seed must be between 0 and 18446744073709551615, got 18446744073709551616"),
