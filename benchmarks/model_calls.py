@@ -89,7 +89,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
     ):
         ledger = Ledger(Budget(), 2)
         watch = Watch(ledger, ["toy"], None, None)
-        proposer = ModelProposer(model, [SAMPLER, SAMPLER], build(SETTINGS), task, ledger, watch)
+        proposer = ModelProposer(model, [[SAMPLER], [SAMPLER]], build(SETTINGS), task, ledger, watch)
         began = time.perf_counter()
         receive = proposer.begin(make_requests(n, repeat), 0.0, lambda _: None)
         if not isinstance(receive, Cap):

@@ -257,15 +257,17 @@ LENGTH_PARAMETERS: Final = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """A language model and its sampling parameters. Each pool has one sampler.
+    """A language model and its sampling parameters. Each pool has at least one sampler.
 
     Attributes:
         model: The name of the model, as it appears in the log.
         decoding: The sampling parameters.
+        weight: The share of the pool's requests that it gets, relative to the weights of the pool's other samplers.
     """
 
     model: str
     decoding: Decoding
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

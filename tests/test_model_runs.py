@@ -624,3 +624,41 @@ def test_a_failed_run_names_the_command_that_resumes_it(tmp_path: Path) -> None:
     assert first.startswith("evodiverse: toy/model:1 failed 1 times in a row")
     assert second.startswith(f"evodiverse: to resume: evodiverse --config-dir {TOY_CONF} llm=openai_compatible")
     assert failed.stdout == ""
+
+
+def test_a_run_with_a_mixture_has_the_same_log_however_it_was_stopped(toy: ModelServer, tmp_path: Path) -> None:
+    models = "[{model:toy/one,weight:3},{model:toy/two,weight:1}]"
+    cache = tmp_path / "cache"
+    mixed = [*using(toy, cache), f"llm.pools.cold.models={models}", "budget.oracle_calls=120", "evaluator.workers=2"]
+    whole = run_toy(tmp_path / "whole", *mixed)
+    n_paid = len(toy.requests)
+    asked = Counter((call["pool"], call["model"]) for call in rows(whole, "llm_calls"))
+    assert set(asked) == {(0, "toy/one"), (0, "toy/two"), (1, "toy/model:1")}
+    assert asked[0, "toy/one"] > asked[0, "toy/two"]
+    probed_and_asked = ["toy/one", "toy/two", "toy/model:1", *(call["model"] for call in rows(whole, "llm_calls"))]
+    assert Counter(body["model"] for body in toy.requests) == Counter(probed_and_asked)
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path / "stopped", *mixed, display=stop_after(2))
+    assert log(run_toy(tmp_path / "stopped", *mixed, "llm.concurrency=1")) == log(whole)
+    assert len(toy.requests) == n_paid
+
+
+@pytest.mark.parametrize("lag", [0, 1])
+def test_a_run_split_between_two_operators_has_the_same_log_however_it_was_stopped(
+    lag: int, toy: ModelServer, tmp_path: Path
+) -> None:
+    shares = [f"search.lag={lag}", "method.operators={llm:0.7,classical:0.3}"]
+    shared = [*using(toy, tmp_path / "cache"), SHORT, *shares, "evaluator.workers=2"]
+    whole = run_toy(tmp_path / "whole", *shared)
+    made = [row for row in rows(whole, "evaluations") if row["iteration"]]
+    assert {(row["operator"], row["llm_call"] is None) for row in made} == {("llm", False), ("bits", True)}
+    slots = {(row["iteration"], row["pool"], row["slot"]) for row in made}
+    assert len({(row["iteration"], row["pool"], row["slot"], row["operator"]) for row in made}) == len(slots)
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path / "stopped", *shared, display=stop_after(2))
+    assert log(run_toy(tmp_path / "stopped", *shared)) == log(whole)
+
+
+def test_a_dry_run_counts_the_requests_of_the_model_s_share(toy: ModelServer, tmp_path: Path) -> None:
+    shared = [*using(toy, tmp_path / "cache"), "budget.oracle_calls=116", "method.operators={llm:0.7,classical:0.3}"]
+    assert "and 70 to 210 requests to toy/model:1" in plan("task=bits", *shared).summary

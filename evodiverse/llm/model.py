@@ -405,7 +405,7 @@ def _probe(model: CachedModel, settings: Llm) -> None:
         ModelUnavailableError: A model does not answer.
     """
     for name in settings.models:
-        samplers = {key: used.decoding for key, used in settings.samplers.items() if used.model == name}
+        samplers = {key: one.decoding for key, used in settings.samplers.items() for one in used if one.model == name}
         queries = [Query(name, _PROBE, decoding, Stream(0, 0)) for decoding in samplers.values()]
         try:
             model.complete(list({repr(query): query for query in queries}.values()), is_probe=True)

@@ -4,7 +4,8 @@ Hydra reads the configuration into these classes. Once `evodiverse.settings.plan
 changes them.
 """
 
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -17,7 +18,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.llm.library import Price
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 
-CLIENTS: Final = ("none", "litellm", "local", "replay")
+CLIENTS: Final = ("none", "litellm", "local", "command", "replay")
 """The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
 CLASSICAL: Final = "classical"
 
@@ -28,6 +29,8 @@ class LlmPool:
 
     Attributes:
         model: model that answers; null: llm.model
+        models: models in place of one, with weights, such as [{model: a/b, weight: 2}, {model: c/d, weight: 1}]; each
+            request draws one of them with a probability proportional to its weight
         temperature: sampling temperature; null: not sent
         top_p: probability mass of nucleus sampling; null: not sent
         max_tokens: maximum length of a reply; a truncated reply proposes nothing
@@ -35,10 +38,17 @@ class LlmPool:
     """
 
     model: str | None = None
+    models: list[Any] | None = setting(default=None, is_later=True)
     temperature: float | None = setting(default=None, least=0, below=inf)
     top_p: float | None = setting(default=None, above=0, most=1)
     max_tokens: int = setting(default=2048, unit="tokens", least=1)
     seed: int | None = setting(default=None, least=0)
+
+    def weigh_models(self, default: str) -> dict[str, float]:
+        """Return the weight of each model, by name. The model is ``default`` if the keys name none."""
+        if self.models is None:
+            return {self.model or default: 1.0}
+        return {one["model"]: one["weight"] for one in self.models}
 
 
 @dataclass
@@ -81,9 +91,11 @@ class Llm:
 
     Attributes:
         name: name of the llm option
-        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, or only the
-            cache
+        client: where the replies come from: a provider or server (litellm), a model that EvoDiverse runs, a command, or
+            only the cache
         model: model, as litellm names it: provider/name
+        command: for llm=command: program that reads a prompt on stdin and writes the reply to stdout, with its
+            arguments; no shell runs it
         provider: provider, as litellm names it; needed only if the model's name does not begin with it
         extra: additional parameters of every request, as litellm expects them
         length_parameter: name under which a request sends max_tokens
@@ -102,6 +114,7 @@ class Llm:
     name: str = setting()
     client: str = setting(default="none", choices=CLIENTS)
     model: str | None = None
+    command: str | None = setting(default=None, is_later=True)
     provider: str | None = None
     pools: LlmPools = field(default_factory=LlmPools)
     extra: dict[str, Any] = field(default_factory=dict)
@@ -122,7 +135,15 @@ class Llm:
     @property
     def takes_model(self) -> bool:
         """Whether the user must name the model, for example with ``llm.model``; if not, naming one is an error."""
-        return self.client not in ("none", "local")
+        return self.client not in ("none", "local", "command")
+
+    @property
+    def command_words(self) -> list[str]:
+        """The program of ``llm=command`` and its arguments; empty without a command, or if its quotes do not match."""
+        try:
+            return shlex.split(self.command or "")
+        except ValueError:
+            return []
 
     @property
     def gguf(self) -> Path | None:
@@ -130,12 +151,13 @@ class Llm:
         return None if self.local.gguf is None else expanded(self.local.gguf)
 
     @property
-    def samplers(self) -> Mapping[str, Sampler]:
-        """The two samplers, under the names ``cold`` and ``hot``; the model of ``llm=local`` is named later."""
+    def samplers(self) -> Mapping[str, Sequence[Sampler]]:
+        """The samplers of all models, under the names ``cold`` and ``hot``; a model without a name gets one later."""
         found = {}
         for name, pool in vars(self.pools).items():
             decoding = Decoding(pool.temperature, pool.top_p, pool.max_tokens, pool.seed, dict(self.extra))
-            found[name] = Sampler(pool.model or self.model or "local", decoding)
+            weights = pool.weigh_models(self.model or self.client)
+            found[name] = [Sampler(model, decoding, weight) for model, weight in weights.items()]
         return found
 
     @property
@@ -169,11 +191,11 @@ class Llm:
     @property
     def models(self) -> list[str]:
         """The names of the models, each once."""
-        return list(dict.fromkeys(sampler.model for sampler in self.samplers.values()))
+        return list(dict.fromkeys(one.model for used in self.samplers.values() for one in used))
 
     def place(self, parameter: str, sampler: str) -> str:
         """Return the key of the configuration that sets a parameter of the requests with a sampler."""
-        if parameter in self.samplers[sampler].decoding.extra:
+        if parameter in self.extra:
             return f"llm.extra.{parameter}"
         return f"llm.pools.{sampler}.{'max_tokens' if parameter in LENGTH_PARAMETERS else parameter}"
 

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
 
+import numpy as np
+
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Report, Workers
+from evodiverse.search.streams import Purpose
 from evodiverse.text import count_of, find_answers, one_line
 from evodiverse.vocabulary import (
     CostBound,
@@ -180,7 +183,7 @@ class ModelProposer:
 
     Args:
         model: The language model.
-        samplers: The model and the decoding parameters of each pool, in the order of the pools.
+        samplers: The samplers of each pool, in the order of the pools.
         prompts: The prompts of the domain.
         task: The task, which parses the proposals.
         ledger: The ledger of the run.
@@ -188,7 +191,7 @@ class ModelProposer:
     """
 
     model: LanguageModel
-    samplers: Sequence[Sampler]
+    samplers: Sequence[Sequence[Sampler]]
     prompts: Prompts
     task: Task
     ledger: Ledger
@@ -354,12 +357,21 @@ class ModelProposer:
             self._known[query] = (places[query], reply, *known)
 
     def _query(self, request: Request) -> Query:
-        sampler = self.samplers[request.pool]
+        sampler = self._draw_sampler(request)
         decoding = sampler.decoding
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
         return Query(sampler.model, contracts.messages(self.prompts, request), decoding, request.stream)
+
+    def _draw_sampler(self, request: Request) -> Sampler:
+        """Return one of the samplers of a request's pool, drawn by weight, from a random stream of its own."""
+        samplers = self.samplers[request.pool]
+        if len(samplers) == 1:
+            return samplers[0]
+        weights = np.array([sampler.weight for sampler in samplers], dtype=np.float64)
+        rng = request.stream._replace(purpose=Purpose.MODEL).rng()
+        return samplers[rng.choice(len(samplers), p=weights / weights.sum())]
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         if reply.finish is Finish.ERROR:
@@ -371,6 +383,66 @@ class ModelProposer:
         if isinstance(found, Rejection) and found.reason is Reason.NO_ANSWER and (instead := _describe_instead(reply)):
             return Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {instead}")
         return found
+
+
+@dataclass(frozen=True)
+class SplitProposer:
+    """A proposer that fills some slots (places for one offspring) by a language model and others by an operator.
+
+    Which of the two is drawn by the address of a slot, that is its iteration, pool and number. So all attempts at a
+    slot are made in the same way, and neither the order of requests nor a resume makes a difference.
+
+    Args:
+        by_model: The proposer that asks the model.
+        by_operator: The proposer that asks the classical operator.
+        model_share: The probability that a slot is filled by the model, from 0 to 1.
+    """
+
+    by_model: ModelProposer
+    by_operator: OperatorProposer
+    model_share: float
+
+    def record_unused(self, show: Callable[[], object]) -> None:
+        """Wait for the answers of the model that no round has received when the run ends, and record what they cost."""
+        self.by_model.record_unused(show)
+
+    def begin(
+        self,
+        requests: Sequence[Request],
+        seconds: float,
+        report: Report,
+        again: Again | None = None,
+        look: Look | None = None,
+    ) -> Receive | Cap:
+        """Return a function that receives one answer per request, in order; or the cap that forbids the requests.
+
+        See `ModelProposer.begin`. A cap that forbids the requests to the model forbids the round. The operator works
+        while the replies of the model are awaited.
+        """
+        split = [(request, self._is_for_model(request)) for request in requests]
+        to_model = [request for request, is_for_model in split if is_for_model]
+        to_operator = [request for request, is_for_model in split if not is_for_model]
+        make = self.by_operator.begin(to_operator, seconds, report)
+        if not to_model or isinstance(make, Cap):
+            return make
+        await_model = self.by_model.begin(to_model, seconds, report, again, look)
+        if isinstance(await_model, Cap):
+            return await_model
+
+        def receive(show: Callable[[], object]) -> list[Answer]:
+            made = make(show)
+            report(len(made))
+            for request, (_, parsed) in zip(to_operator, made, strict=True):
+                if look is not None:
+                    look(request, parsed)
+            by_kind = {True: iter(await_model(show)), False: iter(made)}
+            return [next(by_kind[is_for_model]) for _, is_for_model in split]
+
+        return receive
+
+    def _is_for_model(self, request: Request) -> bool:
+        stream = request.stream._replace(purpose=Purpose.SHARE, attempt=0)
+        return bool(stream.rng().random() < self.model_share)
 
 
 def _describe_instead(reply: Reply) -> str:
@@ -388,5 +460,5 @@ def _outcome(parsed: Hypothesis | Rejection) -> CallOutcome:
     return known.get(parsed.reason, CallOutcome.INVALID)
 
 
-Proposer: TypeAlias = OperatorProposer | ModelProposer
+Proposer: TypeAlias = OperatorProposer | ModelProposer | SplitProposer
 """Makes the proposals of a search. The loop calls it once for each round, with all requests of the round."""

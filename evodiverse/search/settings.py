@@ -168,6 +168,8 @@ class Method:
         operator: operator that the method requires, which is the default of task.operator; null: the task's own
             operator
         hot_prompt: prompt of all rungs but the coldest
+        operators: shares of the slots (places for one offspring) that a language model and the operator of llm=off
+            fill, such as {llm: 0.7, classical: 0.3}, with all their attempts; null: the model fills all
     """
 
     name: str = setting()
@@ -181,6 +183,7 @@ class Method:
     mutation_rate: float | None = setting(default=None, changes_log=False, least=0, most=1)  # the task's key does
     operator: str | None = setting(default=None, changes_log=False)  # the task's key does
     hot_prompt: str = setting(choices=tuple(Prompt))
+    operators: Any = setting(default=None, is_later=True)
     mating_pool: MatingPool = field(default_factory=MatingPool)
     survivors: Survivors = field(default_factory=Survivors)
     swap: Swap = field(default_factory=Swap)
@@ -200,6 +203,11 @@ class Method:
     def size(self, n_calls: int) -> int:
         """Return the number of slots, over all pools, of an iteration that begins after ``n_calls`` oracle calls."""
         return self.offspring * self.n_pools if self.screen is None else self.screen.size(n_calls)
+
+    @property
+    def model_share(self) -> float:
+        """The share of the slots that a language model fills, if there is one."""
+        return 1.0 if self.operators is None else float(self.operators["llm"] / sum(self.operators.values()))
 
     def prompt(self, pool: int) -> Prompt:
         """Return which prompt a language model gets for a pool."""

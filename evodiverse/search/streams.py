@@ -23,6 +23,8 @@ class Purpose(IntEnum):
     SAMPLE = 9
     LIBRARY = 10
     FAMILIES = 11
+    MODEL = 12
+    SHARE = 13
 
 
 @dataclass(frozen=True, slots=True)

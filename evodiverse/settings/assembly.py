@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import cache, partial
 from hashlib import sha256
+from math import inf
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
-from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer, Watch
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, Proposer, SplitProposer, Watch
 from evodiverse.runner.tracking import followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
@@ -168,7 +169,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
     this, task, config = ready.this, ready.task, plan.config
     n_workers, ledger = config.evaluator.workers or available_cores(), Ledger(config.budget, config.method.n_pools)
     bench = Bench(task, plan.domain.build_operator(plan.task), Journal(plan.path / JOURNAL))
-    proposes = plan.model is None or config.llm.fallback == CLASSICAL
+    proposes = plan.model is None or config.llm.fallback == CLASSICAL or config.method.operators is not None
     with ExitStack() as stack:
         # They load while the model opens.
         workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
@@ -296,14 +297,18 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
         _LOG.warning("%s", plan.adapted)
     model, samplers = stack.enter_context(opened(ready.model)), plan.samplers(ready.model)
     per_pool = method.offspring if method.screen is None else -(-method.screen.n_proposals // method.n_pools)
-    round_bounds = model.bound_costs(plan.example_queries(ready.model)) * per_pool
+    examples = [model.bound_costs(list(queries)) for queries in plan.example_queries(ready.model)]
+    dearest = [max(bounds, key=lambda bound: inf if bound.usd is None else bound.usd) for bounds in examples]
+    round_bounds = dearest * per_pool
     cap = ledger.find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    watch = Watch(ledger, [sampler.model for sampler in samplers], llm.warn_after, llm.give_up_after)
+    watch = Watch(ledger, [sampler.model for used in samplers for sampler in used], llm.warn_after, llm.give_up_after)
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch)
+    by_operator = OperatorProposer(workers, ledger)
+    first = by_model if method.operators is None else SplitProposer(by_model, by_operator, method.model_share)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []
-    return [*[by_model] * attempts, *fallback * attempts]
+    return [*[first] * attempts, *fallback * attempts]
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import InputError
+from evodiverse.kit.commands import find_files
 from evodiverse.kit.inputs import input_sha256
 from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
@@ -106,15 +107,19 @@ class Plan:
         return "\n".join(lines)
 
     def _count_requests(self, n_calls: int) -> tuple[int, int]:
-        """Return the least and the largest number of requests to a language model that fill all slots of a run."""
-        screen, n = self.config.method.screen, self.n_initial
+        """Return the least and the largest number of requests to a language model that fill all slots of a run.
+
+        If a classical operator fills some of the slots, these are expectations.
+        """
+        screen, n, share = self.config.method.screen, self.n_initial, self.config.method.model_share
         if screen is None:
-            return n_calls - n, (n_calls - n) * self.config.search.attempts
+            n_slots = round((n_calls - n) * share)
+            return n_slots, n_slots * self.config.search.attempts
         n_requests = 0
         while n < n_calls:
             n_requests += screen.n_proposals
             n += screen.size(n)
-        return n_requests, n_requests
+        return round(n_requests * share), round(n_requests * share)
 
     def build_prompts(self) -> Prompts:
         """Return the prompts of a run with a language model.
@@ -126,19 +131,28 @@ class Plan:
             raise TypeError("the domain has no prompts")
         return self.domain.build_prompts(self.task)
 
-    def samplers(self, model: Llm) -> list[Sampler]:
-        """Return the sampler of each pool; the last entry of ``method.samplers`` applies to all further pools."""
+    def samplers(self, model: Llm) -> list[Sequence[Sampler]]:
+        """Return the samplers of each pool; the last entry of ``method.samplers`` applies to all further pools."""
         method = self.config.method
         return [model.samplers[at_rung(method.samplers, rung)] for rung in range(method.n_pools)]
 
-    def example_queries(self, model: Llm) -> list[Query]:
-        """Return a query of typical length for each pool, from which the cost of the run is estimated."""
+    def example_queries(self, model: Llm) -> list[dict[Query, float]]:
+        """Return queries of typical length, from which the cost of the run is estimated.
+
+        For each pool, there is a query to each of its models, with the share of the requests that this model gets.
+        """
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
-        return [Query(sampler.model, messages, sampler.decoding, stream) for sampler in self.samplers(model)]
+        return [
+            {
+                Query(one.model, messages, one.decoding, stream): one.weight / sum(other.weight for other in used)
+                for one in used
+            }
+            for used in self.samplers(model)
+        ]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
         """Return the data and code that the results depend on besides the settings, by role, such as ``prompts``.
@@ -150,7 +164,8 @@ class Plan:
             InputError: A user's file cannot be read, or has changed since this process imported it.
         """
         found = dict(self.domain.sources(self.task, artifact_sha256))
-        found |= _find_files_of(self.config.evaluator.command or ())
+        found |= find_files(self.config.evaluator.command or (), "evaluator")
+        found |= {} if self.model is None else find_files(self.model.command_words, "model")
         found |= _find_imported(found) | code_files(str(self.config.task["domain"]))
         if self.model is not None:
             found["prompts"] = self.build_prompts().sha256
@@ -161,33 +176,36 @@ class Plan:
         return read
 
 
-def _describe_estimate(queries: Sequence[Query], settings: Llm, fewest: int, most: int) -> list[str]:
+def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int) -> list[str]:
     """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
 
     Args:
-        queries: A typical query of each pool.
+        pools: Typical queries of each pool, with the share of the requests that each stands for.
         settings: The settings of the models.
         fewest: The number of requests if each slot (the place of one offspring) needs only one attempt.
         most: The number of requests if each slot takes all its attempts.
     """
-    prompt = sum(len(message.content.encode()) for query in queries for message in query.messages)
-    prompt_tokens = prompt / len(queries) / BYTES_A_TOKEN
-    reply_tokens = sum(query.decoding.max_tokens for query in queries) / len(queries)
+    queries = [(query, share / len(pools)) for shares in pools for query, share in shares.items()]
+    prompt = sum(len(message.content.encode()) * share for query, share in queries for message in query.messages)
+    prompt_tokens = prompt / BYTES_A_TOKEN
+    reply_tokens = sum(query.decoding.max_tokens * share for query, share in queries)
     replies = _range(fewest * reply_tokens, most * reply_tokens)
     requests = "request" if max(fewest, most) == 1 else "requests"
     lines = [
         f"and {_range(fewest, most)} {requests} to {', '.join(settings.models)}, unless the search stops early",
         f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
-        f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total",
     ]
+    if settings.client != "command":  # which is not told of any limit
+        lines.append(f"with replies of at most {reply_tokens:,.0f} tokens: {replies} in total")
     kind = KINDS[settings.client]
     if not kind.asks:
         return [*lines, "at no cost: the replies come from the cache"]
-    prices = [kind.price(query.model, settings) for query in queries]
-    known = [price for price in prices if price is not None]
-    if len(known) < len(prices):
-        return [*lines, "at an unknown price"]
-    cost = sum(price.prompt * prompt_tokens + price.completion * reply_tokens for price in known) / len(known)
+    cost = 0.0
+    for query, share in queries:
+        price = kind.price(query.model, settings)
+        if price is None:
+            return [*lines, "at an unknown price"]
+        cost += share * (price.prompt * prompt_tokens + price.completion * reply_tokens)
     return [*lines, f"for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
 
 
@@ -207,7 +225,6 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
             that the first failing group of checks finds.
     """
     config = read(composed)
-    adapted = _adapt_to_model(composed, config.llm)
     method, search = config.method, config.search
     if method.screen is not None:
         method.screen.by_model = config.llm.client != "none"
@@ -230,6 +247,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     ]
     if violations:  # raised here, since the checks below take as long as those above
         raise InputError(*violations)
+    adapted = _adapt_to_model(composed, config.llm)
     settings = _identity(resolve(composed), domain)
     is_plain = overrides_nothing(hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
     overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
@@ -273,32 +291,14 @@ def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
     changes: dict[str, list[str]] = defaultdict(list)
     for name in SAMPLERS if llm.takes_model else ():
         pool = getattr(llm.pools, name)
-        model = pool.model or llm.model or ""
-        for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
-            if OmegaConf.is_interpolation(composed.llm.pools[name], key):
-                place = f"llm.pools.{name}.{key}"
-                changes[f"{model} {rule}"].append(f"{place}={show(remedy)} instead of {getattr(pool, key)}")
-                OmegaConf.update(composed, place, remedy)
-                setattr(pool, key, remedy)
+        for model in pool.weigh_models(llm.model or ""):
+            for key, remedy, rule in find_misfits(model, pool.temperature, pool.top_p):
+                if OmegaConf.is_interpolation(composed.llm.pools[name], key):
+                    place = f"llm.pools.{name}.{key}"
+                    changes[f"{model} {rule}"].append(f"{place}={show(remedy)} instead of {getattr(pool, key)}")
+                    OmegaConf.update(composed, place, remedy)
+                    setattr(pool, key, remedy)
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
-
-
-def _find_files_of(command: Sequence[str]) -> dict[str, Path]:
-    """Return the files that are words of a command, by role.
-
-    The first word, the program, counts only if it is a script or has a relative path, so an interpreter does not count.
-    """
-    files = [Path(word) for word in command[1:] if Path(word).is_file()]
-    found = {f"evaluator/{place}": path for place, path in enumerate(files)}
-    program = Path(command[0]) if command and os.sep in command[0] else None
-    if program is not None and program.is_file() and (not program.is_absolute() or _is_script(program)):
-        found["evaluator/program"] = program
-    return found
-
-
-def _is_script(program: Path) -> bool:
-    with program.open("rb") as file:
-        return file.read(2) == b"#!"
 
 
 def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
@@ -314,13 +314,14 @@ def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
 def _check_imported(sources: "Mapping[str, Source]") -> None:
     """Refuse user's code that has changed since an earlier run of this process, which would still execute the old code.
 
-    Files of an evaluator do not count: they run in processes of their own, or are executed again when they change.
+    Files of an evaluator or of a model do not count: they run in processes of their own, or are executed again when
+    they change.
 
     Raises:
         InputError: A file has changed; the message names it.
     """
     for role, source in sources.items():
-        is_imported = source.is_code and not role.removeprefix(CODE).startswith("evaluator")
+        is_imported = source.is_code and not role.removeprefix(CODE).startswith(("evaluator", "model"))
         if is_imported and _IMPORTED.setdefault(source.path, source.sha256) != source.sha256:
             raise InputError(f"{source.path} has changed since it was imported; restart the command or the notebook")
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 from evodiverse.kit.documented import find_beyond
 from evodiverse.search.settings import Method, Screen
 from evodiverse.settings.schema import Config
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
+_MIXTURE = "[{model: openai/gpt-5, weight: 2}, {model: deepseek/deepseek-flash, weight: 1}]"
 SWAPPING = ("metropolis", "random")
 # With a larger exponent, the power of a score of 0.1 is less than 1e-10, which the paper's code adds to each power.
 MAX_POWER = 10
@@ -82,18 +84,51 @@ def _is_pair(value: object, *kinds: type) -> bool:
 
 def _llm(config: Config) -> Iterator[str]:
     llm = config.llm
-    if llm.takes_model and not (llm.model or (llm.pools.cold.model and llm.pools.hot.model)):
+    pools = vars(llm.pools)
+    named = [bool(pool.model or pool.models) for pool in pools.values()]
+    if llm.takes_model and not (llm.model or all(named)):
         yield f"llm.model has no value; name the model for llm={llm.name}"
     if llm.name == "off" and llm.client != "none":
         yield f"llm=off allows no client, got llm.client={llm.client}; use llm=litellm llm.model=provider/name"
-    if not llm.takes_model and (llm.model or llm.pools.cold.model or llm.pools.hot.model):
+    if not llm.takes_model and (llm.model or any(named)):
         yield f"llm={llm.name} takes no model; use llm=litellm llm.model=provider/name"
+    for name, pool in pools.items():
+        key = f"llm.pools.{name}.models"
+        if pool.models is not None and not _is_mixture(pool.models):
+            yield f"{key} must hold different models with weights above 0, such as {_MIXTURE}, got {pool.models}"
+        if pool.models is not None and pool.model is not None:
+            yield f"llm.pools.{name}.model={pool.model} cannot be used with {key}; set one of them to null"
+    if llm.command is not None and llm.client not in ("command", "replay"):
+        yield f"llm.command needs llm=command, got llm={llm.name}; choose llm=command, or unset llm.command"
+    if llm.client == "command" and config.budget.tokens is not None:
+        yield "budget.tokens: a command reports no tokens; set budget.llm_calls instead"
     if llm.provider is not None and llm.api_base is None and llm.client == "litellm":
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     for key in sorted(RESERVED & {str(key) for key in llm.extra}):
         own = f"set the number with llm.pools.*.max_tokens, and its name with llm.length_parameter={key}"
         remedy = own if key in LENGTH_PARAMETERS else "remove it"
         yield f"llm.extra.{key} is reserved for EvoDiverse; {remedy}"
+
+
+def _is_mixture(models: list[Any]) -> bool:
+    if not all(
+        isinstance(one, dict)
+        and one.keys() == {"model", "weight"}
+        and one["model"]
+        and isinstance(one["model"], str)
+        and _is_weight(one["weight"])
+        for one in models
+    ):
+        return False
+    return 0 < len(models) == len({one["model"] for one in models}) and sum(one["weight"] for one in models) < inf
+
+
+def _is_split(shares: object) -> bool:
+    return isinstance(shares, dict) and shares.keys() == {"llm", "classical"} and all(map(_is_weight, shares.values()))
+
+
+def _is_weight(value: object) -> bool:
+    return type(value) in (int, float) and 0 < value < inf  # type: ignore[operator]
 
 
 def _evaluator(config: Config) -> Iterator[str]:
@@ -132,6 +167,10 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
     has_model = config.llm.client != "none"
     if method.needs_model and not has_model:
         yield f"method={method.name} needs a model, got llm=off; choose one with llm=… or use method=pt"
+    if method.operators is not None and not _is_split(method.operators):
+        yield f"method.operators must hold shares above 0, such as {{llm: 0.7, classical: 0.3}}, got {method.operators}"
+    if method.operators is not None and not has_model:
+        yield "method.operators needs a model, got llm=off; choose one with llm=…, or unset method.operators"
     if method.operator is not None and config.task.get("operator") != method.operator:
         yield (
             f"method={method.name} needs task.operator={method.operator}, got {config.task.get('operator')} in "

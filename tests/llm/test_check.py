@@ -50,6 +50,7 @@ def accepted(*overrides: str) -> Plan:
         ["llm=litellm", "llm.model=ollama/llama3"],
         ["llm=gpt5", "llm.pools.hot.model=deepseek/deepseek-flash", "llm.pools.hot.temperature=1.3"],
         ["llm=local"],
+        ["llm=litellm", *(f"llm.pools.{pool}.models=[{{model:openai/gpt-4o,weight:2}}]" for pool in ("cold", "hot"))],
     ],
     ids=" ".join,
 )
@@ -272,3 +273,35 @@ assert 'litellm' not in sys.modules, 'loaded'
         environment = FROM_ROOT | {"OPENAI_API_KEY": "sk-1", "DEEPSEEK_API_KEY": "sk-2"}
         subprocess.run([sys.executable, "-c", run], env=environment, cwd=tmp_path, check=True)
         assert server.requests
+
+
+MIXTURE = "[{model:openai/gpt-4o,weight:3},{model:deepseek/deepseek-chat,weight:1}]"
+
+
+def test_each_model_of_a_mixture_is_checked() -> None:
+    mixed = ["llm=litellm", "llm.model=openai/gpt-4o"]
+    models = "[{model:openai/gpt-4o,weight:3},{model:nowhere,weight:1}]"
+    (unknown,) = refusals(*mixed, f"llm.pools.hot.models={models}")
+    assert unknown == "llm.model=nowhere names no provider that litellm knows; write provider/name"
+    models = "[{model:openai/gpt-4o,weight:3},{model:openai/own,weight:1}]"
+    (unpriced,) = refusals(*mixed, f"llm.pools.hot.models={models}", "budget.usd=1")
+    assert unpriced == "budget.usd: the price of openai/own is unknown; set budget.tokens instead"
+
+
+def test_a_default_of_the_task_is_adapted_to_each_model_of_a_mixture() -> None:
+    models = "[{model:openai/gpt-4o,weight:1},{model:openai/gpt-5,weight:1}]"
+    planned = accepted("llm=litellm", "llm.model=openai/gpt-4o", f"llm.pools.hot.models={models}")
+    assert planned.config.llm.pools.hot.top_p is None
+    assert planned.config.llm.pools.cold.top_p is not None
+    assert planned.adapted.startswith("openai/gpt-5 takes no top_p: llm.pools.hot.top_p=null instead of")
+
+
+def test_the_estimated_cost_of_a_mixture_is_that_of_its_shares() -> None:
+    def cost(*overrides: str) -> float:
+        summary = accepted("llm=litellm", "llm.model=openai/gpt-4o", "budget.oracle_calls=9000", *overrides).summary
+        return float(summary.rpartition("for $")[2].partition(" ")[0].replace(",", ""))
+
+    dear, cheap = (cost(f"llm.model={model}") for model in ("openai/gpt-4o", "deepseek/deepseek-chat"))
+    mixed = cost(*(f"llm.pools.{pool}.models={MIXTURE}" for pool in ("cold", "hot")))
+    assert mixed == pytest.approx(0.75 * dear + 0.25 * cheap, abs=0.02)
+    assert dear > cheap

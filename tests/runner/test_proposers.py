@@ -3,18 +3,22 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from scipy.stats import binomtest, chisquare
 
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
-from evodiverse.runner.proposers import ModelProposer, Watch
+from evodiverse.runner.proposers import ModelProposer, OperatorProposer, SplitProposer, Watch
 from evodiverse.runner.workers import Answer
 from evodiverse.vocabulary import (
     Candidate,
     CostBound,
     Decoding,
     Finish,
+    Hypothesis,
     Prompt,
+    Proposal,
     Query,
     Rejection,
     Reply,
@@ -53,7 +57,30 @@ class ToldModel:
 def proposer(model: ToldModel, ledger: Ledger | None = None) -> ModelProposer:
     sampler, ledger = Sampler("toy", Decoding(1.0, None, 50)), ledger or Ledger(Budget(), 1)
     watch = Watch(ledger, ["toy"], warn_after=15, give_up_after=25)
-    return ModelProposer(model, [sampler], BitPrompts(), BitTask(4, 1), ledger, watch)
+    return ModelProposer(model, [[sampler]], BitPrompts(), BitTask(4, 1), ledger, watch)
+
+
+MODELS = ("dear", "cheap", "free")
+
+
+def draw(weights: Sequence[float], requests: Sequence[Request]) -> list[str]:
+    """Return the models that get requests if these are the weights of the three models, by order of the requests."""
+    told: list[Query] = []
+
+    class Listener(ToldModel):
+        def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
+            told.extend(queries)
+            return super().bound_costs(queries)
+
+    used = [Sampler(name, Decoding(1.0, None, 50, 7), weight) for name, weight in zip(MODELS, weights, strict=True)]
+    replace(proposer(Listener()), samplers=[used]).begin(requests, 0.0, lambda n: None)
+    return [query.model for query in told]
+
+
+def chi_square(models: Sequence[str], weights: Sequence[float]) -> float:
+    """Return the probability of shares at least as far from the weights as those of these models."""
+    expected = np.array(weights) / sum(weights) * len(models)
+    return float(chisquare([models.count(name) for name in MODELS], expected).pvalue)
 
 
 def make_round(iteration: int, n: int = 10) -> list[Request]:
@@ -61,7 +88,7 @@ def make_round(iteration: int, n: int = 10) -> list[Request]:
     return [Request(iteration, 0, stream.slot, 1, (PARENT,), Prompt.COLD, stream) for stream in streams]
 
 
-def propose(asking: ModelProposer, requests: Sequence[Request]) -> list[Answer]:
+def propose(asking: ModelProposer | SplitProposer, requests: Sequence[Request]) -> list[Answer]:
     """Return the answers to a round of requests, which no cap forbids."""
     receive = asking.begin(requests, 0.0, lambda n: None)
     assert not isinstance(receive, Cap)
@@ -150,3 +177,74 @@ def test_a_run_with_a_usable_reply_in_its_log_is_not_watched_after_a_resume() ->
     ledger, resumed = Ledger(Budget(), 1), Ledger(Budget(), 1)
     resumed.resume(ledger.saved(), [CallOutcome.INVALID, CallOutcome.PARSED])
     assert ask(proposer(ToldModel(), resumed), *range(1, 6)) == 50
+
+
+def test_the_shares_of_models_are_those_of_their_weights() -> None:
+    weights, wrong = [3.0, 1.5, 0.5], [3.0, 1.3, 0.7]
+    for seed in range(3):
+        requests = [replace(one, stream=one.stream._replace(seed=seed)) for one in make_round(1, 2500)]
+        assert chi_square(draw(weights, requests), weights) > 0.01
+        assert chi_square(draw(wrong, requests), weights) < 1e-4  # so the test would see a wrong weight
+
+
+def test_the_model_of_a_request_depends_on_its_address_alone() -> None:
+    requests = make_round(1, 60)
+    assert draw([1, 2, 3], requests[::-1]) == draw([1, 2, 3], requests)[::-1]
+    assert draw([1, 2, 3], requests[40:]) == draw([1, 2, 3], requests)[40:]
+    assert draw([1, 2, 3], make_round(2, 60)) != draw([1, 2, 3], requests)
+    again = [replace(one, attempt=2, stream=one.stream._replace(attempt=2)) for one in requests]
+    assert draw([1, 2, 3], again) != draw([1, 2, 3], requests)
+
+
+def test_a_mixture_leaves_the_seeds_of_requests_as_they_are() -> None:
+    request = make_round(1, 1)[0]
+    one = replace(proposer(ToldModel()), samplers=[[Sampler("dear", Decoding(1.0, None, 50, 7))]])
+    mixed = replace(one, samplers=[[Sampler(name, Decoding(1.0, None, 50, 7)) for name in MODELS]])
+    assert mixed._query(request).decoding == one._query(request).decoding
+
+
+class Operator:
+    """Workers whose operator always proposes the same bits."""
+
+    def propose(self, requests: Sequence[Request]) -> list[Answer]:
+        return [(Proposal("1111", "bits"), Hypothesis("1111", f"{request.slot}")) for request in requests]
+
+
+def split(share: float, budget: Budget | None = None) -> SplitProposer:
+    ledger = Ledger(budget or Budget(), 1)
+    by_model = proposer(ToldModel(lambda number: Reply("=0110", Finish.STOP)), ledger)
+    return SplitProposer(by_model, OperatorProposer(Operator(), ledger), share)  # type: ignore[arg-type]
+
+
+def operators(asking: SplitProposer, requests: Sequence[Request]) -> list[str]:
+    """Return the operator of each answer, after checking that the answers are in order."""
+    answers = propose(asking, requests)
+    for request, (proposal, parsed) in zip(requests, answers, strict=True):
+        assert isinstance(parsed, Hypothesis)
+        assert parsed.key == (f"{request.slot}" if proposal.operator == "bits" else "0110")
+        assert (proposal.llm_call is None) == (proposal.operator == "bits")
+    return [proposal.operator for proposal, _ in answers]
+
+
+def test_slots_are_split_by_their_shares() -> None:
+    for share in (0.7, 0.2):
+        n = operators(split(share), make_round(1, 2000)).count("llm")
+        assert binomtest(n, 2000, share).pvalue > 0.01
+        assert binomtest(n, 2000, share + 0.1).pvalue < 1e-6  # so the test would see a wrong share
+
+
+def test_the_kind_of_a_slot_depends_on_its_address_alone_and_stays_in_later_attempts() -> None:
+    requests = make_round(1, 60)
+    kinds = operators(split(0.5), requests)
+    assert operators(split(0.5), requests[::-1]) == kinds[::-1]
+    assert operators(split(0.5), requests[40:]) == kinds[40:]
+    assert operators(split(0.5), make_round(2, 60)) != kinds
+    later = [replace(one, attempt=2, stream=one.stream._replace(attempt=2)) for one in requests]
+    assert operators(split(0.5), later) == kinds
+
+
+def test_a_cap_on_requests_counts_those_to_the_model_alone() -> None:
+    requests = make_round(1, 60)
+    n = operators(split(0.5), requests).count("llm")
+    assert len(operators(split(0.5, Budget(llm_calls=n)), requests)) == 60
+    assert split(0.5, Budget(llm_calls=n - 1)).begin(requests, 0.0, lambda n: None) is Cap.LLM_CALLS

@@ -110,4 +110,6 @@ def test_purposes_are_never_renumbered() -> None:
         "SAMPLE": 9,
         "LIBRARY": 10,
         "FAMILIES": 11,
+        "MODEL": 12,
+        "SHARE": 13,
     }

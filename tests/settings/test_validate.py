@@ -57,6 +57,48 @@ BAD = [
         ["budget.oracle_calls=15"],
         "budget.oracle_calls=15 does not cover the initial population of 16; raise it, or start from fewer candidates",
     ),
+    *(
+        (
+            ["llm=litellm", "llm.model=openai/o3", f"llm.pools.hot.models={models}"],
+            "llm.pools.hot.models must hold different models with weights above 0, such as [{model: openai/gpt-5",
+        )
+        for models in (
+            "[]",
+            "[openai/o3]",
+            "[{model:a/b}]",
+            "[{model:a/b,weight:0}]",
+            "[{model:a/b,weight:inf}]",
+            "[{model:a/b,weight:nan}]",
+            "[{model:a/b,weight:true}]",
+            "[{model:a/b,weight:1,top_p:1}]",
+            "[{model:a/b,weight:1},{model:a/b,weight:2}]",
+        )
+    ),
+    (
+        [
+            "llm=litellm",
+            "llm.pools.cold.model=a/b",
+            "llm.pools.hot.model=a/b",
+            "llm.pools.hot.models=[{model:c/d,weight:1}]",
+        ],
+        "llm.pools.hot.model=a/b cannot be used with llm.pools.hot.models; set one of them to null",
+    ),
+    (
+        ["llm=litellm", "llm.pools.hot.models=[{model:c/d,weight:1}]"],
+        "llm.model has no value; name the model for llm=litellm",
+    ),
+    (
+        ["method.operators={llm:0.7,classical:0.3}"],
+        "method.operators needs a model, got llm=off; choose one with llm=…, or unset method.operators",
+    ),
+    *(
+        (
+            ["llm=local", f"method.operators={shares}"],
+            "method.operators must hold shares above 0, such as {llm: 0.7, classical: 0.3}, got",
+        )
+        for shares in ("{}", "0.7", "{llm:0.7}", "{llm:1,classical:0}", "{llm:1,classical:nan}", "{llm:1,clasical:1}")
+    ),
+    (["llm=local", "llm.pools.hot.models=[{model:c/d,weight:1}]"], "llm=local takes no model"),
     (["seed=-1"], "seed must be between 0 and 18446744073709551615, got -1"),
     (["seed=18446744073709551616"], "seed must be between 0 and 18446744073709551615, got 18446744073709551616"),
     (

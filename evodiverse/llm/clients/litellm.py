@@ -31,8 +31,9 @@ class LiteLlm(Kind):
         violations = [*_find_in_address(settings), *_find_in_price(settings)]
         if violations:  # further checks could print a key that is in the wrong place
             return violations
-        for name, used in settings.samplers.items():
-            violations += _find_in_sampler(name, used, settings)
+        for name, samplers in settings.samplers.items():
+            for used in samplers:
+                violations += _find_in_sampler(name, used, settings)
         for model in settings.models if needs_price and not violations else ():
             if self.price(model, settings) is None:
                 violations.append(

@@ -60,7 +60,7 @@ class Local(Kind):
         from evodiverse.llm.chat import ChatClient  # not at the top: checking the settings does not need httpx
 
         gguf = Path(str(settings.local.gguf))
-        longest = max(sampler.decoding.max_tokens for sampler in settings.samplers.values())
+        longest = max(sampler.decoding.max_tokens for used in settings.samplers.values() for sampler in used)
         n_slots, key = settings.concurrency, secrets.token_urlsafe(24)
         with closing(Apart(None)) as process:
             try:

@@ -31,14 +31,18 @@ def identify_model(run: Run) -> str:
     """Return the model of a run.
 
     For a run without a model, this is ``off``. For a model of the paper, it is the paper's name for the model. For any
-    other model, it is the provider's name for the model, without the provider prefix. If the pools had different
-    models, the result names both.
+    other model, it is the provider's name for the model, without the provider prefix. If the run had several models,
+    the result names all of them.
     """
     settings = run.settings
     client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
     if client == "none":
         return OFF
-    named = [settings.get(f"llm.pools.{pool}.model") or settings.get("llm.model") or run.llm for pool in _POOLS]
+    named = []
+    for pool in _POOLS:
+        one = settings.get(f"llm.pools.{pool}.model") or settings.get("llm.model") or run.llm
+        mixture = settings.get(f"llm.pools.{pool}.models")
+        named += [one] if mixture is None else [model["model"] for model in mixture]
     return " and ".join(dict.fromkeys(_identify(str(name)) for name in named))
 
 

@@ -3,7 +3,6 @@
 The processes of the program outlive the run, and the next start of the run finds them.
 """
 
-import errno
 import json
 import logging
 import os
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.kit.commands import find_fault
 from evodiverse.kit.files import read_json, write_file
 from evodiverse.ports import Journal, Measurable
 from evodiverse.runner import contracts
@@ -51,8 +51,7 @@ def check_command(command: Sequence[str]) -> None:
     Raises:
         InputError: There is no such program, or it is not executable.
     """
-    if shutil.which(command[0]) is None:
-        why = os.strerror(errno.EACCES if Path(command[0]).is_file() else errno.ENOENT)
+    if why := find_fault(command[0]):
         raise InputError(f"evaluator.command: {command[0]} cannot be started ({why}); check the path")
 
 

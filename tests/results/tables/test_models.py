@@ -48,6 +48,8 @@ def test_pools_with_models_of_their_own_name_both() -> None:
     mixed: dict[str, Any] = {"llm__model": "a/x", "llm__pools__hot__model": "b/y"}
     assert model_of(**mixed) == "x and y"
     assert model_of(llm__pools__cold__model="a/x", llm__pools__hot__model="b/x") == "x"
+    mixture = [{"model": "b/y", "weight": 2}, {"model": "c/z", "weight": 1}]
+    assert model_of(llm__model="a/x", llm__pools__hot__models=mixture) == "x and y and z"
 
 
 WANTED = {"temperature": 1.3, "top_p": None, "max_tokens": 2048}
