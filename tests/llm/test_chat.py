@@ -165,11 +165,11 @@ TIMES = [f"2026-{day}T{clock}+00:00" for day in ("11-25", "11-28") for clock in 
 @pytest.mark.parametrize("usage", USAGES)
 @pytest.mark.parametrize("name", MODELS)
 def test_the_cost_is_that_of_litellm_at_any_hour(name: str, usage: dict[str, object]) -> None:
-    counts = {"prompt_tokens": 1000, "completion_tokens": 200, **usage}
-    answer, n_written = read_answer(json.loads(reply_body()) | {"usage": counts})
     from litellm.litellm_core_utils.llm_cost_calc.utils import generic_cost_per_token
     from litellm.types.utils import Usage
 
+    counts = {"prompt_tokens": 1000, "completion_tokens": 200, **usage}
+    answer, n_written = read_answer(json.loads(reply_body()) | {"usage": counts})
     model, provider, *_ = load_litellm().get_llm_provider(name)
     for time in map(datetime.fromisoformat, TIMES):
         price = read_price(name, time)
