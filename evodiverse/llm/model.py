@@ -267,15 +267,22 @@ class CachedModel:
             self._loop.run_forever()
 
     def _wait(self, sent: Future[Result], show: Callable[[], object]) -> Result:
-        """Wait for work in the event loop, and return its result; if a signal interrupts the wait, it is canceled."""
+        """Wait for work in the event loop, and return its result; if a signal interrupts the wait, it is canceled.
+
+        If ``show`` raises, the work goes on until the context ends, which stores the replies on their way.
+        """
+        while not self._is_done(sent):
+            show()
+        self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
+        return sent.result()
+
+    @staticmethod
+    def _is_done(sent: Future[Result]) -> bool:
         try:
-            while not wait([sent], timeout=_POLL_SECONDS).done:
-                show()
+            return bool(wait([sent], timeout=_POLL_SECONDS).done)
         except KeyboardInterrupt:
             sent.cancel()
             raise
-        self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
-        return sent.result()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.

@@ -202,6 +202,18 @@ def test_an_interruption_keeps_queries_in_progress_and_sends_no_more(cache: Repl
     assert None not in cache.find([query(number) for number in client.sent])
 
 
+def test_an_interruption_of_the_work_during_a_wait_keeps_queries_in_progress(cache: ReplyCache) -> None:
+    def evaluate() -> None:
+        if len(client.sent) == 3:
+            raise Interrupted(2)
+
+    client = ToldClient(lambda slot, n_before: 10_000)
+    with CachedModel(cache, client, concurrency=3, retries=0) as model, pytest.raises(Interrupted):
+        model.begin([query(number) for number in range(9)], lambda n: None)(evaluate)
+    assert client.sent.total() == 3
+    assert None not in cache.find([query(number) for number in client.sent])
+
+
 class SilentClient(ToldClient):
     """A client that never answers."""
 
