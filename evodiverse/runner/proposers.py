@@ -9,6 +9,7 @@ import logging
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeAlias
@@ -166,6 +167,10 @@ class Watch:
 _Asked: TypeAlias = tuple[Request, Query, CostBound]
 
 
+class _EndedError(Exception):
+    """The run has ended, so no more requests are sent."""
+
+
 @dataclass(eq=False)
 class _Round:
     """Requests that were made together; ``wait`` waits for their replies, and is None before they are sent."""
@@ -201,6 +206,7 @@ class ModelProposer:
     )
     _rounds: list[_Round] = field(default_factory=list, init=False)
     _is_useful: bool = field(default=False, init=False)
+    _has_ended: bool = field(default=False, init=False)
 
     def begin(
         self,
@@ -273,13 +279,12 @@ class ModelProposer:
         return answers
 
     def record_unused(self, show: Callable[[], object]) -> None:
-        """Wait for the answers that no round has received when the run ends, and record what they cost."""
-        try:
-            for begun in self._rounds:
-                if begun.wait is not None:
+        """Send no more requests when the run ends; wait for the answers on their way, and record what they cost."""
+        self._has_ended = True
+        for begun in self._rounds:
+            if begun.wait is not None:
+                with suppress(_EndedError, ModelUnavailableError):  # other replies are not needed
                     begun.wait(show)
-        except ModelUnavailableError as error:
-            _LOG.warning("the run has ended, and replies that it does not need are missing: %s", error)
         bounds = self.model.bound_costs(list(self._known))
         asked = zip([known[0] for known in self._known.values()], list(self._known), bounds, strict=True)
         self._record(list(asked))
@@ -323,18 +328,23 @@ class ModelProposer:
             if look is not None:
                 look(places[query], parsed)
             following = again(places[query]) if again and isinstance(parsed, Rejection) else None
-            if following is None:
+            if following is None or self._has_ended:
                 return None
             later = self._query(following)
             places[later] = following
             return later
+
+        def note(n: int) -> None:
+            report(n)
+            if self._has_ended:
+                raise _EndedError
 
         def receive(show: Callable[[], object]) -> None:
             replies = dict(zip(queries, awaited(show), strict=True))
             self._note({query: reply for query, reply in replies.items() if query not in self._known}, places)
 
         report(len(asked) - len(queries))
-        awaited = self.model.begin(queries, report, follow)
+        awaited = self.model.begin(queries, note, follow)
         return receive
 
     def _record(self, asked: Sequence[_Asked]) -> list[Answer]:

@@ -130,6 +130,23 @@ def test_replies_on_their_way_at_the_end_are_counted_as_paid(server: ModelServer
     assert ended["llm_unused"]["calls"] == len(asked) - ended["llm"]["calls"] > 0
 
 
+def test_no_more_requests_are_sent_once_the_run_has_ended(server: ModelServer, tmp_path: Path) -> None:
+    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 3)), "evaluations")
+    first = max(row["score"] for row in made if row["iteration"] == 0)
+    target = next(row["score"] for row in made if (row["score"] or 0) > first) - 1e-6
+
+    def late(body: Body, number: int) -> Answer:
+        answer = answer_bits(body, number)
+        answer.delay = 0.05
+        return answer
+
+    server.script = late
+    ending = ["llm.concurrency=2", f"search.target={target}"]
+    run = run_toy(tmp_path / "less", *asking(server, tmp_path / "other", 3), *ending)
+    assert record(run)["stopped_by"] == "target"
+    assert record(run)["llm_unused"]["calls"] < 10
+
+
 @pytest.mark.parametrize(("cap", "limit"), [("llm_calls", 45), ("tokens", 9_000)])
 def test_a_cap_holds_and_a_repeated_run_stops_at_the_same_place(
     server: ModelServer, tmp_path: Path, cap: str, limit: int
