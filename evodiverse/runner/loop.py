@@ -266,9 +266,14 @@ class Loop:
                 break
             begun = self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open))
             if isinstance(begun, Cap):
-                self._cap = self._cap if self._begun else begun
+                self._end_by(begun)
                 break
             self._begun.append(begun)
+
+    def _end_by(self, cap: Cap) -> None:
+        """End the run by a cap, unless iterations have begun, whose replies are paid for and come first."""
+        if not self._begun:
+            self._cap = cap
 
     def _begin(self, iteration: int, plan: Plan) -> Begun | Cap:
         """Send the first requests of an iteration, or return the cap that forbids them."""
@@ -295,7 +300,7 @@ class Loop:
                 requests = begun.request(attempt, attempts.open_slots)
                 sent = self._send(proposer, requests, begun.request)
                 if isinstance(sent, Cap):
-                    self._cap = sent
+                    self._end_by(sent)
                     break
                 receive = sent
             self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests)))
@@ -333,11 +338,12 @@ class Loop:
                 return None
             return request(asked.attempt + 1, [Slot(asked.slot, asked.pool)])[0]
 
-        self._view.n_awaited += len(requests)
         # Screening evaluates only the best of all proposals, and other evaluators get a whole round at once.
         look = self._note_arrival if request is not None and self._setup.evaluator is None else None
         report, seconds = self._note_reply, self.clock.seconds["wall"]
-        return proposer.begin(requests, seconds, report, again if request else None, look)
+        receive = proposer.begin(requests, seconds, report, again if request else None, look)
+        self._view.n_awaited += 0 if isinstance(receive, Cap) else len(requests)
+        return receive
 
     def _receive(self, receive: Receive, requests: Sequence[Request]) -> list[Answer]:
         """Wait for the answers to requests. Meanwhile, what they propose is evaluated."""

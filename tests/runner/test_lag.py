@@ -11,7 +11,7 @@ import pytest
 from evodiverse.errors import InputError, Interrupted
 from evodiverse.llm import model as models
 from tests.llm.servers import Answer, Body, ModelServer, error, serving
-from tests.runs import log, plan, rows, run_toy, stop_after
+from tests.runs import Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
 
 pytestmark = pytest.mark.slow
@@ -157,6 +157,15 @@ def test_a_cap_holds_and_a_repeated_run_stops_at_the_same_place(
     assert record(run)["stopped_by"] == cap
     assert {"llm_calls": used["calls"], "tokens": used["prompt_tokens"] + used["completion_tokens"]}[cap] <= limit
     assert log(run_toy(tmp_path / "second", *arguments)) == log(run)
+
+
+def test_a_cap_leaves_no_paid_reply_unused(server: ModelServer, tmp_path: Path) -> None:
+    arguments = [*asking(server, tmp_path / "cache", 4), "budget.llm_calls=60", "budget.oracle_calls=200"]
+    display = Silent()
+    ended = record(run_toy(tmp_path, *arguments, display=display))
+    assert (ended["stopped_by"], "llm_unused" in ended) == ("llm_calls", False)
+    assert ended["llm"]["calls"] > 50
+    assert display.snapshots[-1].awaited is None
 
 
 def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path) -> None:
