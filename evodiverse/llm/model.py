@@ -343,19 +343,23 @@ class CachedModel:
     ) -> Callable[[Callable[[], object]], list[Reply]]:
         """Send queries, and return a function that waits for the replies and returns them as `complete` does.
 
-        The arguments and the errors are those of `complete`; errors of the provider are raised by the function. It
-        takes a function that it calls periodically while it waits.
+        The arguments and the errors are those of `complete`; the function raises those of the provider, and that of a
+        replay without a reply. It takes a function that it calls periodically while it waits.
         """
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
         report(len(queries) - len(missing))
-        if missing and self._client is None:
-            raise InputError(
-                f"{self._cache.path} has no reply to {_place(missing[0])}; replay only runs recorded there, with the "
-                "same llm.pools and llm.extra"
-            )
         if not missing or self._client is None:
-            return lambda _: [bought.reply for bought in found if bought is not None]
+
+            def recall(_: Callable[[], object]) -> list[Reply]:
+                if missing:
+                    raise InputError(
+                        f"{self._cache.path} has no reply to {_place(missing[0])}; replay only runs recorded there, "
+                        "with the same llm.pools and llm.extra"
+                    )
+                return [bought.reply for bought in found if bought is not None]
+
+            return recall
         retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
         asking = Asking(self._client, self._cache, self._gate, retries, is_probe=is_probe)
         sent = asyncio.run_coroutine_threadsafe(asking.run(missing, report, follow), self._loop)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evodiverse.errors import ModelUnavailableError
+from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
@@ -283,7 +283,7 @@ class ModelProposer:
         self._has_ended = True
         for begun in self._rounds:
             if begun.wait is not None:
-                with suppress(_EndedError, ModelUnavailableError):  # other replies are not needed
+                with suppress(_EndedError, InputError, ModelUnavailableError):  # other replies are not needed
                     begun.wait(show)
         bounds = self.model.bound_costs(list(self._known))
         asked = zip([known[0] for known in self._known.values()], list(self._known), bounds, strict=True)

@@ -145,6 +145,8 @@ def test_no_more_requests_are_sent_once_the_run_has_ended(server: ModelServer, t
     run = run_toy(tmp_path / "less", *asking(server, tmp_path / "other", 3), *ending)
     assert record(run)["stopped_by"] == "target"
     assert record(run)["llm_unused"]["calls"] < 10
+    replayed = ["llm=replay", "llm.model=toy", f"llm.cache={tmp_path / 'other'}", SHORT, "search.lag=3", ending[1]]
+    assert log(run_toy(tmp_path / "replayed", *replayed)) == log(run)
 
 
 @pytest.mark.parametrize(("cap", "limit"), [("llm_calls", 45), ("tokens", 9_000)])
