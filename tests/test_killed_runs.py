@@ -1,13 +1,16 @@
-"""Molecule searches that are killed repeatedly end with the log of one that was not."""
+"""Searches that are killed repeatedly end with the log of one that was not."""
 
 import random
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests import starts
+from tests.llm.servers import Answer, Body, ModelServer, error, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
+from tests.toys.bits.model import answer_bits
 
 ARGUMENTS = ["task=jnk3", "method=pt", "budget.oracle_calls=3000", "search.early_stop=null"]
 RUN = "outputs/jnk3/pt/off/budget.oracle_calls=3000,search.early_stop=null/seed0"
@@ -53,3 +56,55 @@ def test_no_finished_evaluation_is_repeated_by_a_slow_oracle(tmp_path: Path, n_w
     evaluated = diary.read_text().split()
     assert len(set(evaluated)) == 400
     assert len(evaluated) <= 401
+
+
+class Unsteady:
+    """The script of a server that answers late and out of order, and fails one request in five, in four ways."""
+
+    def __init__(self) -> None:
+        self._tries = Counter[str]()
+
+    def __call__(self, body: Body, number: int) -> Answer:
+        self._tries[prompt := body["messages"][-1]["content"]] += 1
+        if number % 5 == 4 and self._tries[prompt] < 4:
+            return [error(503), error(429), Answer(cut=-1), Answer(body=b"<html>busy</html>")][number // 5 % 4]
+        answer = answer_bits(body, number)
+        answer.delay = number * 7919 % 10 / 100
+        return answer
+
+
+def search_with_models(server: ModelServer, folder: Path) -> tuple[list[str], Path]:
+    """Return the arguments of a search with two models and a lag, and its new folder."""
+    folder.mkdir()
+    mixture = "models=[{model:toy,weight:3},{model:other,weight:1}]"
+    models = [
+        "llm=openai_compatible",
+        f"llm.pools.cold.{mixture}",
+        f"llm.pools.hot.{mixture}",
+        "search.lag=1",
+        "llm.concurrency=100",
+    ]
+    toy = ["--config-dir", str(TOY_CONF), "task=bits", "method.offspring=50", "evaluator.workers=2"]
+    budget = ["budget.llm_calls=1000", "budget.oracle_calls=2000"]
+    return [*toy, *models, *budget, f"llm.api_base={server.url}", f"llm.cache={folder}/cache"], folder
+
+
+@pytest.mark.slow
+def test_a_search_with_models_that_is_killed_five_times_has_the_same_log(tmp_path: Path) -> None:
+    env = {**FROM_ROOT, "OPENAI_API_KEY": "sk-none-for-tests"}
+    with serving(ModelServer(answer_bits)) as server:
+        arguments, whole = search_with_models(server, tmp_path / "whole")
+        assert evodiverse(*arguments, cwd=whole, env=env).returncode == 0
+    with serving(ModelServer(Unsteady())) as server:
+        arguments, killed = search_with_models(server, tmp_path / "killed")
+        for n_requests in (100, 300, 500, 800, 1100):
+            process = starts.start("-m", "evodiverse", *arguments, cwd=killed, env=env)
+            while len(server.requests) < n_requests:
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.002)
+            process.kill()
+            process.wait()
+        assert evodiverse(*arguments, cwd=killed, env=env).returncode == 0
+    logs = [log(next(folder.glob("outputs/**/run.json")).parent) for folder in (whole, killed)]
+    assert len(logs[0]["llm_calls"]) > 900
+    assert logs[0] == logs[1]
