@@ -85,7 +85,7 @@ def search_with_models(server: ModelServer, folder: Path) -> tuple[list[str], Pa
         "llm.concurrency=100",
     ]
     toy = ["--config-dir", str(TOY_CONF), "task=bits", "method.offspring=50", "evaluator.workers=2"]
-    budget = ["budget.llm_calls=1000", "budget.oracle_calls=2000"]
+    budget = ["search.lag=1", "budget.llm_calls=1000", "budget.oracle_calls=2000"]
     return [*toy, *models, *budget, f"llm.api_base={server.url}", f"llm.cache={folder}/cache"], folder
 
 

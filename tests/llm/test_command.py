@@ -107,6 +107,11 @@ def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(60)
+def test_a_helper_that_keeps_stdout_open_ends_with_its_command() -> None:
+    assert ask_once(CommandClient(["sh", "-c", "sleep 600 & echo 7"], 50.0), QUERY).text == "7"
+
+
+@pytest.mark.timeout(60)
 def test_a_command_that_hangs_after_a_flood_is_not_waited_for() -> None:
     reply = ask("import time; print('x' * 1_100_000, flush=True); time.sleep(600)", 60.0)
     assert (reply.finish, len(reply.text)) == (Finish.LENGTH, MOST_BYTES)

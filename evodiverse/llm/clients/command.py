@@ -27,6 +27,7 @@ from evodiverse.vocabulary import Finish, Query, Reply
 MOST_BYTES: Final = 1_000_000
 """Longer than any real reply. A longer one is cut off, and its finish is `Finish.LENGTH`."""
 _CHUNK: Final = 1 << 16
+_POLL_SECONDS: Final = 0.1
 _MOST_ERRORS: Final = 10_000
 _SECRET: Final = re.compile(r"(\b|_|api)(key|token|secret|password|bearer)[ =]+[^\s-]\S{7}", re.IGNORECASE)
 
@@ -175,5 +176,14 @@ async def _converse(process: Process, prompt: bytes) -> tuple[bytes, bytes]:
             errors = (errors + chunk)[-_MOST_ERRORS:]
         return errors
 
-    _, output, errors = await asyncio.gather(feed(), read_output(), read_errors())
+    async def end_helpers() -> None:
+        while process.returncode is None:  # `wait` also waits for the pipes, which a helper may keep open
+            await asyncio.sleep(_POLL_SECONDS)
+        _kill(process)
+
+    ending = asyncio.create_task(end_helpers())
+    try:
+        _, output, errors = await asyncio.gather(feed(), read_output(), read_errors())
+    finally:
+        ending.cancel()
     return output, errors
