@@ -114,6 +114,9 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
                 "http://[::1",
                 "http://℀/v1",
                 "http://host:999999/v1",
+                "http://host:65536/v1",
+                "http://[1:2]/v1",
+                "http://xn--a/v1",
                 "http://host:abc/v1",
                 "http://a b/v1",
             )

@@ -50,7 +50,7 @@ class LiteLlm(Kind):
     @contextmanager
     def open(self, settings: Llm) -> "Iterator[Clients]":
         """Open a client of the providers."""
-        # Not at the top: checking the settings does not need httpx.
+        # Not at the top: these import httpx, which takes long.
         from evodiverse.llm.chat import ChatClient
         from evodiverse.llm.client import Clients, LiteLlmClient
 
@@ -80,7 +80,7 @@ def _find_in_address(settings: Llm) -> Iterator[str]:
                 "llm.api_base must not contain a password, since it is logged; put the key into an environment "
                 "variable and set llm.api_key_env to the name of that variable"
             )
-        elif not _ADDRESS.fullmatch(settings.api_base):
+        elif not _is_address(settings.api_base):
             yield "llm.api_base must be an address such as http://127.0.0.1:8000/v1"
     if settings.api_key_env is not None and not _VARIABLE.fullmatch(settings.api_key_env):
         yield (
@@ -136,12 +136,23 @@ def _accepts(model: str, provider: str, key: str, value: object) -> bool:
     return True
 
 
+def _is_address(text: str) -> bool:
+    """Return whether requests can be sent to an address."""
+    import httpx  # it takes long
+
+    try:
+        url = httpx.URL(text)
+        return bool(_ADDRESS.fullmatch(text) and url.host and (url.port or 0) < 2**16)
+    except (httpx.InvalidURL, UnicodeError):
+        return False
+
+
 def _find_in_provider(model: str, provider: Provider, settings: Llm) -> Iterator[str]:
     """Yield what is wrong with the address and the key of a provider that is asked without litellm."""
     address = provider.find_address(settings.api_base)
     if address is None:
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
-    elif not _ADDRESS.fullmatch(address):
+    elif not _is_address(address):
         yield f"{' or '.join(provider.addresses)} must be an address such as http://127.0.0.1:8000/v1"
     is_lacking = provider.needs_key and not settings.is_compatible_server and provider.find_key() is None
     yield from _find_in_keys(model, provider.keys, provider.keys[:1] if is_lacking else (), settings)
