@@ -1,5 +1,6 @@
 """The command ``evodiverse``."""
 
+import gc
 import sys
 
 from evodiverse.version import VERSION
@@ -7,6 +8,7 @@ from evodiverse.version import VERSION
 
 def main() -> None:
     """Print the version or the help page if requested; otherwise run the command line."""
+    gc.set_threshold(10_000)  # with the default, a tenth of a start goes into collections that find nothing
     arguments = sys.argv[1:]
     if "--version" in arguments:
         sys.stdout.write(f"{VERSION}\n")

@@ -1,13 +1,15 @@
 """The diversity of a set: the mean pairwise cosine distance of the vectors of its members."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-Vectors: TypeAlias = sparse.csr_matrix | NDArray[np.floating[Any]]
+if TYPE_CHECKING:
+    from scipy import sparse
+
+Vectors: TypeAlias = "sparse.csr_matrix | NDArray[np.floating[Any]]"
 """``(n, d)`` vectors, one row per member of the set."""
 
 Encode: TypeAlias = Callable[[Sequence[str]], Vectors]
@@ -40,6 +42,8 @@ def mean_cosine_distance(vectors: Vectors) -> float:
         The mean distance, in [0, n / (n - 1)]: 0 for parallel vectors, 1 for orthogonal ones, and at most 1 if no
         component is negative. NaN for fewer than two vectors, or if a component is NaN.
     """
+    from scipy import sparse  # here so that runs, which measure nothing, start fast
+
     n = vectors.shape[0]
     if n < 2:
         return float("nan")

@@ -3,12 +3,13 @@
 import ast
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
-from typing import Any, Final
-
-from scipy import sparse
+from typing import TYPE_CHECKING, Any, Final
 
 from evodiverse.diversity.distances import Diversity, measure_diversity
 from evodiverse.kit.python import NOT_PYTHON, is_docstring, parse_quietly
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 # The syntax nodes of keywords and operators. Brackets, dots and commas add nothing to what they enclose or join.
 _STATEMENTS: Final = (ast.stmt, ast.excepthandler, ast.match_case)
@@ -73,7 +74,7 @@ def _spell(constant: Any) -> str:
     return hex(constant) if type(constant) is int else repr(constant)
 
 
-def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
+def tfidf(programs: Sequence[str]) -> "sparse.csr_matrix":
     """Return the TF-IDF vectors of programs (paper, "Detailed Diversity Metrics").
 
     The weights are the defaults of scikit-learn, since the paper does not state any. A token that occurs t times in a
@@ -90,6 +91,7 @@ def tfidf(programs: Sequence[str]) -> sparse.csr_matrix:
     Raises:
         ValueError: A source is not Python.
     """
+    from scipy import sparse
     from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second
 
     documents = [find_tokens(program) for program in programs]

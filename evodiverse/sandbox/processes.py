@@ -1,30 +1,38 @@
 """The sandbox that the rest of EvoDiverse uses (see `evodiverse.ports.Sandbox`)."""
 
+import re
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from evodiverse.errors import ServiceError
 from evodiverse.sandbox.supervisor import DiedError, WarmParent
 from evodiverse.vocabulary import Execution, Job
 
-PRELOAD = ("numpy", "scipy.optimize", "scipy.spatial")
+LIGHT = ("numpy", "scipy")  # scipy loads its parts only when they are used
+PARTS_OF_SCIPY = ("scipy.optimize", "scipy.spatial")
+_IMPORTED = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 # How many times a job or a start is tried, at most, if the warm parent dies during it.
 ATTEMPTS = 2
+Modules: TypeAlias = tuple[str, ...]
 T = TypeVar("T")
 
 
 class ProcessSandbox:
     """Runs each program in its own confined process, forked from a warm parent that has loaded the libraries.
 
-    Each thread that runs programs has its own warm parent (see `parent`). The warm parent starts when the thread runs
-    its first job or calls `prepare`. It ends as soon as the thread ends, this object is closed or deleted, or this
-    process exits. The object can be pickled; a copy starts its own warm parents.
+    Each thread that runs programs has its own warm parents (see `parent`): one that has loaded little, which makes a
+    process cheap, and one for programs that import more than numpy and Python's own library, so that each of them need
+    not load scipy. The text of a program alone decides which it is forked from. A warm parent starts when the thread
+    runs its first such job; `prepare` starts the first. It ends as soon as the thread ends, this object is closed or
+    deleted, or this process exits. The object can be pickled; a copy starts its own warm parents.
 
     Args:
-        preload: The modules that a warm parent loads in addition to numpy and scipy.
+        preload: The modules that a warm parent loads in addition to numpy and scipy. If there are any, all programs are
+            forked from the warm parent that has loaded everything.
         mounts: Whether to give each program an in-memory disk (tmpfs) whose size the kernel limits, if the kernel lets
             unprivileged users mount one. Otherwise programs write to the temporary folder, and the size of their files
             is measured.
@@ -33,7 +41,7 @@ class ProcessSandbox:
     def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True) -> None:
         self._preload = tuple(preload)
         self._mounts = mounts
-        self._thread_local = threading.local()
+        self._own = _Own()
         self._parents: weakref.WeakSet[WarmParent] = weakref.WeakSet()
         self._is_closed = False
         self._lock = threading.Lock()
@@ -47,7 +55,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: The sandbox itself failed.
         """
-        return [self._attempt(partial(WarmParent.run, job=job)) for job in jobs]
+        return [self._attempt(partial(WarmParent.run, job=job), self._find_modules(job)) for job in jobs]
 
     def prepare(self) -> None:
         """Start the process from which this thread's programs are forked, so that the first need not wait for it.
@@ -57,7 +65,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: The warm parent does not start.
         """
-        self._attempt(lambda _: None)
+        self._attempt(lambda _: None, self._find_modules())
 
     def close(self) -> None:
         """End each thread's warm parent (the process from which its programs are forked) and all running programs.
@@ -70,10 +78,15 @@ class ProcessSandbox:
         for parent in parents:
             parent.close()
 
-    def _attempt(self, use: Callable[[WarmParent], T]) -> T:
+    def _find_modules(self, job: Job | None = None) -> Modules:
+        """Return the modules that the warm parent of a job has loaded; without a job, those that most programs need."""
+        is_light = not self._preload and (job is None or _needs_little(job))
+        return LIGHT if is_light else (*LIGHT, *PARTS_OF_SCIPY, *self._preload)
+
+    def _attempt(self, use: Callable[[WarmParent], T], modules: Modules) -> T:
         """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
 
-        A warm parent is a process that has loaded the libraries and forks a process for each program.
+        A warm parent is a process that has loaded the libraries, ``modules``, and forks a process for each program.
 
         Raises:
             ServiceError: The warm parent died each time.
@@ -81,25 +94,25 @@ class ProcessSandbox:
         died = ""
         for _ in range(ATTEMPTS):
             try:
-                return use(self._parent())
+                return use(self._parent(modules))
             except DiedError as error:  # for instance killed because memory ran out
-                self._end_parent()
+                self._end_parent(modules)
                 died = str(error)
             except BaseException:  # a late answer must not be taken for the answer to the next job
-                self._end_parent()
+                self._end_parent(modules)
                 raise
         raise ServiceError(f"the sandbox's process died twice ({died}); run the same command again to resume")
 
-    def _end_parent(self) -> None:
+    def _end_parent(self, modules: Modules) -> None:
         """End this thread's warm parent (the process that forks a process for each program), if it has one."""
-        parent: WarmParent | None = self._thread_local.__dict__.pop("parent", None)
+        parent = self._own.parents.pop(modules, None)
         if parent is not None:
             with self._lock:
                 self._parents.discard(parent)
             parent.close()
 
-    def _parent(self) -> WarmParent:
-        """Return this thread's warm parent, after starting it if necessary.
+    def _parent(self, modules: Modules = LIGHT) -> WarmParent:
+        """Return this thread's warm parent with these modules, after starting it if necessary.
 
         The warm parent is the process that forks a process for each program.
 
@@ -107,12 +120,28 @@ class ProcessSandbox:
             DiedError: The warm parent was killed while it started.
             ServiceError: The warm parent does not start, or the sandbox is closed.
         """
-        if not self._is_closed and not hasattr(self._thread_local, "parent"):
-            self._thread_local.parent = WarmParent((*PRELOAD, *self._preload), mounts=self._mounts)
+        parents = self._own.parents
+        if not self._is_closed and modules not in parents:
+            parents[modules] = WarmParent(modules, mounts=self._mounts)
             with self._lock:
-                self._parents.add(self._thread_local.parent)
+                self._parents.add(parents[modules])
         if self._is_closed:  # before this call, or while the warm parent started
             self.close()
             raise ServiceError("the sandbox was closed while a program ran; run the same command again to resume")
-        parent: WarmParent = self._thread_local.parent
-        return parent
+        return parents[modules]
+
+
+class _Own(threading.local):
+    """The warm parents of one thread, by the modules that they have loaded."""
+
+    def __init__(self) -> None:
+        self.parents: dict[Modules, WarmParent] = {}
+
+
+def _needs_little(job: Job) -> bool:
+    """Return whether a program and its driver seem to import nothing but numpy and Python's own library.
+
+    A wrong answer costs time only, since every program can import what it needs.
+    """
+    text = f"{job.source}\n{job.driver or ''}"
+    return "scipy" not in text and {*_IMPORTED.findall(text)} <= sys.stdlib_module_names | {"numpy"}

@@ -175,6 +175,18 @@ def test_features_that_programs_commonly_use_work(sandbox: ProcessSandbox, code:
     assert run(sandbox, body(code)).value == 2
 
 
+def test_what_is_loaded_before_a_program_depends_on_its_own_imports_alone(sandbox: ProcessSandbox) -> None:
+    code = "import sys\nreturn 'sci' 'py.optimize' in sys.modules"
+    other = "if False:\n    import a_library_that_needs_it"
+    jobs = [body(code), body(f"import scipy\n{code}"), body(f"{other}\n{code}"), body(code)]
+    assert [ended.value for ended in sandbox.run(jobs)] == [False, True, True, False]
+
+
+def test_a_program_may_import_by_a_name_that_it_computes(sandbox: ProcessSandbox) -> None:
+    code = "from importlib import import_module\nreturn import_module('sci' 'py.optimize').__name__"
+    assert run(sandbox, body(code)).value == "scipy.optimize"
+
+
 def test_numerical_libraries_use_one_thread(sandbox: ProcessSandbox) -> None:
     code = """
     import threading, os
