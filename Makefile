@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Where no bytecode is kept, each process of the tests compiles all modules again. Several BLAS threads in each of several
 # processes would mostly wait for each other.
-# A third of the time tests wait, for processes and pauses: four at a time keep two cores busy.
+# Tests wait a third of their time, for processes and pauses: more of them than cores keep the cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -25,7 +25,7 @@ check: .venv/.check data ## run lint, site and test-both at once, as CI does
 	@$(MAKE) --no-print-directory --jobs 3 --keep-going lint site test-both
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(PYTEST) -n 4 --dist worksteal
+	$(PYTEST) -n 6 --dist worksteal
 
 test-slow: .venv/.docking data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
