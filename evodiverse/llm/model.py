@@ -6,12 +6,13 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent import futures
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
 from threading import Thread
-from typing import Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias
 
 import numpy as np
 
@@ -42,7 +43,6 @@ TOKENS_A_MESSAGE = 64
 _PROBE_RETRIES = 2
 # Sent once with each set of parameters, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
-Result = TypeVar("Result")
 Follow: TypeAlias = Callable[[Query, Reply], Query | None]
 
 
@@ -112,7 +112,7 @@ class Asking:
     async def run(
         self, queries: Sequence[Query], report: Callable[[int], object], follow: Follow | None
     ) -> list[Reply]:
-        """Send the queries and return one reply per query, in order; `CachedModel.complete` explains the functions.
+        """Send the queries and return one reply per query, in order; `CachedModel.begin` explains the functions.
 
         After an error, replies are missing, and ``failures`` has the error. It is for the caller to raise: an event
         loop in which a `KeyboardInterrupt` is raised ends.
@@ -148,9 +148,8 @@ class Asking:
     async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
         first = None
         try:
-            async with self._gate.passed(
-                query.stream.iteration
-            ):  # also held while waiting to retry, so that a failing provider gets fewer queries
+            # The gate is also held while waiting to retry, so that a failing provider gets fewer queries.
+            async with self._gate.passed(query.stream.iteration):
                 asked: Query | None = query
                 while asked is not None and (reply := await self._ask(asked)) is not None:
                     if first is None:
@@ -239,7 +238,7 @@ class CachedModel:
         self._cache = cache
         self._client = client
         self._gate = Gate(concurrency)
-        self._sent: list[tuple[Asking, Future[list[Reply]]]] = []
+        self._sent: dict[Future[list[Reply]], Asking] = {}
         self._retries = retries
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
         self._loop = self._runner.get_loop()
@@ -253,11 +252,11 @@ class CachedModel:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Close all connections. Replies on their way are still stored, unless a signal has interrupted a wait."""
         try:
-            for asking, sent in self._sent:
+            for sent, asking in self._sent.items():
                 self._loop.call_soon_threadsafe(sent.cancel if kind is KeyboardInterrupt else asking.stop)
-            wait([sent for _, sent in self._sent])
+            futures.wait(self._sent)
             if self._client is not None:
-                self._wait(asyncio.run_coroutine_threadsafe(self._client.close(), self._loop), lambda: None)
+                asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -266,20 +265,20 @@ class CachedModel:
         with self._runner:  # which at last cancels what still runs
             self._loop.run_forever()
 
-    def _wait(self, sent: Future[Result], show: Callable[[], object]) -> Result:
-        """Wait for work in the event loop, and return its result; if a signal interrupts the wait, it is canceled.
+    def _wait(self, sent: Future[list[Reply]], show: Callable[[], object]) -> list[Reply]:
+        """Wait for a batch in the event loop, and return its replies; if a signal interrupts the wait, it is canceled.
 
-        If ``show`` raises, the work goes on until the context ends, which stores the replies on their way.
+        If ``show`` raises, the batch goes on until the context ends, which stores the replies on their way.
         """
         while not self._is_done(sent):
             show()
-        self._sent = [(asking, other) for asking, other in self._sent if other is not sent]
+        self._sent.pop(sent, None)
         return sent.result()
 
     @staticmethod
-    def _is_done(sent: Future[Result]) -> bool:
+    def _is_done(sent: Future[list[Reply]]) -> bool:
         try:
-            return bool(wait([sent], timeout=_POLL_SECONDS).done)
+            return bool(futures.wait([sent], timeout=_POLL_SECONDS).done)
         except KeyboardInterrupt:
             sent.cancel()
             raise
@@ -303,14 +302,23 @@ class CachedModel:
         return bounds
 
     def complete(
+        self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None, *, is_probe: bool = False
+    ) -> list[Reply]:
+        """Send queries, wait for the replies, and return them; see `begin`."""
+        return self.begin(queries, report, is_probe=is_probe)(lambda: None)
+
+    def begin(
         self,
         queries: Sequence[Query],
-        report: Callable[[int], object] = lambda _: None,
+        report: Callable[[int], object],
         follow: Follow | None = None,
         *,
         is_probe: bool = False,
-    ) -> list[Reply]:
-        """Return one reply per query, in order.
+    ) -> Callable[[Callable[[], object]], list[Reply]]:
+        """Send queries, and return a function that waits for the replies and returns one per query, in order.
+
+        The function takes another one, which it calls periodically while it waits. It raises the errors of the
+        provider, those of ``report`` and ``follow``, and that of a replay without a reply.
 
         If ``report`` or ``follow`` raises an error, or a query fails for good, no more queries are sent. Replies to
         queries in progress are stored if they arrive within `GRACE_SECONDS`. Then the first error is raised.
@@ -331,21 +339,6 @@ class CachedModel:
             ModelUnavailableError: The provider does not answer, or refuses a query for a reason other than its prompt.
             ServiceError: The cache cannot be used.
         """
-        return self.begin(queries, report, follow, is_probe=is_probe)(lambda: None)
-
-    def begin(
-        self,
-        queries: Sequence[Query],
-        report: Callable[[int], object],
-        follow: Follow | None = None,
-        *,
-        is_probe: bool = False,
-    ) -> Callable[[Callable[[], object]], list[Reply]]:
-        """Send queries, and return a function that waits for the replies and returns them as `complete` does.
-
-        The arguments and the errors are those of `complete`; the function raises those of the provider, and that of a
-        replay without a reply. It takes a function that it calls periodically while it waits.
-        """
         found = self._cache.find(queries)
         missing = [query for query, bought in zip(queries, found, strict=True) if bought is None]
         report(len(queries) - len(missing))
@@ -363,7 +356,7 @@ class CachedModel:
         retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
         asking = Asking(self._client, self._cache, self._gate, retries, is_probe=is_probe)
         sent = asyncio.run_coroutine_threadsafe(asking.run(missing, report, follow), self._loop)
-        self._sent.append((asking, sent))
+        self._sent[sent] = asking
 
         def receive(show: Callable[[], object]) -> list[Reply]:
             replies = self._wait(sent, show)
