@@ -7,16 +7,24 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import httpx
 
 from evodiverse.errors import describe
-from evodiverse.llm.client import FINISH, Answer, count_tokens, failure, sent_parameters, shorten
+from evodiverse.llm.client import (
+    FINISH,
+    Account,
+    Answer,
+    count_tokens,
+    describe_rest,
+    failure,
+    sent_parameters,
+    shorten,
+)
 from evodiverse.llm.failures import TransientError
 from evodiverse.llm.families import takes_completion_tokens
 from evodiverse.llm.library import Price, read_price
@@ -73,10 +81,12 @@ def read_answer(content: Any) -> tuple[Answer, int]:
     if not all(count is None or isinstance(count, int) for count in counts.values()):
         raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
+    calls = message.get("tool_calls") or message.get("function_call")
+    instead = describe_rest(calls=calls, refusal=message.get("refusal"), reasoning=reasoning)
     answer = Answer(
         text=text,
         finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
-        instead="" if text.strip() else _describe_rest(message),
+        instead="" if text.strip() else instead,
         prompt_tokens=count_tokens(counts["prompt"], least=1),
         completion_tokens=count_tokens(counts["completion"], least=bool(text)),
         reasoning=reasoning if isinstance(reasoning, str) else "",
@@ -85,34 +95,9 @@ def read_answer(content: Any) -> tuple[Answer, int]:
     return answer, count_tokens(counts["written"], least=0) or 0
 
 
-def _describe_rest(message: Mapping[str, Any]) -> str:
-    """Return what a message without text has instead; empty if it has nothing."""
-    if message.get("tool_calls") or message.get("function_call"):
-        return "only a tool call"
-    if message.get("refusal"):
-        return "a refusal"
-    return "only reasoning" if message.get("reasoning_content") or message.get("reasoning") else ""
-
-
 @dataclass
-class ChatClient:
-    """A client that speaks OpenAI's chat-completions protocol.
-
-    Attributes:
-        names: The name of each model in litellm, by its name in queries (`Query.model`). `find_provider` has them all.
-        api_base: The address of the API, or None for the usual one of each provider.
-        api_key: The key, or None to read it from the provider's own environment variable.
-        timeout_s: The longest that a reply may take, in seconds.
-        prices: Prices by the models' names in queries. They replace those of litellm's price map.
-        length_parameter: The name in requests of the largest number of tokens of a reply.
-    """
-
-    names: Mapping[str, str]
-    api_base: str | None
-    api_key: str | None
-    timeout_s: float
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    length_parameter: str = LENGTH_PARAMETERS[0]
+class ChatClient(Account):
+    """A client that speaks OpenAI's chat-completions protocol. `find_provider` has all of its models."""
 
     def __post_init__(self) -> None:
         """Load the certificates, once for all connections."""

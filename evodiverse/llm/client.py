@@ -116,13 +116,13 @@ class Answer:
 
 
 @dataclass
-class LiteLlmClient:
-    """A client that sends queries through litellm.
+class Account:
+    """What a client needs to ask the models of a provider.
 
     Attributes:
         names: The name of each model in litellm, by its name in queries (`Query.model`).
-        api_base: The address of the provider, or None for its usual one.
-        api_key: The key, or None to let litellm read it from the provider's own environment variable.
+        api_base: The address of the API, or None for the usual one of each provider.
+        api_key: The key, or None to read it from the provider's own environment variable.
         timeout_s: The longest that a reply may take, in seconds.
         prices: Prices by the models' names in queries. They replace those of litellm.
         length_parameter: The name in requests of the largest number of tokens of a reply.
@@ -134,6 +134,11 @@ class LiteLlmClient:
     timeout_s: float
     prices: Mapping[str, Price] = field(default_factory=dict)
     length_parameter: str = LENGTH_PARAMETERS[0]
+
+
+@dataclass
+class LiteLlmClient(Account):
+    """A client that sends queries through litellm."""
 
     def __post_init__(self) -> None:
         """Import litellm."""
@@ -196,14 +201,20 @@ class LiteLlmClient:
             raise TransientError("the provider's answer contains no choice")
         choice, usage = response.choices[0], getattr(response, "usage", None)
         details = getattr(usage, "prompt_tokens_details", None)
-        text = choice.message.content or ""
+        message = choice.message
+        text, reasoning = message.content or "", getattr(message, "reasoning_content", None) or ""
+        instead = describe_rest(
+            calls=message.tool_calls or message.function_call,
+            refusal=(getattr(message, "provider_specific_fields", None) or {}).get("refusal"),
+            reasoning=reasoning,
+        )
         answer = Answer(
             text=text,
             finish=FINISH.get(choice.finish_reason, Finish.STOP),
-            instead="" if text.strip() else _describe_rest(choice.message),
+            instead="" if text.strip() else instead,
             prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
             completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
-            reasoning=getattr(choice.message, "reasoning_content", None) or "",
+            reasoning=reasoning,
             cached_tokens=count_tokens(getattr(details, "cached_tokens", None), least=0),
         )
         cost = self._cost(model, answer, usage)
@@ -228,13 +239,13 @@ class LiteLlmClient:
         return cost if 0 <= cost < math.inf else None
 
 
-def _describe_rest(message: Any) -> str:
-    """Return what a message without text has instead; empty if it has nothing."""
-    if message.tool_calls or message.function_call:
+def describe_rest(*, calls: object, refusal: object, reasoning: object) -> str:
+    """Return what a message without text has instead, given its parts; empty if it has nothing."""
+    if calls:
         return "only a tool call"
-    if (getattr(message, "provider_specific_fields", None) or {}).get("refusal"):
+    if refusal:
         return "a refusal"
-    return "only reasoning" if getattr(message, "reasoning_content", None) else ""
+    return "only reasoning" if reasoning else ""
 
 
 def count_tokens(number: object, least: int) -> int | None:
