@@ -81,7 +81,6 @@ def search_with_models(server: ModelServer, folder: Path) -> tuple[list[str], Pa
         "llm=openai_compatible",
         f"llm.pools.cold.{mixture}",
         f"llm.pools.hot.{mixture}",
-        "search.lag=1",
         "llm.concurrency=100",
     ]
     toy = ["--config-dir", str(TOY_CONF), "task=bits", "method.offspring=50", "evaluator.workers=2"]
