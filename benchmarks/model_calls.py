@@ -23,7 +23,7 @@ from evodiverse.llm.client import sent_parameters
 from evodiverse.llm.library import load_litellm
 from evodiverse.llm.model import CachedModel
 from evodiverse.runner.ledger import Budget, Cap, Ledger
-from evodiverse.runner.proposers import ModelProposer, Watch
+from evodiverse.runner.proposers import Hooks, ModelProposer, Watch
 from evodiverse.tasks.molecules.initial import Library
 from evodiverse.tasks.molecules.prompts import build
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
@@ -91,7 +91,7 @@ def propose(address: str, n: int, bound: int, repeat: int) -> float:
         watch = Watch(ledger, ["toy"], None, None)
         proposer = ModelProposer(model, [[SAMPLER], [SAMPLER]], build(SETTINGS), task, ledger, watch)
         began = time.perf_counter()
-        receive = proposer.begin(make_requests(n, repeat), 0.0, lambda _: None)
+        receive = proposer.begin(make_requests(n, repeat), 0.0, Hooks(lambda _: None))
         if not isinstance(receive, Cap):
             receive(lambda: None)
         return time.perf_counter() - began

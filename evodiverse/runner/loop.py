@@ -15,7 +15,7 @@ from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Cap, Ledger
-from evodiverse.runner.proposers import Proposer, Receive
+from evodiverse.runner.proposers import Hooks, Proposer, Receive
 from evodiverse.runner.rows import (
     EVALUATION_COLUMNS,
     SWAP_COLUMNS,
@@ -131,7 +131,7 @@ class Setup:
     evaluator: ports.Evaluator | None = None
 
 
-class Plan(NamedTuple):
+class Planned(NamedTuple):
     """What an iteration reads of the state of the search; the arguments of `deal_slots`."""
 
     pools: Pools
@@ -150,7 +150,7 @@ class Begun(NamedTuple):
         receive: A function that waits for the answers to these.
     """
 
-    plan: Plan
+    plan: Planned
     slots: Sequence[Slot]
     request: Callable[[int, Sequence[Slot]], list[Request]]
     requests: Sequence[Request]
@@ -247,12 +247,12 @@ class Loop:
             return None
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
 
-    def _plan(self, state: State, n_open: int = 0) -> Plan:
+    def _plan(self, state: State, n_open: int = 0) -> Planned:
         """Return the plan of an iteration that reads a state, while ``n_open`` slots of others are not filled yet."""
         method = self._setup.method
         size = method.size(self._archive.n_calls + n_open)
         each = method.offspring if method.screen is None else size
-        return Plan(state.pools, each, min(size, self._calls_left - n_open))
+        return Planned(state.pools, each, min(size, self._calls_left - n_open))
 
     def _begin_iterations(self, state: State) -> None:
         """Begin the next iteration, and those after it that read the same state if there is a lag.
@@ -275,7 +275,7 @@ class Loop:
         if not self._begun:
             self._cap = cap
 
-    def _begin(self, iteration: int, plan: Plan) -> Begun | Cap:
+    def _begin(self, iteration: int, plan: Planned) -> Begun | Cap:
         """Send the first requests of an iteration, or return the cap that forbids them."""
         setup = self._setup
         mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
@@ -338,10 +338,11 @@ class Loop:
                 return None
             return request(asked.attempt + 1, [Slot(asked.slot, asked.pool)])[0]
 
+        hooks = Hooks(self._note_reply, again)
         # Screening evaluates only the best of all proposals, and other evaluators get a whole round at once.
-        look = self._note_arrival if request is not None and self._setup.evaluator is None else None
-        report, seconds = self._note_reply, self.clock.seconds["wall"]
-        receive = proposer.begin(requests, seconds, report, again if request else None, look)
+        if request is not None and self._setup.evaluator is None:
+            hooks = hooks._replace(look=self._note_arrival)
+        receive = proposer.begin(requests, self.clock.seconds["wall"], hooks)
         self._view.n_awaited += 0 if isinstance(receive, Cap) else len(requests)
         return receive
 
@@ -384,8 +385,7 @@ class Loop:
         """
         keys = [hypothesis.key for hypothesis in charged]
         self._view.n_evaluated += sum(key in self._journalled for key in keys)
-        known = self._journalled.keys() | self._evaluated.keys()
-        self._evaluate_all([hypothesis for hypothesis in charged if hypothesis.key not in known])
+        self._evaluate_all([hypothesis for hypothesis in charged if not self._is_evaluated(hypothesis.key)])
         timed = list(map(self._take, keys))
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
@@ -405,13 +405,15 @@ class Loop:
         fresh: dict[str, Hypothesis] = {}
         while awaited and awaited[0].stream in self._arrived:
             parsed = self._arrived[awaited.popleft().stream]
-            if isinstance(parsed, Hypothesis) and not self._is_known(parsed.key):
+            if isinstance(parsed, Rejection) or self._is_evaluated(parsed.key):
+                continue
+            if self._archive.call_of(parsed.key) is None:
                 fresh.setdefault(parsed.key, parsed)
         if fresh:
             self._evaluate_all(list(fresh.values()))
 
-    def _is_known(self, key: str) -> bool:
-        return key in self._evaluated or key in self._journalled or self._archive.call_of(key) is not None
+    def _is_evaluated(self, key: str) -> bool:
+        return key in self._evaluated or key in self._journalled
 
     def _evaluate_all(self, hypotheses: Sequence[Hypothesis]) -> None:
         """Evaluate hypotheses, and keep the results until `_take`."""
@@ -536,7 +538,7 @@ class Loop:
         self._view.resume(store.rows("swaps", SWAP_COLUMNS))
         state = restore(saved)
         for pools, each, most in saved.get("begun", []):
-            plan = Plan(tuple(np.array(pool, dtype=np.int64) for pool in pools), each, most)
+            plan = Planned(tuple(np.array(pool, dtype=np.int64) for pool in pools), each, most)
             begun = self._begin(state.iteration + len(self._begun) + 1, plan)
             if isinstance(begun, Cap):
                 break

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -36,10 +36,25 @@ from evodiverse.vocabulary import (
     Sampler,
 )
 
-Again: TypeAlias = Callable[[Request], Request | None]
-"""Returns the next request for the slot of a request, or None if the same proposer makes none."""
-Look: TypeAlias = Callable[[Request, Hypothesis | Rejection], object]
-"""Is told what the answer to a request was parsed to, as soon as it has arrived, in any thread."""
+
+class Hooks(NamedTuple):
+    """What a proposer calls while the answers to a round of requests arrive, all but `report` only if it asks a model.
+
+    Attributes:
+        report: A function that is called periodically, in any thread, with the number of new answers. It may raise to
+            cancel the remaining requests.
+        again: A function that returns the next request for the slot of a request, or None if the same proposer makes
+            none. Once the answer to a request is rejected, the model gets that next request at once, while other
+            answers are awaited; a later round has it, and then finds the answer here. It is not used where a cap could
+            end the run between the two rounds.
+        look: A function that is told what each answer was parsed to, as soon as it has arrived, in any thread.
+    """
+
+    report: Report
+    again: Callable[[Request], Request | None] = lambda _: None
+    look: Callable[[Request, Hypothesis | Rejection], object] = lambda _, __: None
+
+
 Receive: TypeAlias = Callable[[Callable[[], object]], list[Answer]]
 """Waits for the answers to the requests of a round, which it returns in order; calls a function while it waits."""
 
@@ -71,16 +86,9 @@ class OperatorProposer:
         self._is_fallback = is_fallback
 
     def record_unused(self, show: Callable[[], object]) -> None:
-        """Do nothing: no request is made before its answer is needed."""
+        """Do nothing: no request is made before its answer is needed, and all answers come at once."""
 
-    def begin(
-        self,
-        requests: Sequence[Request],
-        seconds: float,
-        report: Report,  # noqa: ARG002 (all answers come at once)
-        again: Again | None = None,  # noqa: ARG002
-        look: Look | None = None,  # noqa: ARG002
-    ) -> Receive | Cap:
+    def begin(self, requests: Sequence[Request], seconds: float, hooks: Hooks) -> Receive | Cap:  # noqa: ARG002
         """Return a function that returns one answer per request, in order, or the cap on time if it is reached."""
         return self._ledger.find_cap((), seconds) or (lambda _: self._propose(requests))
 
@@ -176,9 +184,7 @@ class _Round:
     """Requests that were made together; ``wait`` waits for their replies, and is None before they are sent."""
 
     asked: Sequence[_Asked]
-    report: Report
-    again: Again | None
-    look: Look | None
+    hooks: Hooks
     wait: Callable[[Callable[[], object]], None] | None = None
 
 
@@ -208,14 +214,7 @@ class ModelProposer:
     _is_useful: bool = field(default=False, init=False)
     _has_ended: bool = field(default=False, init=False)
 
-    def begin(
-        self,
-        requests: Sequence[Request],
-        seconds: float,
-        report: Report,
-        again: Again | None = None,
-        look: Look | None = None,
-    ) -> Receive | Cap:
+    def begin(self, requests: Sequence[Request], seconds: float, hooks: Hooks) -> Receive | Cap:
         """Send requests, and return a function that receives one answer per request; or the cap that forbids them.
 
         A cap is a limit on the run: on the number of requests to models, on their tokens, on their cost or on the wall
@@ -224,36 +223,25 @@ class ModelProposer:
         Args:
             requests: The requests of one round.
             seconds: The wall time of the run so far.
-            report: A function that is called periodically, in any thread, with the number of new answers. It may raise
-                to cancel the remaining requests.
-            again: A function that returns the next request for the slot of a request, or None if there is none. Once
-                the answer to a request is rejected, the model gets that next request at once, while other answers are
-                awaited; a later round has it, and then finds the answer here. It is not used where a cap could end the
-                run between the two rounds.
-            look: A function that is told what each answer was parsed to, as soon as it has arrived, in any thread.
+            hooks: What is called while the answers arrive.
         """
         queries = [self._query(request) for request in requests]
         bounds = self.model.bound_costs(queries)
-        n_open = sum(len(begun.asked) for begun in self._rounds)
-        cap = self.ledger.find_cap([*self._open, *bounds], seconds)
+        still_open = [bound for begun in self._rounds for *_, bound in begun.asked]
+        cap = self.ledger.find_cap([*still_open, *bounds], seconds)
         if cap is not None:
             return cap
         left = self.watch.count_left()
-        if left is not None or not self._may_go_ahead(requests, bounds, again):
-            again = None
-        begun = _Round(list(zip(requests, queries, bounds, strict=True)), report, again, look)
-        if left is None or n_open + len(requests) <= left:
+        if left is not None or not self._may_go_ahead(requests, bounds, hooks):
+            hooks = Hooks(hooks.report, look=hooks.look)
+        begun = _Round(list(zip(requests, queries, bounds, strict=True)), hooks)
+        if left is None or len(still_open) + len(requests) <= left:
             self._send(begun)
         self._rounds.append(begun)
         return partial(self._receive, begun)
 
-    @property
-    def _open(self) -> list[CostBound]:
-        """The most that each request can cost whose answer is not received yet."""
-        return [bound for begun in self._rounds for *_, bound in begun.asked]
-
     def _send(self, begun: _Round) -> None:
-        begun.wait = self._ask(begun.asked, begun.report, begun.again, begun.look)
+        begun.wait = self._ask(begun.asked, begun.hooks)
 
     def _send_postponed(self) -> None:
         """Send what waits for a usable reply, which shows that the watch will not end the run, if there is one."""
@@ -285,23 +273,23 @@ class ModelProposer:
             if begun.wait is not None:
                 with suppress(_EndedError, InputError, ModelUnavailableError):  # other replies are not needed
                     begun.wait(show)
-        bounds = self.model.bound_costs(list(self._known))
-        asked = zip([known[0] for known in self._known.values()], list(self._known), bounds, strict=True)
-        self._record(list(asked))
+        queries = list(self._known)
+        bounds = self.model.bound_costs(queries)
+        self._record([(self._known[query][0], query, bound) for query, bound in zip(queries, bounds, strict=True)])
 
-    def _may_go_ahead(self, requests: Sequence[Request], bounds: Sequence[CostBound], again: Again | None) -> bool:
+    def _may_go_ahead(self, requests: Sequence[Request], bounds: Sequence[CostBound], hooks: Hooks) -> bool:
         """Return whether no cap can end the run before all requests that may follow are made."""
         caps = self.ledger.spent(0.0)
-        if again is None or not caps:
+        if not caps:
             return True
-        if self._open or Cap.SECONDS in caps:
+        if self._rounds or Cap.SECONDS in caps:
             return False
         later = list[Query]()
         for request in requests:
-            following = again(request)
+            following = hooks.again(request)
             while following is not None:
                 later.append(self._query(following))
-                following = again(following)
+                following = hooks.again(following)
         return self.ledger.find_cap([*bounds, *self.model.bound_costs(later)], 0.0) is None
 
     def _propose_in_pieces(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
@@ -309,15 +297,13 @@ class ModelProposer:
         n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), begun.asked
         while rest:
             piece = rest[: self.watch.count_left()]
-            self._ask(piece, begun.report, None, begun.look)(show)
+            self._ask(piece, begun.hooks)(show)
             answers += self._record(piece)
             self.watch.check(n_before)
             rest = rest[len(piece) :]
         return answers
 
-    def _ask(
-        self, asked: Sequence[_Asked], report: Report, again: Again | None, look: Look | None
-    ) -> Callable[[Callable[[], object]], None]:
+    def _ask(self, asked: Sequence[_Asked], hooks: Hooks) -> Callable[[Callable[[], object]], None]:
         """Send the queries whose replies are not known yet; return a function that waits for their replies."""
         places = {query: request for request, query, _ in asked if query not in self._known}
         queries = list(places)
@@ -325,9 +311,8 @@ class ModelProposer:
         def follow(query: Query, reply: Reply) -> Query | None:
             self._note({query: reply}, places)
             parsed = self._known[query][-1]
-            if look is not None:
-                look(places[query], parsed)
-            following = again(places[query]) if again and isinstance(parsed, Rejection) else None
+            hooks.look(places[query], parsed)
+            following = hooks.again(places[query]) if isinstance(parsed, Rejection) else None
             if following is None or self._has_ended:
                 return None
             later = self._query(following)
@@ -335,7 +320,7 @@ class ModelProposer:
             return later
 
         def note(n: int) -> None:
-            report(n)
+            hooks.report(n)
             if self._has_ended:
                 raise _EndedError
 
@@ -343,7 +328,7 @@ class ModelProposer:
             replies = dict(zip(queries, awaited(show), strict=True))
             self._note({query: reply for query, reply in replies.items() if query not in self._known}, places)
 
-        report(len(asked) - len(queries))
+        hooks.report(len(asked) - len(queries))
         awaited = self.model.begin(queries, note, follow)
         return receive
 
@@ -416,14 +401,7 @@ class SplitProposer:
         """Wait for the answers of the model that no round has received when the run ends, and record what they cost."""
         self.by_model.record_unused(show)
 
-    def begin(
-        self,
-        requests: Sequence[Request],
-        seconds: float,
-        report: Report,
-        again: Again | None = None,
-        look: Look | None = None,
-    ) -> Receive | Cap:
+    def begin(self, requests: Sequence[Request], seconds: float, hooks: Hooks) -> Receive | Cap:
         """Return a function that receives one answer per request, in order; or the cap that forbids the requests.
 
         See `ModelProposer.begin`. A cap that forbids the requests to the model forbids the round. The operator works
@@ -432,19 +410,18 @@ class SplitProposer:
         split = [(request, self._is_for_model(request)) for request in requests]
         to_model = [request for request, is_for_model in split if is_for_model]
         to_operator = [request for request, is_for_model in split if not is_for_model]
-        make = self.by_operator.begin(to_operator, seconds, report)
+        make = self.by_operator.begin(to_operator, seconds, hooks)
         if not to_model or isinstance(make, Cap):
             return make
-        await_model = self.by_model.begin(to_model, seconds, report, again, look)
+        await_model = self.by_model.begin(to_model, seconds, hooks)
         if isinstance(await_model, Cap):
             return await_model
 
         def receive(show: Callable[[], object]) -> list[Answer]:
             made = make(show)
-            report(len(made))
+            hooks.report(len(made))
             for request, (_, parsed) in zip(to_operator, made, strict=True):
-                if look is not None:
-                    look(request, parsed)
+                hooks.look(request, parsed)
             by_kind = {True: iter(await_model(show)), False: iter(made)}
             return [next(by_kind[is_for_model]) for _, is_for_model in split]
 

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, chisquare
 
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.runner.ledger import Budget, CallOutcome, Cap, Ledger
-from evodiverse.runner.proposers import ModelProposer, OperatorProposer, SplitProposer, Watch
+from evodiverse.runner.proposers import Hooks, ModelProposer, OperatorProposer, SplitProposer, Watch
 from evodiverse.runner.workers import Answer
 from evodiverse.vocabulary import (
     Candidate,
@@ -73,7 +73,7 @@ def draw(weights: Sequence[float], requests: Sequence[Request]) -> list[str]:
             return super().bound_costs(queries)
 
     used = [Sampler(name, Decoding(1.0, None, 50, 7), weight) for name, weight in zip(MODELS, weights, strict=True)]
-    replace(proposer(Listener()), samplers=[used]).begin(requests, 0.0, lambda n: None)
+    replace(proposer(Listener()), samplers=[used]).begin(requests, 0.0, Hooks(lambda n: None))
     return [query.model for query in told]
 
 
@@ -90,7 +90,7 @@ def make_round(iteration: int, n: int = 10) -> list[Request]:
 
 def propose(asking: ModelProposer | SplitProposer, requests: Sequence[Request]) -> list[Answer]:
     """Return the answers to a round of requests, which no cap forbids."""
-    receive = asking.begin(requests, 0.0, lambda n: None)
+    receive = asking.begin(requests, 0.0, Hooks(lambda n: None))
     assert not isinstance(receive, Cap)
     return receive(lambda: None)
 
@@ -247,4 +247,4 @@ def test_a_cap_on_requests_counts_those_to_the_model_alone() -> None:
     requests = make_round(1, 60)
     n = operators(split(0.5), requests).count("llm")
     assert len(operators(split(0.5, Budget(llm_calls=n)), requests)) == 60
-    assert split(0.5, Budget(llm_calls=n - 1)).begin(requests, 0.0, lambda n: None) is Cap.LLM_CALLS
+    assert split(0.5, Budget(llm_calls=n - 1)).begin(requests, 0.0, Hooks(lambda n: None)) is Cap.LLM_CALLS
