@@ -484,7 +484,7 @@ def ask_like_a_reasoning_model(body: Body, number: int) -> Answer:
     """Answer only requests without the parameters that OpenAI's reasoning models refuse, with OpenAI's messages."""
     if "max_tokens" in body:
         return error(400, "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens' instead.")
-    if body.get("temperature", 1) != 1:
+    if "temperature" in body:
         return error(400, "Unsupported value: 'temperature' does not support 0.7 with this model.")
     return error(400, "Unsupported parameter: 'top_p'") if "top_p" in body else answer_bits(body, number)
 
