@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import starts
+from tests.llm.batch_server import BatchServer
 from tests.llm.servers import Answer, Body, ModelServer, error, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log
 from tests.toys.bits.model import answer_bits
@@ -89,21 +90,29 @@ def search_with_models(server: ModelServer, folder: Path) -> tuple[list[str], Pa
 
 
 @pytest.mark.slow
-def test_a_search_with_models_that_is_killed_five_times_has_the_same_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_batch", [False, True], ids=["single", "batch"])
+def test_a_search_with_models_that_is_killed_five_times_has_the_same_log(tmp_path: Path, *, is_batch: bool) -> None:
     env = {**FROM_ROOT, "OPENAI_API_KEY": "sk-none-for-tests"}
     with serving(ModelServer(answer_bits)) as server:
         arguments, whole = search_with_models(server, tmp_path / "whole")
         assert evodiverse(*arguments, cwd=whole, env=env).returncode == 0
-    with serving(ModelServer(Unsteady())) as server:
+    with serving(BatchServer(Unsteady())) as server:
+        assert isinstance(server, BatchServer)
+        server.n_looks = 0
         arguments, killed = search_with_models(server, tmp_path / "killed")
+        arguments += [f"llm.batch={is_batch}"]
         for n_requests in (100, 300, 500, 800, 1100):
             process = starts.start("-m", "evodiverse", *arguments, cwd=killed, env=env)
-            while len(server.requests) < n_requests:
+            while max(len(server.requests), server.n_batched) < n_requests:
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.002)
             process.kill()
             process.wait()
         assert evodiverse(*arguments, cwd=killed, env=env).returncode == 0
-    logs = [log(next(folder.glob("outputs/**/run.json")).parent) for folder in (whole, killed)]
+        n_batched = server.n_batched
+    records = [next(folder.glob("outputs/**/run.json")) for folder in (whole, killed)]
+    logs = [log(record.parent) for record in records]
     assert len(logs[0]["llm_calls"]) > 900
+    if is_batch:  # no batch was sent twice, but for queries that a batch had lost
+        assert len(logs[0]["llm_calls"]) <= n_batched < len(logs[0]["llm_calls"]) + 40
     assert logs[0] == logs[1]

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import model as models
 from evodiverse.llm.model import opened
 from evodiverse.runlog.runs import survey_runs
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
@@ -35,7 +34,7 @@ KEY = "sk-toy-key-for-tests"
 def _surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)  # no .env file elsewhere has an effect
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 0.0)
+    monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 0.0)
 
 
 @pytest.fixture(scope="module")

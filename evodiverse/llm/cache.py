@@ -88,13 +88,16 @@ class ReplyCache:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
-        keys = [query_key(query) for query, _ in bought]
+        return self.keep_by_key([(query_key(query), query.model, entry) for query, entry in bought])
+
+    def keep_by_key(self, bought: Sequence[tuple[bytes, str, Bought]]) -> list[Bought]:
+        """Do what `keep` does, given the key and the model of each query instead of the query."""
         with self._reporting(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            there = self._select(keys)
-            new = [(key, query.model, _encode(entry)) for key, (query, entry) in zip(keys, bought, strict=True)]
+            there = self._select([key for key, *_ in bought])
+            new = [(key, model, _encode(entry)) for key, model, entry in bought]
             self._connection.executemany("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", new)
-        return [there.get(key, entry) for key, (_, entry) in zip(keys, bought, strict=True)]
+        return [there.get(key, entry) for key, _, entry in bought]
 
     def _select(self, keys: Sequence[bytes]) -> dict[bytes, Bought]:
         """Return the stored replies by key; no entry if there is no row."""

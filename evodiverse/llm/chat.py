@@ -1,9 +1,8 @@
 """Sending one query to one provider that speaks OpenAI's chat-completions protocol, through httpx.
 
-The format is `build_body` and `read_answer`; the rest serves any protocol of one request and one answer in JSON.
+The format is `build_body`, `read_answer` and `read_refusal`.
 """
 
-import asyncio
 import json
 import re
 import time
@@ -12,9 +11,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import httpx
-
-from evodiverse.errors import describe
 from evodiverse.llm.client import (
     FINISH,
     Account,
@@ -25,14 +21,14 @@ from evodiverse.llm.client import (
     sent_parameters,
     shorten,
 )
+from evodiverse.llm.connections import Connections
 from evodiverse.llm.failures import TransientError
 from evodiverse.llm.families import takes_completion_tokens
 from evodiverse.llm.library import Price, read_price
 from evodiverse.llm.providers import PROVIDERS, chat_address, find_provider
-from evodiverse.llm.transfer import Transfer, exchange, reduce_reply
+from evodiverse.llm.transfer import Transfer, reduce_reply
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Finish, Query, Reply
 
-_KEEP_ALIVE_SECONDS: Final = 60.0
 # What providers say of a prompt that is too long, or that a filter blocks.
 _UNANSWERABLE: Final = re.compile(
     r"context_length_exceeded|maximum (context|input) length is|model's maximum context limit|model's context length"
@@ -100,10 +96,8 @@ class ChatClient(Account):
     """A client that speaks OpenAI's chat-completions protocol. `find_provider` has all of its models."""
 
     def __post_init__(self) -> None:
-        """Load the certificates, once for all connections."""
-        self._certificates = httpx.create_ssl_context()
-        # A client for each query in progress: a pool of connections takes time in proportion to their number.
-        self._idle: list[httpx.AsyncClient] = []
+        """Prepare the connections."""
+        self._connections = Connections(self.timeout_s)
 
     async def ask(self, query: Query) -> Reply:
         """Send one query and return the reply.
@@ -112,29 +106,24 @@ class ChatClient(Account):
         ``finish`` is `Finish.ERROR`.
         """
         transfer, began = Transfer(), time.perf_counter()
-        client = self._idle.pop() if self._idle else self._connect()
-        request = self._build_request(client, query)
-        place = request.url.netloc.decode()
-        try:
-            async with asyncio.timeout(self.timeout_s):
-                response, body = await exchange(client.send, request, transfer)
-        except TimeoutError as error:
-            raise TransientError(f"no reply from {place} within {self.timeout_s:g} s") from error
-        except httpx.HTTPError as error:
-            message = shorten(f"the query to {place} failed ({describe(error)})", *transfer.secrets)
-            raise transfer.failure or TransientError(message) from error
-        finally:
-            self._idle.append(client)
+        found = find_provider(self.names[query.model])
+        if found is None:
+            raise ValueError(f"{self.names[query.model]} is not a model that speaks OpenAI's protocol")
+        name, model = found
+        body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
+        headers = {"content-type": "application/json", **find_authorization(name, self.api_key)}
+        address = chat_address(name, self.api_base)
+        response, content = await self._connections.send(transfer, "POST", address, headers, content=body)
         if response.is_error:
-            text, retry_after = body.decode("utf-8", "replace"), response.headers.get("retry-after")
-            return _refused(response.status_code, text, retry_after, transfer)
-        content = transfer.parse(body)
-        match content:
-            case {"error": {"code": int(status)}} if not content.get("choices"):  # of a gateway, in spite of status 200
-                return _refused(status, json.dumps(content), None, transfer)
-        answer, n_written = read_answer(content)
-        cost = self._cost(query.model, answer, n_written)
-        return answer.to_reply(transfer.secrets, time.perf_counter() - began, cost)
+            text, retry_after = content.decode("utf-8", "replace"), response.headers.get("retry-after")
+            return read_refusal(response.status_code, text, retry_after, transfer)
+        parsed = transfer.parse(content)
+        match parsed:
+            case {"error": {"code": int(status)}} if not parsed.get("choices"):  # of a gateway, in spite of status 200
+                return read_refusal(status, json.dumps(parsed), None, transfer)
+        answer, n_written = read_answer(parsed)
+        price = self.prices.get(query.model) or read_price(self.names[query.model], datetime.now(UTC))
+        return answer.to_reply(transfer.secrets, time.perf_counter() - began, answer.cost(price, n_written))
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, or None if neither ``prices`` nor litellm's price map has it."""
@@ -142,32 +131,16 @@ class ChatClient(Account):
 
     async def close(self) -> None:
         """Close all connections."""
-        while self._idle:
-            await self._idle.pop().aclose()
-
-    def _connect(self) -> httpx.AsyncClient:
-        limits = httpx.Limits(keepalive_expiry=_KEEP_ALIVE_SECONDS)
-        return httpx.AsyncClient(verify=self._certificates, timeout=None, limits=limits)  # noqa: S113 (see `ask`)
-
-    def _build_request(self, client: httpx.AsyncClient, query: Query) -> httpx.Request:
-        found = find_provider(self.names[query.model])
-        if found is None:
-            raise ValueError(f"{self.names[query.model]} is not a model that speaks OpenAI's protocol")
-        name, model = found
-        key = self.api_key or PROVIDERS[name].find_key()
-        headers = {"content-type": "application/json"} | ({} if key is None else {"authorization": f"Bearer {key}"})
-        body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
-        return client.build_request("POST", chat_address(name, self.api_base), content=body, headers=headers)
-
-    def _cost(self, model: str, answer: Answer, n_written: int) -> float | None:
-        """Return the cost of a reply in USD, or None if it is unknown."""
-        price = self.prices.get(model) or read_price(self.names[model], datetime.now(UTC))
-        if price is None or answer.prompt_tokens is None or answer.completion_tokens is None:
-            return None
-        return price.cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0, n_written)
+        await self._connections.close()
 
 
-def _refused(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:
+def find_authorization(provider: str, api_key: str | None) -> dict[str, str]:
+    """Return the header with the key of a provider, a key of `PROVIDERS`; none without a key."""
+    key = api_key or PROVIDERS[provider].find_key()
+    return {} if key is None else {"authorization": f"Bearer {key}"}
+
+
+def read_refusal(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:
     """Return an empty reply if the query was refused for its content or its length; raise for any other failure.
 
     Raises:

@@ -91,6 +91,17 @@ class Answer:
     reasoning: str
     cached_tokens: int | None
 
+    def cost(self, price: Price | None, n_written: int) -> float | None:
+        """Return the cost in USD, or None if it is unknown.
+
+        Args:
+            price: The price of the model, or None if it is unknown.
+            n_written: The tokens of the prompt that the provider put into its cache.
+        """
+        if price is None or self.prompt_tokens is None or self.completion_tokens is None:
+            return None
+        return price.cost(self.prompt_tokens, self.completion_tokens, self.cached_tokens or 0, n_written)
+
     def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
         """Return the reply, with its reasoning apart, without secrets, and with both cut at `MAX_CHARACTERS`."""
         text, reasoning = (
@@ -228,7 +239,7 @@ class LiteLlmClient(Account):
         if answer.prompt_tokens is None or answer.completion_tokens is None or self.price(model) is None:
             return None
         if model in self.prices:
-            return self.prices[model].cost(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens or 0)
+            return answer.cost(self.prices[model], 0)
         costs = self._litellm.cost_per_token(
             model=self.names[model],
             prompt_tokens=answer.prompt_tokens,

@@ -37,6 +37,10 @@ class Price(NamedTuple):
     cached: float | None = None
     written: float | None = None
 
+    def halved(self) -> "Price":
+        """Return the price in a batch, which is half of the usual one at every provider that has batches."""
+        return Price(*(None if usd is None else usd / 2 for usd in self))  # type: ignore[arg-type]
+
     def cost(self, prompt_tokens: int, completion_tokens: int, n_cached: int = 0, n_written: int = 0) -> float:
         """Return the cost of a reply in USD, given numbers of tokens; those of the prompt include the last two."""
         cached = self.prompt if self.cached is None else self.cached

@@ -59,6 +59,11 @@ PROVIDERS: Final = MappingProxyType(
     }
 )
 """The providers, by the first part of their models' names."""
+ANTHROPIC: Final = "anthropic"
+MESSAGES: Final = Provider(
+    "https://api.anthropic.com", ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"), ("ANTHROPIC_API_KEY",)
+)
+"""Anthropic's API, which has another protocol; only its batches are used without litellm."""
 # Parameters that are meant for litellm, which does not send them under these names.
 _OF_LITELLM: Final = frozenset({"allowed_openai_params", "extra_body", "extra_headers"})
 
@@ -83,6 +88,36 @@ def find_provider(name: str, extra: Collection[str] = ()) -> tuple[str, str] | N
     return None if translated & {*extra} or (extra and "*" in translated) else (provider, model)
 
 
+def find_batches(name: str, extra: Collection[str] = ()) -> tuple[str, str] | None:
+    """Return the kind of endpoint that takes batches for a model, and the provider's name of the model.
+
+    The kind is ``openai``, also for other servers that speak OpenAI's protocol, or ``anthropic``. The result is None if
+    EvoDiverse knows no batches of the provider.
+
+    Args:
+        name: The model's name in litellm.
+        extra: The names of the additional parameters of requests.
+    """
+    found = find_provider(name, extra)
+    if found is not None:
+        return found if found[0] == "openai" else None
+    provider, slash, model = name.partition("/")
+    if slash:
+        return (ANTHROPIC, model) if provider == ANTHROPIC else None
+    return (ANTHROPIC, name) if find_entry(name).get("litellm_provider") == ANTHROPIC else None
+
+
+def api_address(provider: str, api_base: str | None) -> str:
+    """Return the address of a provider's API, to which paths such as ``/chat/completions`` are added.
+
+    Args:
+        provider: The provider, a key of `PROVIDERS`.
+        api_base: The address that the user gave, or None.
+    """
+    address = (PROVIDERS[provider].find_address(api_base) or "").rstrip("/").removesuffix("/chat/completions")
+    return f"{address}/v1" if PROVIDERS[provider] is _OLLAMA and not address.endswith("/v1") else address
+
+
 def chat_address(provider: str, api_base: str | None) -> str:
     """Return the address to which chat completions are sent.
 
@@ -90,9 +125,4 @@ def chat_address(provider: str, api_base: str | None) -> str:
         provider: The provider, a key of `PROVIDERS`.
         api_base: The address of the API that the user gave, or None.
     """
-    address = (PROVIDERS[provider].find_address(api_base) or "").rstrip("/")
-    if address.endswith("/chat/completions"):
-        return address
-    if PROVIDERS[provider] is _OLLAMA and not address.endswith("/v1"):
-        address += "/v1"
-    return f"{address}/chat/completions"
+    return f"{api_address(provider, api_base)}/chat/completions"

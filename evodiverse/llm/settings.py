@@ -20,6 +20,7 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 
 CLIENTS: Final = ("none", "litellm", "local", "command", "replay")
 """The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
+SINGLE: Final = "single"
 CLASSICAL: Final = "classical"
 
 
@@ -104,6 +105,9 @@ class Llm:
         give_up_after: number of requests without a usable reply after which the run ends; null: never
         api_base: address of the provider; null: its usual one
         api_key_env: environment variable that holds the API key; null: the provider's usual one
+        batch: whether the requests of a round go out as one batch, at half the price and within a day
+        batch_fallback: how a request to which a batch brought no reply is sent again: single (at once, at the full
+            price) or in another batch
         concurrency: number of simultaneous requests
         retries: number of times that a failed request is sent again
         timeout: longest time that a reply may take
@@ -126,6 +130,8 @@ class Llm:
     price: LlmPrice = field(default_factory=LlmPrice)
     api_base: str | None = setting(default=None, changes_log=False)
     api_key_env: str | None = setting(default=None, changes_log=False)
+    batch: bool = setting(default=False, changes_log=False)
+    batch_fallback: str = setting(default=SINGLE, changes_log=False, choices=(SINGLE, "batch"))
     concurrency: int = setting(default=64, unit="requests", changes_log=False, least=1)
     retries: int = setting(default=8, changes_log=False, least=0)
     timeout: float = setting(default=300.0, unit="s", changes_log=False, above=0, below=inf)

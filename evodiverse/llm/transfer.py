@@ -85,14 +85,14 @@ class Transfer:
             host += f" by the proxy {getattr(proxy, 'host', '')}:{getattr(proxy, 'port', '')}"
         self._failed(f"the connection to {host} failed ({self._shown(describe(cause))})")
 
-    async def read(self, response: httpx.Response) -> bytes:
+    async def read(self, response: httpx.Response, most_bytes: int = MAX_BODY_BYTES) -> bytes:
         """Return the decompressed body of an answer.
 
         If the answer reports an error, its body is cut off after the first piece that goes beyond `MAX_ERROR_BYTES`.
 
         Raises:
             TransientError: The body has an encoding other than gzip, or cannot be decompressed. Or the answer reports
-                no error, and its body is longer than `MAX_BODY_BYTES` before or after decompression. Such an answer may
+                no error, and its body is longer than ``most_bytes`` before or after decompression. Such an answer may
                 come from a proxy that fails for a while, so the query is worth sending again.
         """
         encoding = response.headers.pop("content-encoding", "").strip().lower()
@@ -100,7 +100,7 @@ class Transfer:
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
         unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
-        left = MAX_ERROR_BYTES if response.is_error else MAX_BODY_BYTES
+        left = MAX_ERROR_BYTES if response.is_error else most_bytes
         pieces = []
         async for chunk in cast("httpx.AsyncByteStream", response.stream):
             try:
@@ -109,7 +109,7 @@ class Transfer:
                 raise self._failed("the answer is declared as gzip but cannot be decompressed") from error
             left -= max(len(chunk), len(pieces[-1]))
             if left < 0 and not response.is_error:
-                raise self._failed(f"the answer is longer than {MAX_BODY_BYTES:,} bytes, expected a reply")
+                raise self._failed(f"the answer is longer than {most_bytes:,} bytes, expected a reply")
             if left < 0:
                 break
         return b"".join(pieces)
@@ -198,7 +198,10 @@ def _thought_of(part: dict[str, Any]) -> str:
 
 
 async def exchange(
-    send: Callable[..., Awaitable[httpx.Response]], request: httpx.Request, transfer: Transfer
+    send: Callable[..., Awaitable[httpx.Response]],
+    request: httpx.Request,
+    transfer: Transfer,
+    most_bytes: int = MAX_BODY_BYTES,
 ) -> tuple[httpx.Response, bytes]:
     """Send a request, and return the response and its body, which `Transfer.read` bounds. Redirects are rejected.
 
@@ -206,6 +209,7 @@ async def exchange(
         send: The method of a client that sends a request.
         request: The request.
         transfer: What the rejection of a response is recorded in.
+        most_bytes: The longest body that is accepted.
     """
     transfer.prepare(request)
     try:
@@ -213,7 +217,7 @@ async def exchange(
         body = cast("httpx.AsyncByteStream", response.stream)
         try:
             transfer.refuse_redirect(response)
-            return response, await transfer.read(response)
+            return response, await transfer.read(response, most_bytes)
         finally:
             await body.aclose()
     except (httpx.NetworkError, httpx.ProxyError, httpx.ProtocolError, httpx.UnsupportedProtocol) as error:

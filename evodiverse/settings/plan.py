@@ -205,8 +205,10 @@ def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fe
         price = kind.price(query.model, settings)
         if price is None:
             return [*lines, "at an unknown price"]
+        price = price.halved() if settings.batch else price
         cost += share * (price.prompt * prompt_tokens + price.completion * reply_tokens)
-    return [*lines, f"for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
+    how = "in batches, " if settings.batch else ""
+    return [*lines, f"{how}for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
 
 
 def _range(fewest: float, most: float, form: str = "{:,.0f}") -> str:
@@ -266,7 +268,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     tracker = config.tracking.name
     if (model := plan.model) is not None:
         model.find_cache()  # refuses a home directory that does not exist
-        violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
+        kind = KINDS[model.client]
+        violations += kind.find_violations(model, needs_price=config.budget.usd is not None)
+        if model.batch and not kind.has_batches:
+            violations.append(f"llm.batch=true: llm={config.llm.name} has no batches; set llm.batch=false")
         try:
             plan.build_prompts()
         except InputError as error:

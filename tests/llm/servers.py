@@ -30,6 +30,10 @@ class Answer:
     finish_reason: str = "stop"
     usage: tuple[int, int] | None = (100, 20)
 
+    def to_bytes(self) -> bytes:
+        """Return the body of the response."""
+        return reply_body(self.content, self.finish_reason, self.usage) if self.body is None else self.body
+
 
 def error(status: int, message: str = "scripted failure", **headers: str) -> Answer:
     """Return an error in the format of OpenAI's API."""
@@ -71,14 +75,20 @@ class ModelServer:
                 pass
         writer.close()
 
+    def respond(self, method: str, path: str, headers: dict[str, str], content: bytes) -> Answer:
+        """Return the answer to a request."""
+        body = json.loads(content)
+        answer = self.script(body, len(self.requests))
+        self.requests.append(body)
+        return answer
+
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in head[1:])}
-        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
-        answer = self.script(body, len(self.requests))
-        self.requests.append(body)
+        content = await reader.readexactly(int(headers.get("content-length", 0)))
         self.headers.append(headers)
         self.paths.append(head[0].split()[1])
+        answer = self.respond(head[0].split()[0], self.paths[-1], headers, content)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -87,7 +97,7 @@ class ModelServer:
                 await asyncio.sleep(0.01)
         finally:
             self.in_flight -= 1
-        content = reply_body(answer.content, answer.finish_reason, answer.usage) if answer.body is None else answer.body
+        content = answer.to_bytes()
         if answer.cut is not None and answer.cut < 0:
             return False
         sent = {"Content-Type": "application/json", "Content-Length": str(len(content)), **answer.headers}

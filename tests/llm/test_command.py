@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError, Interrupted
-from evodiverse.llm import model as models
 from evodiverse.llm.clients.command import MOST_BYTES, Command, CommandClient
 from evodiverse.llm.failures import TransientError
 from evodiverse.llm.settings import Llm
@@ -234,7 +233,7 @@ print("ready =" + bits[:24])
 
 @pytest.mark.slow
 def test_a_run_asks_again_and_its_repetition_starts_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 0.0)
+    monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 0.0)
     script, seen = tmp_path / "answer.py", tmp_path / "seen"
     script.write_text(ANSWER)
     seen.mkdir()

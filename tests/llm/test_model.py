@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
-from evodiverse.llm import model as models
 from evodiverse.llm.cache import Bought, ReplyCache
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.library import Price
@@ -76,7 +75,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
         waited.append((failures, retry_after))
         return 0.0
 
-    monkeypatch.setattr(models, "backoff", note)
+    monkeypatch.setattr("evodiverse.llm.asking.backoff", note)
     return waited
 
 
@@ -242,8 +241,8 @@ def interrupt_when_nothing_comes() -> Callable[[int], None]:
 def test_an_interruption_is_noticed_while_no_reply_arrives(
     cache: ReplyCache, client: ToldClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "GRACE_SECONDS", 0.05)
-    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 1000.0)
+    monkeypatch.setattr("evodiverse.llm.asking.GRACE_SECONDS", 0.05)
+    monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 1000.0)
     with CachedModel(cache, client, concurrency=2, retries=1000) as model, pytest.raises(Interrupted):
         model.complete([query(0), query(0, "once more"), query(0, "and again")], interrupt_when_nothing_comes())
     assert client.sent.total() == 2

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted
-from evodiverse.llm import model as models
 from tests.llm.servers import Answer, Body, ModelServer, error, serving
 from tests.runs import Silent, log, plan, rows, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
@@ -23,7 +22,7 @@ SHORT = "budget.oracle_calls=60"
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModelServer]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-none-for-tests")
-    monkeypatch.setattr(models, "backoff", lambda failures, retry_after, rng: 0.0)
+    monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 0.0)
     with serving(ModelServer(answer_bits)) as running:
         yield running
 

@@ -105,12 +105,9 @@ class CommandClient:
         began = time.perf_counter()
         prompt = "\n\n".join(message.content for message in query.messages)
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-            )
+            process = await self._start()
         except OSError as error:
             raise TransientError(f"{self.words[0]} cannot be started ({reason(error)})") from error
-        self._running.add(process)
         try:
             async with asyncio.timeout(self.timeout_s):
                 output, errors = await _converse(process, prompt.encode("utf-8", "replace"))
@@ -135,6 +132,22 @@ class CommandClient:
         """End the processes of canceled queries."""
         for process in list(self._running):
             await self._end(process)
+
+    async def _start(self) -> Process:
+        """Start the command. If this is canceled, the command starts nevertheless, and is then ended.
+
+        A start that is canceled halfway would leave helpers of the command alive, and asyncio waiting for its pipes.
+        """
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(*self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
+        )
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            await self._end(await starting)
+            raise
+        self._running.add(process)
+        return process
 
     async def _end(self, process: Process) -> None:
         _kill(process)

@@ -1,6 +1,6 @@
 """What the kinds of language-model clients have in common."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -10,6 +10,7 @@ from evodiverse.llm.settings import Llm
 
 if TYPE_CHECKING:
     from evodiverse.llm.client import Client
+    from evodiverse.llm.endpoints import Endpoint
 
 
 class Kind:
@@ -17,9 +18,11 @@ class Kind:
 
     Attributes:
         asks: Whether a model is asked for replies that the cache does not have; if not, a missing reply ends the run.
+        has_batches: Whether ``llm.batch`` has a meaning.
     """
 
     asks: ClassVar[bool] = True
+    has_batches: ClassVar[bool] = False
 
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the settings, one line each, with the key to change.
@@ -57,6 +60,10 @@ class Kind:
     def price(self, model: str, settings: Llm) -> Price | None:  # noqa: ARG002
         """Return the price of a model, or None if it is unknown."""
         return Price(0.0, 0.0)
+
+    def endpoints(self, settings: Llm) -> "Mapping[str, Endpoint]":  # noqa: ARG002
+        """Return the endpoints that take batches, by model."""
+        return {}
 
     @contextmanager
     def open(self, settings: Llm) -> "Iterator[Client | None]":  # noqa: ARG002

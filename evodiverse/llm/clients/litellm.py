@@ -11,19 +11,32 @@ from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import Price, find_price, load_litellm, read_price
-from evodiverse.llm.providers import PROVIDERS, Provider, find_provider
+from evodiverse.llm.providers import (
+    ANTHROPIC,
+    MESSAGES,
+    PROVIDERS,
+    Provider,
+    api_address,
+    find_batches,
+    find_provider,
+)
 from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Sampler
 
 if TYPE_CHECKING:
     from evodiverse.llm.client import Client, Clients
+    from evodiverse.llm.endpoints import Endpoint
 
 _ADDRESS = re.compile(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/\S*)?", re.ASCII)
+# Parameters that litellm passes on to Anthropic as they are.
+_ANTHROPIC_PARAMETERS = frozenset({"thinking", "top_k", "metadata", "service_tier", "output_config"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class LiteLlm(Kind):
     """A provider, or a server that speaks OpenAI's protocol."""
+
+    has_batches = True
 
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:
         """Return what is wrong with the address, the keys, the models' names, the parameters or the prices."""
@@ -34,6 +47,7 @@ class LiteLlm(Kind):
         for name, samplers in settings.samplers.items():
             for used in samplers:
                 violations += _find_in_sampler(name, used, settings)
+        violations += _find_in_batches(settings) if settings.batch else ()
         for model in settings.models if needs_price and not violations else ():
             if self.price(model, settings) is None:
                 violations.append(
@@ -46,6 +60,28 @@ class LiteLlm(Kind):
         """Return the price of a model: that of the run's start, of ``llm.price`` or of litellm; None if unknown."""
         kept: Price | None = (settings.kept_prices or {}).get(model)
         return kept or settings.own_price or _look_up(model, settings)
+
+    def endpoints(self, settings: Llm) -> "dict[str, Endpoint]":
+        """Return the endpoints that take batches, by model."""
+        from evodiverse.llm.endpoints import ENDPOINTS
+
+        found: dict[str, Endpoint] = {}
+        for model in settings.models:
+            api, name = find_batches(settings.litellm_name(model), settings.extra) or ("", "")
+            provider = MESSAGES if api == ANTHROPIC else PROVIDERS[api]
+            address = (provider.find_address(settings.api_base) or "").removesuffix("/v1/messages")
+            variable = settings.api_key_env or provider.keys[0]
+            price = self.price(model, settings)
+            found[model] = ENDPOINTS[api](
+                address=address if api == ANTHROPIC else api_address(api, settings.api_base),
+                key=os.environ.get(variable, "").strip(),
+                key_variable=variable,
+                timeout_s=settings.timeout,
+                name=name,
+                price=price and price.halved(),
+                length_parameter=settings.length_parameter,
+            )
+        return found
 
     @contextmanager
     def open(self, settings: Llm) -> "Iterator[Clients]":
@@ -97,6 +133,18 @@ def _find_in_price(settings: Llm) -> Iterator[str]:
     own = settings.own_price
     if own is not None and own.cached is not None and own.cached > own.prompt:
         yield "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones"
+
+
+def _find_in_batches(settings: Llm) -> Iterator[str]:
+    for model in settings.models:
+        found = find_batches(settings.litellm_name(model), settings.extra)
+        if found is None:
+            yield (
+                f"llm.batch=true: EvoDiverse knows the batches of OpenAI, of servers with OpenAI's protocol "
+                f"(llm=openai_compatible) and of Anthropic, not those of {model}; set llm.batch=false"
+            )
+        elif found[0] == ANTHROPIC and (odd := {*settings.extra} - _ANTHROPIC_PARAMETERS):
+            yield f"llm.extra.{min(odd)}: litellm translates it, but batches bypass litellm; unset it or llm.batch"
 
 
 def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str]:

@@ -8,6 +8,7 @@ class Replay(Kind):
     """The replies of the cache; a reply that is missing there ends the run."""
 
     asks = False
+    has_batches = True  # those of the run that is repeated
 
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (prices are those in the cache)
         """Return a violation if the cache does not exist."""

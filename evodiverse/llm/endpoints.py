@@ -1,0 +1,435 @@
+"""The endpoints of providers that answer many queries as one batch, at half the price and within a day.
+
+OpenAI's has files of requests and of replies, and several providers have copied it; Anthropic's takes and returns the
+requests themselves.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import inf
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
+from urllib.parse import quote
+
+from evodiverse.llm.chat import build_body, read_answer, read_refusal
+from evodiverse.llm.client import sent_parameters, shorten
+from evodiverse.llm.connections import Connections
+from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.library import Price
+from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer
+from evodiverse.vocabulary import LENGTH_PARAMETERS, Query, Reply
+
+Line: TypeAlias = Reply | TransientError | RefusedError
+"""What became of one query of a batch."""
+_T = TypeVar("_T")
+# The longest content that is read, whatever the number of replies.
+_MOST_BYTES: Final = 1 << 30
+_PAGE: Final = 50
+# The clock of the provider may be slow by this much.
+_SKEW_SECONDS: Final = 300.0
+# A batch is created at most this long after the moment that was written down before it was sent.
+_CREATED_WITHIN_SECONDS: Final = 3600.0
+# No batch has more queries than numbers of fewer digits.
+_DIGITS: Final = 8
+# The parts of a prompt that Anthropic counts: those that are new, those from its cache, and those put into its cache.
+_PROMPT_TOKENS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_ANTHROPIC_VERSION: Final = "2023-06-01"
+_FINISH: Final = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
+# The kinds of errors that Anthropic reports of a query that it will never answer; others may pass.
+_REFUSED: Final = {"invalid_request_error": 400, "request_too_large": 413}
+
+
+class State(NamedTuple):
+    """How far a batch is.
+
+    Attributes:
+        is_over: Whether no more replies come.
+        is_cancelled: Whether it was cancelled.
+        n_done: The number of queries that have a reply.
+        files: The files with the replies.
+        error: Why the provider accepted none of the queries; empty if it did.
+    """
+
+    is_over: bool
+    is_cancelled: bool = False
+    n_done: int = 0
+    files: Sequence[str] = ()
+    error: str = ""
+
+
+class Sent(NamedTuple):
+    """What is known of a batch before the provider has given it a name.
+
+    Attributes:
+        name: A name that no other batch has.
+        n: The number of its queries.
+        at: When it was sent, in seconds since 1970.
+        upload: What `Endpoint.upload` returned.
+    """
+
+    name: str
+    n: int
+    at: float
+    upload: str
+
+
+@dataclass
+class Endpoint(ABC):
+    """The batches of one model at a provider.
+
+    All methods raise `TransientError` for a failure that may pass, and `RefusedError` for others.
+
+    Attributes:
+        api: The name of this kind of endpoint.
+        address: The address of the API.
+        key: The API key; empty for a server that needs none.
+        key_variable: The environment variable that has the key.
+        timeout_s: The longest that a response may take, in seconds.
+        name: The provider's name of the model.
+        price: The price of the model in a batch, or None if it is unknown.
+        length_parameter: The name in requests of the largest number of tokens of a reply.
+    """
+
+    api: ClassVar[str]
+    address: str
+    key: str
+    key_variable: str
+    timeout_s: float
+    name: str = ""
+    price: Price | None = None
+    length_parameter: str = LENGTH_PARAMETERS[0]
+
+    def __post_init__(self) -> None:
+        """Prepare the connections."""
+        self._connections = Connections(self.timeout_s)
+
+    @abstractmethod
+    async def upload(self, name: str, queries: Sequence[Query]) -> str:
+        """Prepare a batch, which costs nothing, and return what `start` and `find` recognise it by."""
+
+    @abstractmethod
+    async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:
+        """Start a batch, and return the provider's name for it."""
+
+    @abstractmethod
+    async def find(self, sent: Sent) -> list[str]:
+        """Return the provider's names of the batches that may be one whose start was not confirmed; mostly one or none.
+
+        Raises:
+            RefusedError: The provider does not list its batches.
+        """
+
+    @abstractmethod
+    async def look(self, job: str) -> State:
+        """Return how far a batch is."""
+
+    @abstractmethod
+    async def cancel(self, job: str) -> None:
+        """Cancel a batch. The replies that it has already are paid for, and can be read once it is over."""
+
+    @abstractmethod
+    def read(self, job: str, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
+        """Yield the name of the batch, the number of a query in it, and what became of the query.
+
+        Args:
+            job: The provider's name of the batch, which is over.
+            state: What `look` has returned.
+            n: The number of the queries.
+        """
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._connections.close()
+
+    async def _call(self, method: str, path: str, **content: Any) -> Any:
+        """Send a request to the API and return the content of its answer."""
+        transfer, body = await self._fetch(method, path, **content)
+        return transfer.parse(body)
+
+    async def _fetch(
+        self, method: str, path: str, most_bytes: int = MAX_BODY_BYTES, **content: Any
+    ) -> tuple[Transfer, bytes]:
+        transfer = Transfer()
+        address = self.address.rstrip("/") + path
+        response, body = await self._connections.send(
+            transfer, method, address, self._headers(), most_bytes=most_bytes, **content
+        )
+        if response.is_error:
+            reply = read_refusal(
+                response.status_code, body.decode("utf-8", "replace"), response.headers.get("retry-after"), transfer
+            )
+            raise RefusedError(reply.error, response.status_code)
+        return transfer, body
+
+    async def _fetch_lines(self, path: str, n: int) -> AsyncIterator[tuple[Transfer, Any]]:
+        """Yield the lines of a file of replies; one that is damaged is left out, so that its query counts as lost."""
+        transfer, body = await self._fetch("GET", path, most_bytes=min(n * MAX_BODY_BYTES, _MOST_BYTES))
+        for line in body.splitlines():
+            with suppress(TransientError):
+                yield transfer, transfer.parse(line)
+
+    async def _list(self, path: str, cursor: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the batches that the provider lists, the newest first."""
+        after = ""
+        while True:
+            page = await self._call("GET", f"{path}?limit={_PAGE}{after}")
+            batches = _take(page, "data", list)
+            for batch in batches:
+                if isinstance(batch, dict):
+                    yield batch
+            if not batches or page.get("has_more") is not True:
+                return
+            after = f"&{cursor}={quote(_take(batches[-1], 'id', str), safe='')}"
+
+    @abstractmethod
+    def _headers(self) -> dict[str, str]:
+        """Return the headers of a request, with the key."""
+
+    def _reply(self, content: Any, transfer: Transfer) -> Reply:
+        """Return the reply that an answer in OpenAI's format contains; how long it took is not known here."""
+        answer, n_written = read_answer(content)
+        return answer.to_reply(transfer.secrets, 0.0, answer.cost(self.price, n_written))
+
+
+class OpenAiEndpoint(Endpoint):
+    """The endpoint of OpenAI, and of those that have copied it."""
+
+    api = "openai"
+
+    async def upload(self, name: str, queries: Sequence[Query]) -> str:
+        """Upload the requests as a file and return its name."""
+        lines = [
+            {
+                "custom_id": f"{name}-{index}",
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": build_body(query, "openai", self.name, self.length_parameter),
+            }
+            for index, query in enumerate(queries)
+        ]
+        content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+        file = (f"evodiverse-{name}.jsonl", content, "application/jsonl")
+        answer = await self._call("POST", "/files", data={"purpose": "batch"}, files={"file": file})
+        return _take(answer, "id", str)
+
+    async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
+        """Start a batch of the requests in a file."""
+        order = {
+            "input_file_id": upload,
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+            "metadata": {"evodiverse": name},
+        }
+        return _take(await self._call("POST", "/batches", json=order), "id", str)
+
+    async def find(self, sent: Sent) -> list[str]:
+        """Return the batch whose requests are in the uploaded file."""
+        async for batch in self._list("/batches", "after"):
+            if batch.get("input_file_id") == sent.upload:
+                return [_take(batch, "id", str)]
+            if _read_number(batch.get("created_at"), inf) < sent.at - _SKEW_SECONDS:
+                break
+        return []
+
+    async def look(self, job: str) -> State:
+        """Return how far a batch is."""
+        batch = await self._call("GET", f"/batches/{quote(job, safe='')}")
+        status = _take(batch, "status", str)
+        counts = batch.get("request_counts")
+        files = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
+        match batch:
+            case {"errors": {"data": [{"message": str(error)}, *_]}}:
+                pass
+            case _:
+                error = "no reason given"
+        return State(
+            is_over=status in ("completed", "failed", "expired", "cancelled"),
+            is_cancelled=status == "cancelled",
+            n_done=int(_read_number(counts.get("completed") if isinstance(counts, dict) else 0, 0)),
+            files=[file for file in files if isinstance(file, str) and file],
+            error=shorten(error, self.key) if status == "failed" else "",
+        )
+
+    async def cancel(self, job: str) -> None:
+        """Cancel a batch."""
+        await self._call("POST", f"/batches/{quote(job, safe='')}/cancel")
+
+    async def read(
+        self,
+        job: str,  # noqa: ARG002
+        state: State,
+        n: int,
+    ) -> AsyncIterator[tuple[str, int, Line]]:
+        """Yield what became of the queries, from the file of the replies and that of the errors."""
+        for file in state.files:
+            async for transfer, line in self._fetch_lines(f"/files/{quote(file, safe='')}/content", n):
+                if (place := _read_place(line)) is not None:
+                    yield *place, self._read_line(line, transfer)
+
+    def _read_line(self, line: Any, transfer: Transfer) -> Line:
+        try:
+            match line:
+                case {"response": {"status_code": 200, "body": content}}:
+                    return self._reply(content, transfer)
+                case {"response": {"status_code": int(status), "body": content}}:
+                    return read_refusal(status, json.dumps(content), None, transfer)
+                case {"error": {"message": str(message)}}:
+                    return TransientError(shorten(message, *transfer.secrets))
+        except (TransientError, RefusedError) as error:
+            return error
+        return TransientError("the batch has no reply to it")
+
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+
+
+class AnthropicEndpoint(Endpoint):
+    """Anthropic's message batches."""
+
+    api = "anthropic"
+
+    async def upload(self, name: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
+        """Do nothing: the requests are sent by `start`."""
+        return ""
+
+    async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
+        """Start a batch."""
+        requests = [
+            {"custom_id": f"{name}-{index}", "params": self._params(query)} for index, query in enumerate(queries)
+        ]
+        return _take(await self._call("POST", "/v1/messages/batches", json={"requests": requests}), "id", str)
+
+    def _params(self, query: Query) -> dict[str, Any]:
+        system = "\n\n".join(message.content for message in query.messages if message.role == "system")
+        return {
+            "model": self.name,
+            "messages": [message._asdict() for message in query.messages if message.role != "system"],
+            **({"system": system} if system else {}),
+            **sent_parameters(query.decoding, "max_tokens"),
+        }
+
+    async def find(self, sent: Sent) -> list[str]:
+        """Return the batches of the right size and time, since no list has anything else that they are recognised by.
+
+        A batch that is over is returned only if its replies bear the name of the batch.
+        """
+        found = []
+        async for batch in self._list("/v1/messages/batches", "after_id"):
+            created, counts = _read_time(batch.get("created_at")), batch.get("request_counts")
+            if created < sent.at - _SKEW_SECONDS:
+                break
+            n = sum(int(_read_number(count, 0)) for count in counts.values()) if isinstance(counts, dict) else 0
+            if n != sent.n or created > sent.at + _CREATED_WITHIN_SECONDS:
+                continue
+            job = _take(batch, "id", str)
+            if batch.get("processing_status") != "ended" or await self._is_named(job, sent):
+                found.append(job)
+        return found
+
+    async def _is_named(self, job: str, sent: Sent) -> bool:
+        async for _, line in self._fetch_lines(_results(job), sent.n):
+            place = _read_place(line)
+            return place is not None and place[0] == sent.name
+        return False
+
+    async def look(self, job: str) -> State:
+        """Return how far a batch is."""
+        batch = await self._call("GET", f"/v1/messages/batches/{quote(job, safe='')}")
+        counts = batch.get("request_counts")
+        n_done = _read_number(counts.get("succeeded"), 0) if isinstance(counts, dict) else 0
+        is_over = _take(batch, "processing_status", str) == "ended"
+        return State(is_over, is_over and batch.get("cancel_initiated_at") is not None, int(n_done))
+
+    async def cancel(self, job: str) -> None:
+        """Cancel a batch."""
+        await self._call("POST", f"/v1/messages/batches/{quote(job, safe='')}/cancel")
+
+    async def read(
+        self,
+        job: str,
+        state: State,  # noqa: ARG002
+        n: int,
+    ) -> AsyncIterator[tuple[str, int, Line]]:
+        """Yield what became of the queries."""
+        async for transfer, line in self._fetch_lines(_results(job), n):
+            if (place := _read_place(line)) is not None:
+                yield *place, self._read_line(line, transfer)
+
+    def _read_line(self, line: Any, transfer: Transfer) -> Line:
+        match line:
+            case {"result": {"type": "succeeded", "message": dict(message)}}:
+                try:
+                    return self._reply(_translate(message), transfer)
+                except TransientError as error:
+                    return error
+            case {"result": {"type": "errored", "error": {"error": {"type": str(kind), "message": str(said)}}}}:
+                why = shorten(f"{kind}: {said}", *transfer.secrets)
+                return RefusedError(why, _REFUSED[kind]) if kind in _REFUSED else TransientError(why)
+            case {"result": {"type": str(kind)}}:
+                return TransientError(shorten(f"the batch has no reply to it ({kind})", *transfer.secrets))
+        return TransientError("the batch has no reply to it")
+
+    def _headers(self) -> dict[str, str]:
+        return {"x-api-key": self.key, "anthropic-version": _ANTHROPIC_VERSION}
+
+
+ENDPOINTS: Final[Mapping[str, type[Endpoint]]] = MappingProxyType(
+    {kind.api: kind for kind in (OpenAiEndpoint, AnthropicEndpoint)}
+)
+"""The kinds of endpoints by their names."""
+
+
+def _results(job: str) -> str:
+    return f"/v1/messages/batches/{quote(job, safe='')}/results"
+
+
+def _translate(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message of Anthropic's in OpenAI's format."""
+    content, usage = message.get("content"), message.get("usage")
+    parts_of_reply = content if isinstance(content, list) else []
+    tools = [part for part in parts_of_reply if isinstance(part, dict) and part.get("type") == "tool_use"]
+    counts: dict[str, Any] = {}
+    if isinstance(usage, dict):
+        parts = [usage.get(name) or 0 for name in _PROMPT_TOKENS]
+        counts = {
+            "prompt_tokens": sum(parts) if all(isinstance(part, int) for part in parts) else None,
+            "completion_tokens": usage.get("output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": parts[1], "cache_write_tokens": parts[2]},
+        }
+    reply = {"content": content, "tool_calls": tools}
+    finish = _FINISH.get(str(message.get("stop_reason")), "stop")
+    return {"choices": [{"message": reply, "finish_reason": finish}], "usage": counts}
+
+
+def _read_place(line: Any) -> tuple[str, int] | None:
+    """Return the name of the batch and the number of the query that a line of replies is about."""
+    name, dash, number = str(line.get("custom_id") if isinstance(line, dict) else "").rpartition("-")
+    return (name, int(number)) if dash and number.isascii() and number.isdigit() and len(number) < _DIGITS else None
+
+
+def _take(content: Any, name: str, kind: type[_T]) -> _T:
+    """Return a part of an answer.
+
+    Raises:
+        TransientError: The part is missing or of another type.
+    """
+    part = content.get(name) if isinstance(content, dict) else None
+    if not isinstance(part, kind):
+        raise TransientError(f"the provider's answer about a batch has no {name}")
+    return part
+
+
+def _read_number(content: Any, otherwise: float) -> float:
+    return content if isinstance(content, int | float) and 0 <= content < inf else otherwise
+
+
+def _read_time(content: Any) -> float:
+    """Return a time in seconds since 1970, or infinity if it is unreadable."""
+    try:
+        return datetime.fromisoformat(str(content)).astimezone(UTC).timestamp()
+    except ValueError:
+        return inf
