@@ -35,6 +35,15 @@ def test_the_prompt_is_on_stdin_and_the_reply_is_what_the_command_writes_to_stdo
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("<think>Hm.</think>hello", ("hello", "Hm.", "")), ("<think>Hm.</think>", ("", "Hm.", "only reasoning"))],
+)
+def test_reasoning_is_told_apart_from_the_text(written: str, expected: tuple[str, str, str]) -> None:
+    reply = ask(f"print({written!r})")
+    assert (reply.text, reply.reasoning, reply.error) == expected
+
+
 def test_words_are_no_shell_s() -> None:
     client = CommandClient([sys.executable, "-c", "import sys; print(sys.argv[1:])", "$HOME", "a b;", "*"], 30.0)
     assert ask_once(client, QUERY).text == "['$HOME', 'a b;', '*']"

@@ -21,7 +21,7 @@ from evodiverse.llm.failures import TransientError
 from evodiverse.llm.keys import load_env_file, redact, redact_reply
 from evodiverse.llm.library import Price
 from evodiverse.llm.settings import Llm
-from evodiverse.text import one_line, printable
+from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import Finish, Query, Reply
 
 MOST_BYTES: Final = 1_000_000
@@ -95,7 +95,7 @@ class CommandClient:
     _running: set[Process] = field(default_factory=set, init=False)
 
     async def ask(self, query: Query) -> Reply:
-        """Start the command and return what it writes, without line breaks at the end.
+        """Start the command and return what it writes, without line breaks at the end, and with its reasoning apart.
 
         Several messages are joined by empty lines, without their roles.
 
@@ -125,7 +125,14 @@ class CommandClient:
             last = next((line for line in reversed(lines) if line.strip()), "it wrote nothing to stderr")
             raise TransientError(f"the command ended with exit code {code}: {printable(one_line(last, 500))}")
         text = redact_reply(output[:MOST_BYTES].decode(errors="ignore" if is_cut else "backslashreplace").rstrip("\n"))
-        return Reply(text, Finish.LENGTH if is_cut else Finish.STOP, seconds=time.perf_counter() - began)
+        reasoning, text = split_reasoning(text)
+        return Reply(
+            text,
+            finish=Finish.LENGTH if is_cut else Finish.STOP,
+            error="only reasoning" if reasoning and not text.strip() else "",
+            seconds=time.perf_counter() - began,
+            reasoning=reasoning,
+        )
 
     def price(self, model: str) -> Price | None:  # noqa: ARG002
         """Return None, since the price is unknown."""
