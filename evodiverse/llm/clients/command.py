@@ -104,12 +104,17 @@ class CommandClient:
         """
         began = time.perf_counter()
         prompt = "\n\n".join(message.content for message in query.messages)
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(*self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
+        )
         try:
-            process = await asyncio.create_subprocess_exec(
-                *self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True
-            )
+            process = await asyncio.shield(starting)
         except OSError as error:
             raise TransientError(f"{self.words[0]} cannot be started ({reason(error)})") from error
+        except asyncio.CancelledError:  # asyncio itself would end the process alone, and wait for its children
+            with suppress(OSError):
+                await self._end(await starting)
+            raise
         self._running.add(process)
         try:
             async with asyncio.timeout(self.timeout_s):
