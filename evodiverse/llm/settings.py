@@ -205,6 +205,13 @@ class Llm:
             return f"llm.extra.{parameter}"
         return f"llm.pools.{sampler}.{'max_tokens' if parameter in LENGTH_PARAMETERS else parameter}"
 
+    def model_place(self, sampler: str) -> str:
+        """Return the key of the configuration that names the models of a sampler."""
+        pool = getattr(self.pools, sampler)
+        if pool.models is not None:
+            return f"llm.pools.{sampler}.models"
+        return f"llm.pools.{sampler}.model" if pool.model else "llm.model"
+
     def remedy(self, parameter: str, samplers: Iterable[str]) -> str:
         """Return what to set so that the requests with some samplers no longer have a parameter that they have now."""
         if parameter in LENGTH_PARAMETERS:

@@ -286,6 +286,9 @@ def _compose_violation(chosen: Sequence[str], override: str, check: Check) -> st
             return f"{override}: {first_line(error)}"
         message = _explain_value(key, error.__cause__, override)
         return f"{message}{_several(key, value) if 'must be an integer' in message else ''}"
+    except AssertionError:
+        group, _, name = key.rpartition(".")
+        return f"{override}: {group} is null; set all of its keys at once, such as '{group}={{{name}: {value}, …}}'"
     except COMPOSITION_ERRORS as error:
         if _NO_STRING in str(error):
             return f"{key}={value} is unknown; {_number_key(key, value) or _nearest_option(key, value)}"

@@ -25,7 +25,8 @@ from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
 CHOSEN = ("task", "method", "llm")
-COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError)
+# An AssertionError is OmegaConf's error about a key in a group that is null.
+COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, AssertionError)
 
 
 def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:

@@ -59,7 +59,7 @@ def _rungs(method: Method) -> Iterator[str]:
             f"above {MAX_POWER}, the floor of 1e-10 makes even good scores equal; use method.survivors.weight=rank"
         )
     if method.survivors.rule == "niche" and method.niche is None:
-        yield "method.survivors.rule=niche needs method.niche, got null; set method.niche={radius: 0.4, share: [10]}"
+        yield "method.survivors.rule=niche needs method.niche, got null; set 'method.niche={radius: 0.4, share: [10]}'"
     if method.niche is not None and not method.niche.share:
         yield "method.niche.share must hold a number for each rung, got []"
 

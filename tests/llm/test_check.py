@@ -87,7 +87,11 @@ def test_settings_that_a_model_supports_are_accepted(overrides: list[str]) -> No
         ),
         (
             ["llm=litellm", "llm.model=gpt-nonsense"],
-            "llm.model=gpt-nonsense names no provider that litellm knows; write provider/name",
+            "llm.model: gpt-nonsense names no provider that litellm knows; write provider/name",
+        ),
+        (
+            ["llm=litellm", "llm.model=openai/gpt-4o", "llm.pools.hot.model=gpt-nonsense"],
+            "llm.pools.hot.model: gpt-nonsense names no provider that litellm knows; write provider/name",
         ),
         (
             ["llm=litellm", "llm.model=mistral/m"],
@@ -285,7 +289,7 @@ def test_each_model_of_a_mixture_is_checked() -> None:
     mixed = ["llm=litellm", "llm.model=openai/gpt-4o"]
     models = "[{model:openai/gpt-4o,weight:3},{model:nowhere,weight:1}]"
     (unknown,) = refusals(*mixed, f"llm.pools.hot.models={models}")
-    assert unknown == "llm.model=nowhere names no provider that litellm knows; write provider/name"
+    assert unknown == "llm.pools.hot.models: nowhere names no provider that litellm knows; write provider/name"
     models = "[{model:openai/gpt-4o,weight:3},{model:openai/own,weight:1}]"
     (unpriced,) = refusals(*mixed, f"llm.pools.hot.models={models}", "budget.usd=1")
     assert unpriced.startswith("budget.usd: the price of openai/own is unknown; set llm.price.input and")

@@ -34,6 +34,15 @@ def test_the_prompt_is_on_stdin_and_the_reply_is_what_the_command_writes_to_stdo
     assert (reply.prompt_tokens, reply.completion_tokens, reply.cost_usd) == (None, None, None)
 
 
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("<think>Hm.</think>hello", ("hello", "Hm.", "")), ("<think>Hm.</think>", ("", "Hm.", "only reasoning"))],
+)
+def test_reasoning_is_told_apart_from_the_text(written: str, expected: tuple[str, str, str]) -> None:
+    reply = ask(f"print({written!r})")
+    assert (reply.text, reply.reasoning, reply.error) == expected
+
+
 def test_words_are_no_shell_s() -> None:
     client = CommandClient([sys.executable, "-c", "import sys; print(sys.argv[1:])", "$HOME", "a b;", "*"], 30.0)
     assert ask_once(client, QUERY).text == "['$HOME', 'a b;', '*']"
@@ -89,6 +98,10 @@ time.sleep(600)
 """
 
 
+def are_written(*files: Path) -> bool:
+    return all(file.exists() and file.read_text() for file in files)
+
+
 def wait_for_death(*files: Path) -> None:
     """Wait until the processes that wrote these files are gone, or zombies that nobody has waited for."""
     for file in files:
@@ -123,7 +136,7 @@ def test_a_query_that_is_canceled_kills_its_command(tmp_path: Path) -> None:
     async def cancel() -> None:
         client = CommandClient([sys.executable, "-c", HANG.format(path=str(path))], 60.0)
         asking = asyncio.create_task(client.ask(QUERY))
-        while not (tmp_path / "pid1").exists():
+        while not are_written(tmp_path / "pid0", tmp_path / "pid1"):
             await asyncio.sleep(0.01)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -131,6 +144,25 @@ def test_a_query_that_is_canceled_kills_its_command(tmp_path: Path) -> None:
 
     asyncio.run(cancel())
     wait_for_death(tmp_path / "pid0", tmp_path / "pid1")
+
+
+@pytest.mark.timeout(60)
+def test_a_query_that_is_canceled_while_its_command_starts_kills_its_children(tmp_path: Path) -> None:
+    path = tmp_path / "pid"
+
+    async def cancel() -> None:
+        client = CommandClient([sys.executable, "-c", HANG.format(path=str(path))], 60.0)
+        asking = asyncio.create_task(client.ask(QUERY))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        while not are_written(tmp_path / "pid1"):
+            time.sleep(0.01)  # the process has started, but the event loop does not know it yet
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(cancel())
+    wait_for_death(tmp_path / "pid1")
 
 
 def test_the_name_of_the_model_stands_for_the_command_and_for_the_user_s_files_in_it(tmp_path: Path) -> None:

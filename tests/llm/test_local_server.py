@@ -44,10 +44,12 @@ def test_the_server_answers_only_with_its_key_and_on_the_loopback_interface_and_
 def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_path: Path) -> None:
     asked = ["task=jnk3", "method=pt", "llm=local", "method.offspring=2", "budget.llm_calls=8", "search.patience=2"]
     asked += [f"llm.pools.{pool}.max_tokens=256" for pool in ("cold", "hot")]  # a fraction of the task's own
-    command = [sys.executable, "-m", "evodiverse", *asked, f"llm.cache={tmp_path / 'cache'}"]
+    command = [sys.executable, "-X", "importtime", "-m", "evodiverse", *asked, f"llm.cache={tmp_path / 'cache'}"]
     patient = FROM_ROOT | {"OMP_WAIT_POLICY": "passive"}  # its threads do not spin, which would slow other tests down
     done = subprocess.run(command, cwd=tmp_path, env=patient, capture_output=True, text=True, timeout=1500)
     assert done.returncode == 0, done.stderr
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert {"evodiverse.llm.chat", "litellm"} & loaded == {"evodiverse.llm.chat"}
     run = next(tmp_path.rglob("run.json"))
     assert json.loads(run.read_text())["stopped_by"] in {"llm_calls", "patience"}
     calls = rows(run.parent, "llm_calls")

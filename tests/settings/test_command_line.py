@@ -67,6 +67,7 @@ MISTAKES = {
     "seed=1.5": "seed must be an integer, got 1.5",
     "overwrite=maybe": "overwrite must be true or false, got maybe",
     "method.swap.xi=big": "method.swap.xi must be a number, got big",
+    "method.niche.radius=0.4": "method.niche.radius=0.4: method.niche is null; set all of its keys at once, such as 'method.niche={radius: 0.4, …}'",  # noqa: E501
 }
 
 

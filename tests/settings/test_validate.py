@@ -178,6 +178,7 @@ def test_all_violations_are_reported_at_once() -> None:
         ["method.ladder=[12,0.2]", "method.survivors.rule=append"],
         ["method=best_of_n", "method.ladder=[12]", "method.survivors.weight=score_power"],
         ["method=pt_niche", "method.niche.share=[3]"],
+        ["method.survivors.rule=niche", "method.niche={radius: 0.4, share: [10]}"],
     ],
 )
 def test_valid_settings_are_accepted(overrides: list[str]) -> None:

@@ -21,7 +21,7 @@ from evodiverse.llm.failures import TransientError
 from evodiverse.llm.keys import load_env_file, redact, redact_reply
 from evodiverse.llm.library import Price
 from evodiverse.llm.settings import Llm
-from evodiverse.text import one_line, printable
+from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import Finish, Query, Reply
 
 MOST_BYTES: Final = 1_000_000
@@ -95,7 +95,7 @@ class CommandClient:
     _running: set[Process] = field(default_factory=set, init=False)
 
     async def ask(self, query: Query) -> Reply:
-        """Start the command and return what it writes, without line breaks at the end.
+        """Start the command and return what it writes, without line breaks at the end, and with its reasoning apart.
 
         Several messages are joined by empty lines, without their roles.
 
@@ -104,10 +104,18 @@ class CommandClient:
         """
         began = time.perf_counter()
         prompt = "\n\n".join(message.content for message in query.messages)
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(*self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
+        )
         try:
-            process = await self._start()
+            process = await asyncio.shield(starting)
         except OSError as error:
             raise TransientError(f"{self.words[0]} cannot be started ({reason(error)})") from error
+        except asyncio.CancelledError:  # asyncio itself would end the process alone, and wait for its children
+            with suppress(OSError):
+                await self._end(await starting)
+            raise
+        self._running.add(process)
         try:
             async with asyncio.timeout(self.timeout_s):
                 output, errors = await _converse(process, prompt.encode("utf-8", "replace"))
@@ -122,7 +130,14 @@ class CommandClient:
             last = next((line for line in reversed(lines) if line.strip()), "it wrote nothing to stderr")
             raise TransientError(f"the command ended with exit code {code}: {printable(one_line(last, 500))}")
         text = redact_reply(output[:MOST_BYTES].decode(errors="ignore" if is_cut else "backslashreplace").rstrip("\n"))
-        return Reply(text, Finish.LENGTH if is_cut else Finish.STOP, seconds=time.perf_counter() - began)
+        reasoning, text = split_reasoning(text)
+        return Reply(
+            text,
+            finish=Finish.LENGTH if is_cut else Finish.STOP,
+            error="only reasoning" if reasoning and not text.strip() else "",
+            seconds=time.perf_counter() - began,
+            reasoning=reasoning,
+        )
 
     def price(self, model: str) -> Price | None:  # noqa: ARG002
         """Return None, since the price is unknown."""
@@ -132,22 +147,6 @@ class CommandClient:
         """End the processes of canceled queries."""
         for process in list(self._running):
             await self._end(process)
-
-    async def _start(self) -> Process:
-        """Start the command. If this is canceled, the command starts nevertheless, and is then ended.
-
-        A start that is canceled halfway would leave helpers of the command alive, and asyncio waiting for its pipes.
-        """
-        starting = asyncio.ensure_future(
-            asyncio.create_subprocess_exec(*self.words, stdin=PIPE, stdout=PIPE, stderr=PIPE, start_new_session=True)
-        )
-        try:
-            process = await asyncio.shield(starting)
-        except asyncio.CancelledError:
-            await self._end(await starting)
-            raise
-        self._running.add(process)
-        return process
 
     async def _end(self, process: Process) -> None:
         _kill(process)

@@ -160,7 +160,8 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str
         try:
             model, provider, *_ = litellm.get_llm_provider(name, api_base=settings.api_base)
         except litellm.BadRequestError:
-            yield f"llm.model={used.model} names no provider that litellm knows; write provider/name"
+            place = settings.model_place(sampler)
+            yield f"{place}: {used.model} names no provider that litellm knows; write provider/name"
             return
         yield from _find_in_environment(used.model, provider, settings)
         refused = [key for key, value in sent.items() if not _accepts(model, provider, key, value)]
