@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
 # Held by `run`, since Hydra, litellm and multiprocessing keep their state in one place for all threads of a process.
 _TURN = Lock()
-DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls", "screened")
+DATASETS: Final = (
+    "evaluations",
+    "populations",
+    "swaps",
+    "migrations",
+    "adaptation",
+    "llm_calls",
+    "choices",
+    "screened",
+)
 """The tables of a run. Their columns are listed in docs/columns.md."""
 
 

@@ -267,6 +267,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if (model := plan.model) is not None:
         model.find_cache()  # refuses a home directory that does not exist
         violations += KINDS[model.client].find_violations(model, needs_price=config.budget.usd is not None)
+        violations += _find_incomparable(model) if model.choose == "bandit" and not violations else ()
         try:
             plan.build_prompts()
         except InputError as error:
@@ -299,6 +300,19 @@ def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
                     OmegaConf.update(composed, place, remedy)
                     setattr(pool, key, remedy)
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
+
+
+def _find_incomparable(llm: Llm) -> Iterator[str]:
+    """Yield why the gains per dollar of the models that ``llm.choose=bandit`` chooses among cannot be compared."""
+    models = dict.fromkeys(one.model for used in llm.samplers.values() if len(used) > 1 for one in used)
+    prices = {model: KINDS[llm.client].price(model, llm) for model in models}
+    unknown = [model for model, price in prices.items() if price is None]
+    free = [model for model, price in prices.items() if price is not None and price.cost(1, 1) == 0]
+    remedy = "set llm.price.input and llm.price.output, which hold for all models, or llm.choose=weights"
+    if unknown:
+        yield f"llm.choose=bandit: the price of {' and '.join(unknown)} is unknown; {remedy}"
+    elif 0 < len(free) < len(prices):
+        yield f"llm.choose=bandit: {' and '.join(free)} costs nothing, other models do; {remedy}"
 
 
 def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:
