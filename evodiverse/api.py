@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or
+from evodiverse.runlog.datasets import DATASETS as SCHEMAS
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Run as LoggedRun
 from evodiverse.runlog.runs import read_record
@@ -92,6 +93,8 @@ class Run(LoggedRun):
         if name not in DATASETS:
             raise InputError(f"{name} is not a table of a run; use {', '.join(DATASETS)}")
         parts = self._parts(name)
+        if not parts and self._parts("evaluations"):  # an older version wrote the run
+            return SCHEMAS[name].empty_table()
         if not parts:
             raise InputError(f"{self.path} has written nothing yet; try again later")
         try:

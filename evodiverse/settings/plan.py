@@ -139,20 +139,22 @@ class Plan:
     def example_queries(self, model: Llm) -> list[dict[Query, float]]:
         """Return queries of typical length, from which the cost of the run is estimated.
 
-        For each pool, there is a query to each of its models, with the share of the requests that this model gets.
+        For each pool, there is a query to each of its models, with the share of the requests that this model gets; with
+        ``llm.choose=bandit``, only one to the dearest model, which may get all.
         """
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
-        return [
+        pools = [
             {
                 Query(one.model, messages, one.decoding, stream): one.weight / sum(other.weight for other in used)
                 for one in used
             }
             for used in self.samplers(model)
         ]
+        return pools if model.choose == "weights" else [_keep_dearest(shares, model) for shares in pools]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
         """Return the data and code that the results depend on besides the settings, by role, such as ``prompts``.
@@ -174,6 +176,16 @@ class Plan:
         read = {role: read_source(role, source) for role, source in found.items()}
         _check_imported(read)
         return read
+
+
+def _keep_dearest(shares: Mapping[Query, float], settings: Llm) -> dict[Query, float]:
+    """Return the query to the dearest of a pool's models, as if it got all requests."""
+
+    def find_cost(query: Query) -> float:
+        price, n_bytes = KINDS[settings.client].price(query.model, settings), len(query.messages[-1].content.encode())
+        return 0.0 if price is None else price.cost(round(n_bytes / BYTES_A_TOKEN), query.decoding.max_tokens)
+
+    return {max(shares, key=find_cost): 1.0}
 
 
 def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int) -> list[str]:
