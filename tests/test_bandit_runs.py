@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import Interrupted
 from tests import starts
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_toy, stop_after
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, rows, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
 
 pytestmark = pytest.mark.slow
@@ -189,27 +189,3 @@ def test_screened_proposals_that_were_not_chosen_gain_nothing(server: ModelServe
     counted = rows(run, "choices")
     assert sum(row["requests"] for row in counted) == len(rows(run, "llm_calls"))
     assert 0 < sum(row["gains"] for row in counted) < 52
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["llm=off"], r"llm\.choose=bandit needs several models, such as llm\.pools\.cold\.models=\[\{model: "),
-        (["llm=litellm", f"llm.model={DEAR}"], r"llm\.choose=bandit needs several models"),
-        (
-            ["llm=openai_compatible", "llm.api_base=http://127.0.0.1:1/v1", f"llm.pools.cold.{MIXTURE}", "llm.model=a"],
-            rf"llm\.choose=bandit: the price of {DEAR} and {CHEAP} is unknown; set llm\.price\.input and",
-        ),
-        (
-            [
-                "llm=litellm",
-                f"llm.model={DEAR}",
-                f"llm.pools.cold.models=[{{model:{DEAR},weight:1}},{{model:ollama/a,weight:1}}]",
-            ],
-            r"llm\.choose=bandit: ollama/a costs nothing, other models do; set llm\.price\.input and",
-        ),
-    ],
-)
-def test_what_cannot_be_compared_is_refused(server: ModelServer, arguments: list[str], expected: str) -> None:
-    with pytest.raises(InputError, match=expected):
-        plan("task=bits", "llm.choose=bandit", *arguments)
