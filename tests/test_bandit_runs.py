@@ -1,6 +1,7 @@
 """Whole runs in which a bandit chooses among models (`llm.choose=bandit`), against a scripted server."""
 
 import json
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,8 +12,8 @@ import pytest
 from evodiverse.errors import Interrupted
 from tests import starts
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, rows, run_toy, stop_after
-from tests.toys.bits.model import answer_bits
+from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_toy, stop_after
+from tests.toys.bits.model import answer_bits, improve_at
 
 pytestmark = pytest.mark.slow
 
@@ -35,23 +36,9 @@ def asking(server: ModelServer, cache: Path) -> list[str]:
     return [*model, *BUDGET]
 
 
-def improve(body: Body, rate: float) -> Answer:
-    """Improve the best parent by one bit with this probability, or else spoil it by one bit."""
-    prompt = body["messages"][-1]["content"]
-    parents = [word for word in prompt.split() if len(word) > 1 and set(word) <= {"0", "1"}]
-    if not parents:
-        return Answer("ready")
-    best = max(parents, key=lambda bits: sum(place for place, bit in enumerate(bits) if bit == "1"))
-    draw = sum(map(ord, prompt)) * 7919 % 10007 / 10007
-    old = "0" if draw < rate else "1"
-    places = [place for place, bit in enumerate(best) if bit == old]
-    place = places[int(draw * 1e6) % len(places)]
-    return Answer(f"={best[:place]}{'10'[int(old)]}{best[place + 1 :]}", usage=(400, 200))
-
-
 def with_rates(dear: float, cheap: float) -> Callable[[Body, int], Answer]:
     """Return the script of a server whose models improve on the parents with these probabilities."""
-    return lambda body, number: improve(body, cheap if body["model"].endswith("mini") else dear)
+    return improve_at({"gpt-4o": dear, "gpt-4o-mini": cheap})
 
 
 def share_of_cheap(run: Path) -> float:
@@ -158,6 +145,18 @@ def test_a_replay_chooses_as_the_recorded_run(whole: Callable[[int], Path], tmp_
     cache = next(parent / "cache" for parent in whole(0).parents if (parent / "cache").exists())
     replay = ["llm=replay", *MODELS, f"llm.cache={cache}", "llm.choose=bandit", *BUDGET, *SHORT]
     assert log(run_toy(tmp_path, *replay)) == log(whole(0))
+
+
+def test_a_replay_takes_the_prices_in_its_folder(server: ModelServer, tmp_path: Path) -> None:
+    server.script = answer_bits
+    prices = ["llm.price={input:1,output:9}"]
+    run = run_toy(tmp_path, *asking(server, tmp_path / "cache"), *SHORT, *prices, "budget.oracle_calls=60")
+    replay = ["task=bits", f"outputs={tmp_path}", "llm=replay", *MODELS, f"llm.cache={tmp_path / 'cache'}"]
+    arguments = [*replay, "llm.choose=bandit", *BUDGET, *SHORT, "budget.oracle_calls=60"]
+    folder = plan(*arguments).path
+    folder.mkdir(parents=True)
+    shutil.copy(run / "prices.json", folder)
+    assert log(run_toy(tmp_path, *arguments)) == log(run)
 
 
 def test_a_longer_run_has_the_log_of_one_from_scratch(
