@@ -138,9 +138,9 @@ class Planned(NamedTuple):
     """What an iteration reads of the state of the search.
 
     Attributes:
-        pools: The members of each pool.
-        each: The largest number of slots of a pool.
-        most: The largest number of slots of all pools.
+        pools: The pools.
+        each: The number of slots for each pool (see `deal_slots`).
+        most: The number of slots for all pools, at most.
         shares: The shares of the models, if a bandit chooses among them.
     """
 
@@ -148,10 +148,6 @@ class Planned(NamedTuple):
     each: int
     most: int
     shares: Shares = ()
-
-    def deal_slots(self) -> list[Slot]:
-        """Return the slots of the iteration."""
-        return deal_slots(self.pools, self.each, self.most)
 
 
 class Begun(NamedTuple):
@@ -251,7 +247,7 @@ class Loop:
         if self._surrogate is not None:
             plan = self._plan(state)
             self._choose_models(state.iteration + 1, plan)
-            attempts = Attempts(plan.deal_slots(), state.pools, self._archive)
+            attempts = Attempts(deal_slots(plan.pools, plan.each, plan.most), state.pools, self._archive)
             was_tried = self._run_inner_search(state, attempts, self._surrogate)
         else:
             self._begin_iterations(state)
@@ -310,7 +306,7 @@ class Loop:
                 iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
             )
 
-        slots = plan.deal_slots()
+        slots = deal_slots(plan.pools, plan.each, plan.most)
         requests = request(1, slots)
         receive = self._send(setup.proposers[0], requests, request)
         return receive if isinstance(receive, Cap) else Begun(plan, slots, request, requests, receive)
