@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or
+from evodiverse.runlog.datasets import DATASETS as SCHEMAS
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Run as LoggedRun
 from evodiverse.runlog.runs import read_record
@@ -25,7 +26,16 @@ if TYPE_CHECKING:
 
 # Held by `run`, since Hydra, litellm and multiprocessing keep their state in one place for all threads of a process.
 _TURN = Lock()
-DATASETS: Final = ("evaluations", "populations", "swaps", "migrations", "adaptation", "llm_calls", "screened")
+DATASETS: Final = (
+    "evaluations",
+    "populations",
+    "swaps",
+    "migrations",
+    "adaptation",
+    "llm_calls",
+    "choices",
+    "screened",
+)
 """The tables of a run. Their columns are listed in docs/columns.md."""
 
 
@@ -83,6 +93,8 @@ class Run(LoggedRun):
         if name not in DATASETS:
             raise InputError(f"{name} is not a table of a run; use {', '.join(DATASETS)}")
         parts = self._parts(name)
+        if not parts and self._parts("evaluations"):  # an older version wrote the run
+            return SCHEMAS[name].empty_table()
         if not parts:
             raise InputError(f"{self.path} has written nothing yet; try again later")
         try:

@@ -29,7 +29,7 @@ from tests.starts import ROOT
 FROM_ROOT = {**os.environ, "PYTHONPATH": str(ROOT)}
 CONF = ROOT / "conf"
 TOY_CONF = ROOT / "tests" / "toys" / "conf"
-DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "screened", "llm_calls")
+DATASETS = ("evaluations", "populations", "swaps", "migrations", "adaptation", "screened", "llm_calls", "choices")
 # Columns that may differ between two runs with the same log (DESIGN.md).
 NOT_COMPARED = {"seconds", "cached", "cost_usd", "retries"}
 SORT_KEYS = {
@@ -40,6 +40,7 @@ SORT_KEYS = {
     "adaptation": ["iteration", "cold_pool"],
     "swaps": ["iteration", "cold_pool"],  # and the order settled
     "llm_calls": ["llm_call"],
+    "choices": ["iteration", "model"],
 }
 
 

@@ -183,7 +183,7 @@ def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
 
     run = run_toy(tmp_path, *words, "budget.oracle_calls=120", display=Silent(keep))
     planned = plan("task=bits", *words)
-    names = ("evaluations", "populations", "adaptation", "llm_calls")
+    names = ("evaluations", "populations", "adaptation", "llm_calls", "choices")
     found = {name: rows(run, name) for name in names}
     assert len(kept) > 8
     for iteration, expected in kept.items():

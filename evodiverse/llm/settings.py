@@ -98,6 +98,8 @@ class Llm:
         command: for llm=command: program that reads a prompt on stdin and writes the reply to stdout, with its
             arguments; no shell runs it
         provider: provider, as litellm names it; needed only if the model's name does not begin with it
+        choose: how the model of a request is chosen among llm.pools.*.models: weights draws it by its weight, bandit
+            shifts the requests to the models that find the most improvements per dollar
         extra: additional parameters of every request, as litellm expects them
         length_parameter: name under which a request sends max_tokens
         fallback: operator that fills the slots that the model left empty; classical: the operator that llm=off uses
@@ -121,6 +123,7 @@ class Llm:
     command: str | None = setting(default=None, is_later=True)
     provider: str | None = None
     pools: LlmPools = field(default_factory=LlmPools)
+    choose: str = setting(default="weights", is_later=True, choices=("weights", "bandit"))
     extra: dict[str, Any] = field(default_factory=dict)
     length_parameter: str = setting(default=LENGTH_PARAMETERS[0], changes_log=False, choices=LENGTH_PARAMETERS)
     fallback: str = setting(default="none", choices=("none", CLASSICAL))

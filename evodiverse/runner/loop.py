@@ -14,6 +14,7 @@ from evodiverse import ports
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.runner import contracts
+from evodiverse.runner.bandit import Bandit, Shares
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Hooks, Proposer, Receive
 from evodiverse.runner.rows import (
@@ -113,6 +114,7 @@ class Setup:
         committed: A function that the loop calls after each commit, to report the run to a tracker. Its argument, a
             function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
         evaluator: The evaluator of the run; if it is None, the workers evaluate.
+        bandit: What shares out requests among models; if it is None, their weights do.
     """
 
     method: Method
@@ -129,14 +131,23 @@ class Setup:
     check: Callable[[], None]
     committed: Callable[[Callable[[], ports.Snapshot]], None]
     evaluator: ports.Evaluator | None = None
+    bandit: Bandit | None = None
 
 
 class Planned(NamedTuple):
-    """What an iteration reads of the state of the search; the arguments of `deal_slots`."""
+    """What an iteration reads of the state of the search.
+
+    Attributes:
+        pools: The pools.
+        each: The number of slots for each pool (see `deal_slots`).
+        most: The number of slots for all pools, at most.
+        shares: The shares of the models, if a bandit chooses among them.
+    """
 
     pools: Pools
     each: int
     most: int
+    shares: Shares = ()
 
 
 class Begun(NamedTuple):
@@ -234,7 +245,9 @@ class Loop:
         """
         setup = self._setup
         if self._surrogate is not None:
-            attempts = Attempts(deal_slots(*self._plan(state)), state.pools, self._archive)
+            plan = self._plan(state)
+            self._choose_models(state.iteration + 1, plan)
+            attempts = Attempts(deal_slots(plan.pools, plan.each, plan.most), state.pools, self._archive)
             was_tried = self._run_inner_search(state, attempts, self._surrogate)
         else:
             self._begin_iterations(state)
@@ -252,7 +265,14 @@ class Loop:
         method = self._setup.method
         size = method.size(self._archive.n_calls + n_open)
         each = method.offspring if method.screen is None else size
-        return Planned(state.pools, each, min(size, self._calls_left - n_open))
+        most = min(size, self._calls_left - n_open)
+        bandit = self._setup.bandit
+        return Planned(state.pools, each, most, () if bandit is None else bandit.share_out(most))
+
+    def _choose_models(self, iteration: int, plan: Planned) -> None:
+        """Let the requests of an iteration go to the models in the shares of its plan."""
+        if self._setup.bandit is not None:
+            self._setup.bandit.begin(iteration, plan.shares)
 
     def _begin_iterations(self, state: State) -> None:
         """Begin the next iteration, and those after it that read the same state if there is a lag.
@@ -278,6 +298,7 @@ class Loop:
     def _begin(self, iteration: int, plan: Planned) -> Begun | Cap:
         """Send the first requests of an iteration, or return the cap that forbids them."""
         setup = self._setup
+        self._choose_models(iteration, plan)
         mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
 
         def request(attempt: int, slots: Sequence[Slot]) -> list[Request]:
@@ -285,7 +306,7 @@ class Loop:
                 iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
             )
 
-        slots = deal_slots(*plan)
+        slots = deal_slots(plan.pools, plan.each, plan.most)
         requests = request(1, slots)
         receive = self._send(setup.proposers[0], requests, request)
         return receive if isinstance(receive, Cap) else Begun(plan, slots, request, requests, receive)
@@ -536,9 +557,11 @@ class Loop:
         if self._surrogate is not None and saved["n_rated"]:
             self._surrogate.rate(saved["n_rated"])
         self._view.resume(store.rows("swaps", SWAP_COLUMNS))
+        if self._setup.bandit is not None:
+            self._setup.bandit.resume(saved["bandit"])
         state = restore(saved)
-        for pools, each, most in saved.get("begun", []):
-            plan = Planned(tuple(np.array(pool, dtype=np.int64) for pool in pools), each, most)
+        for pools, *others in saved.get("begun", []):
+            plan = Planned(tuple(np.array(pool, dtype=np.int64) for pool in pools), *others)
             begun = self._begin(state.iteration + len(self._begun) + 1, plan)
             if isinstance(begun, Cap):
                 break
@@ -546,14 +569,16 @@ class Loop:
         return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
-        ledger = self._setup.ledger
+        ledger, bandit = self._setup.ledger, self._setup.bandit
         times = self.clock.seconds
         rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
+        rows |= {} if bandit is None else {"choices": bandit.end(info, self._archive.scores)}
         self._seconds.clear()
         saved = checkpoint(state, self._archive, times)
         n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
         plans = [([pool.tolist() for pool in pools], *dealt) for pools, *dealt in (begun.plan for begun in self._begun)]
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated, "begun": plans}
+        saved["bandit"] = {} if bandit is None else bandit.saved()
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(rows["evaluations"], info.trials)

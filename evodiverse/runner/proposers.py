@@ -19,6 +19,7 @@ import numpy as np
 from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
+from evodiverse.runner.bandit import Bandit
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Report, Workers
 from evodiverse.search.streams import Purpose
@@ -199,6 +200,7 @@ class ModelProposer:
         task: The task, which parses the proposals.
         ledger: The ledger of the run.
         watch: The watch over the model.
+        bandit: What shares out the requests of a pool among its models; if it is None, their weights do.
     """
 
     model: LanguageModel
@@ -207,6 +209,7 @@ class ModelProposer:
     task: Task
     ledger: Ledger
     watch: Watch
+    bandit: Bandit | None = None
     _known: dict[Query, tuple[Request, Reply, str | None, Hypothesis | Rejection]] = field(
         default_factory=dict, init=False
     )
@@ -339,6 +342,8 @@ class ModelProposer:
             _, reply, text, parsed = self._known.pop(query)
             number = self.ledger.record(request, query, bound, reply, _outcome(parsed))
             self.watch.note(reply, parsed)
+            if self.bandit is not None:
+                self.bandit.note(number, request, query.model, reply, bound)
             answers.append((Proposal(text, MODEL_OPERATOR, llm_call=number), parsed))
         return answers
 
@@ -360,11 +365,12 @@ class ModelProposer:
         return Query(sampler.model, contracts.messages(self.prompts, request), decoding, request.stream)
 
     def _draw_sampler(self, request: Request) -> Sampler:
-        """Return one of the samplers of a request's pool, drawn by weight, from a random stream of its own."""
+        """Return one of the samplers of a request's pool, drawn by its share, from a random stream of its own."""
         samplers = self.samplers[request.pool]
         if len(samplers) == 1:
             return samplers[0]
-        weights = np.array([sampler.weight for sampler in samplers], dtype=np.float64)
+        shares = [sampler.weight for sampler in samplers] if self.bandit is None else self.bandit.find_shares(request)
+        weights = np.array(shares, dtype=np.float64)
         rng = request.stream._replace(purpose=Purpose.MODEL).rng()
         return samplers[rng.choice(len(samplers), p=weights / weights.sum())]
 

@@ -22,6 +22,7 @@ from evodiverse.llm.settings import CLASSICAL, Llm
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
 from evodiverse.runlog.record import ASKED, JOBS, PRICES
 from evodiverse.runlog.standing import read_standing
+from evodiverse.runner.bandit import Bandit
 from evodiverse.runner.evaluators import ASK
 from evodiverse.runner.evaluators.asking import AskingEvaluator
 from evodiverse.runner.evaluators.command import CommandEvaluator, check_command
@@ -175,7 +176,9 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         workers = stack.enter_context(Workers(bench, n_workers, config.evaluator.batch, proposes=proposes))
         # Before a folder is created, and before overwrite deletes another run.
         llm = None if ready.model is None else _with_prices(ready.model, plan.path / PRICES, is_new=config.overwrite)
-        proposers = _make_proposers(plan, ready._replace(model=llm), ledger, workers, stack)
+        prices = {} if llm is None else {model: price and price._asdict() for model, price in llm.kept_prices.items()}
+        bandit = _make_bandit(plan, llm) if llm is not None and llm.choose == "bandit" else None
+        proposers = _make_proposers(plan, ready._replace(model=llm), ledger, workers, stack, bandit)
         check = stack.enter_context(deferred_signals())
         standing = stack.enter_context(
             open_run(
@@ -183,16 +186,14 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
                 ready.columns,
                 plan.libraries,
                 save_hydra,
-                lambda new: begin_from_shorter(this, plan, new, task),
+                lambda new: begin_from_shorter(this, plan, new, task, None if bandit is None else prices),
                 overwrite=config.overwrite,
             )
         )
         if isinstance(standing, str):  # another process completed it meanwhile
             return standing
         if llm is not None:
-            write_json(
-                plan.path / PRICES, {model: price and price._asdict() for model, price in llm.kept_prices.items()}
-            )
+            write_json(plan.path / PRICES, prices)
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))
@@ -212,6 +213,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             check=check,
             committed=committed,
             evaluator=evaluator,
+            bandit=bandit,
         )
         with display:
             loop = Loop(setup)
@@ -285,7 +287,13 @@ def _with_prices(model: Llm, path: Path, *, is_new: bool) -> Llm:
     return replace(model, kept_prices={name: price(name) for name in model.models})
 
 
-def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, stack: ExitStack) -> list[Proposer]:
+def _make_bandit(plan: Plan, model: Llm) -> Bandit:
+    return Bandit(plan.samplers(model), {name: price.cost for name, price in model.kept_prices.items()})
+
+
+def _make_proposers(
+    plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, stack: ExitStack, bandit: Bandit | None
+) -> list[Proposer]:
     """Return a proposer for each attempt to fill a slot (the place for one offspring), in the order of the attempts.
 
     If there is a language model, it is opened here, and ``stack`` closes it.
@@ -304,7 +312,7 @@ def _make_proposers(plan: Plan, ready: Ready, ledger: Ledger, workers: Workers, 
     if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
     watch = Watch(ledger, [sampler.model for used in samplers for sampler in used], llm.warn_after, llm.give_up_after)
-    by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch)
+    by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch, bandit)
     by_operator = OperatorProposer(workers, ledger)
     first = by_model if method.operators is None else SplitProposer(by_model, by_operator, method.model_share)
     fallback = [OperatorProposer(workers, ledger, is_fallback=True)] if llm.fallback == CLASSICAL else []

@@ -12,8 +12,9 @@ import numpy as np
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.ports import Row, Task
 from evodiverse.runlog.parts import check_parts
-from evodiverse.runlog.record import RECORD
+from evodiverse.runlog.record import PRICES, RECORD
 from evodiverse.runlog.standing import read_standing
+from evodiverse.runner.bandit import recall
 from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, journal_record, refill_archive
 from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.archive import Archive
@@ -23,6 +24,7 @@ from evodiverse.search.state import Progress, State
 from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
+from evodiverse.store.files import read_json
 from evodiverse.store.provenance import package_versions, tell_change
 from evodiverse.store.record import Identity, read_record
 from evodiverse.store.run_directory import RunDirectory
@@ -38,10 +40,13 @@ _ROWS: Final = {
     "populations": ("iteration", "pool", "members", "seconds"),
     "adaptation": ("iteration", "rate"),
     "llm_calls": ("iteration", "pool", "prompt_tokens", "completion_tokens", "cost_usd"),
+    "choices": ("iteration", "model", "requests", "gains", "full_cost_usd"),
 }
 
 
-def begin_from_shorter(this: Identity, plan: Plan, directory: RunDirectory, task: Task) -> Mapping[str, Any]:
+def begin_from_shorter(
+    this: Identity, plan: Plan, directory: RunDirectory, task: Task, prices: Mapping[str, Any] | None
+) -> Mapping[str, Any]:
     """Fill the directory of a new run with the results of a run with a smaller budget, and return a note about it.
 
     The log will be the same as that of a run from scratch: only the iterations that the smaller budget did not cut
@@ -53,6 +58,7 @@ def begin_from_shorter(this: Identity, plan: Plan, directory: RunDirectory, task
         plan: The plan of the new run.
         directory: The directory of the new run, in which nothing is committed yet.
         task: The task of the new run.
+        prices: The prices of its models, as in ``prices.json``, if its log depends on them.
 
     Returns:
         The entries to add to ``run.json``; empty if there is no suitable shorter run.
@@ -61,6 +67,8 @@ def begin_from_shorter(this: Identity, plan: Plan, directory: RunDirectory, task
     for budget, path in shorter:
         source = RunDirectory(path, directory.columns, is_read_only=True)
         try:
+            if prices is not None and read_json(path / PRICES) != prices:
+                raise InputError("its models had other prices")
             n_taken, n_aside = _take_over(source, budget, directory, task, plan.config)
         except EvoDiverseError as error:
             _LOG.warning("this run cannot continue %s (%s)", path, error)
@@ -182,6 +190,7 @@ def rewind(
     populations: Rows,
     adaptation: Rows,
     llm_calls: Rows,
+    choices: Rows,
     method: Method,
     search: Search,
 ) -> dict[str, Any] | None:
@@ -196,6 +205,7 @@ def rewind(
         populations: Rows with ``iteration``, ``pool``, ``members`` and ``seconds``.
         adaptation: Rows with ``iteration`` and ``rate``.
         llm_calls: Rows with ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.
+        choices: Rows with ``iteration``, ``model``, ``requests``, ``gains`` and ``full_cost_usd``.
         method: The method of the run.
         search: The search settings of the run.
     """
@@ -226,7 +236,7 @@ def rewind(
     if ledger is None or times is None:
         return None
     saved = checkpoint(State(iteration, pools, thermostat, progress), archive, times)
-    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated}
+    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated, "bandit": recall(choices)}
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:

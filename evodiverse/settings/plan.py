@@ -139,20 +139,22 @@ class Plan:
     def example_queries(self, model: Llm) -> list[dict[Query, float]]:
         """Return queries of typical length, from which the cost of the run is estimated.
 
-        For each pool, there is a query to each of its models, with the share of the requests that this model gets.
+        For each pool, there is a query to each of its models, with the share of the requests that this model gets; with
+        ``llm.choose=bandit``, only one to the dearest model, which may get all.
         """
         prompts, stream = self.build_prompts(), Stream(0, 0)
         *parents, best = (
             Candidate(call, prompts.example, "", 0.0, 0.0) for call in range(self.config.method.parents + 1)
         )
         messages = prompts.messages(Request(0, 0, 0, 0, tuple(parents), Prompt.COLD, stream, best))
-        return [
+        pools = [
             {
                 Query(one.model, messages, one.decoding, stream): one.weight / sum(other.weight for other in used)
                 for one in used
             }
             for used in self.samplers(model)
         ]
+        return pools if model.choose == "weights" else [_keep_dearest(shares, model) for shares in pools]
 
     def find_sources(self, artifact_sha256: Callable[[str], str]) -> "dict[str, Source]":
         """Return the data and code that the results depend on besides the settings, by role, such as ``prompts``.
@@ -174,6 +176,16 @@ class Plan:
         read = {role: read_source(role, source) for role, source in found.items()}
         _check_imported(read)
         return read
+
+
+def _keep_dearest(shares: Mapping[Query, float], settings: Llm) -> dict[Query, float]:
+    """Return the query to the dearest of a pool's models, as if it got all requests."""
+
+    def find_cost(query: Query) -> float:
+        price, n_bytes = KINDS[settings.client].price(query.model, settings), len(query.messages[-1].content.encode())
+        return 0.0 if price is None else price.cost(round(n_bytes / BYTES_A_TOKEN), query.decoding.max_tokens)
+
+    return {max(shares, key=find_cost): 1.0}
 
 
 def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int) -> list[str]:
@@ -272,6 +284,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         violations += kind.find_violations(model, needs_price=config.budget.usd is not None)
         if model.batch and not kind.has_batches:
             violations.append(f"llm.batch=true: llm={config.llm.name} has no batches; set llm.batch=false")
+        violations += _find_incomparable(model) if model.choose == "bandit" and not violations else ()
         try:
             plan.build_prompts()
         except InputError as error:
@@ -304,6 +317,19 @@ def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
                     OmegaConf.update(composed, place, remedy)
                     setattr(pool, key, remedy)
     return "; ".join(f"{rule}: {', '.join(changed)}" for rule, changed in changes.items())
+
+
+def _find_incomparable(llm: Llm) -> Iterator[str]:
+    """Yield why the gains per dollar of the models that ``llm.choose=bandit`` chooses among cannot be compared."""
+    models = dict.fromkeys(one.model for used in llm.samplers.values() if len(used) > 1 for one in used)
+    prices = {model: KINDS[llm.client].price(model, llm) for model in models}
+    unknown = [model for model, price in prices.items() if price is None]
+    free = [model for model, price in prices.items() if price is not None and price.cost(1, 1) == 0]
+    remedy = "set llm.price.input and llm.price.output, which hold for all models, or llm.choose=weights"
+    if unknown:
+        yield f"llm.choose=bandit: the price of {' and '.join(unknown)} is unknown; {remedy}"
+    elif 0 < len(free) < len(prices):
+        yield f"llm.choose=bandit: {' and '.join(free)} costs nothing, other models do; {remedy}"
 
 
 def _find_imported(sources: Mapping[str, str | Path]) -> dict[str, Path]:

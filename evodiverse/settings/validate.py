@@ -98,6 +98,11 @@ def _llm(config: Config) -> Iterator[str]:
             yield f"{key} must hold different models with weights above 0, such as {_MIXTURE}, got {pool.models}"
         if pool.models is not None and pool.model is not None:
             yield f"llm.pools.{name}.model={pool.model} cannot be used with {key}; set one of them to null"
+    if llm.choose == "bandit" and not any(len(pool.models or ()) > 1 for pool in pools.values()):
+        yield (
+            f"llm.choose=bandit needs several models, such as llm.pools.cold.models={_MIXTURE}; name them, or use "
+            "llm.choose=weights"
+        )
     if llm.command is not None and llm.client not in ("command", "replay"):
         yield f"llm.command needs llm=command, got llm={llm.name}; choose llm=command, or unset llm.command"
     if llm.client == "command" and config.budget.tokens is not None:

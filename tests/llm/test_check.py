@@ -312,3 +312,38 @@ def test_the_estimated_cost_of_a_mixture_is_that_of_its_shares() -> None:
     mixed = cost(*(f"llm.pools.{pool}.models={MIXTURE}" for pool in ("cold", "hot")))
     assert mixed == pytest.approx(0.75 * dear + 0.25 * cheap, abs=0.02)
     assert dear > cheap
+
+
+def test_the_estimated_cost_of_a_bandit_is_that_of_the_dearest_model() -> None:
+    def estimate(*overrides: str) -> str:
+        return accepted("llm=litellm", "llm.model=openai/gpt-4o", *overrides).summary.rpartition("for $")[2]
+
+    mixed = [f"llm.pools.{pool}.models={MIXTURE}" for pool in ("cold", "hot")]
+    assert estimate(*mixed, "llm.choose=bandit") == estimate()
+    assert estimate(*mixed) != estimate()
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (
+            "openai/own",
+            "the price of openai/own is unknown; set llm.price.input and llm.price.output, which hold for all",
+        ),
+        (
+            "ollama/own",
+            "ollama/own costs nothing, other models do; set llm.price.input and llm.price.output, which hold",
+        ),
+    ],
+)
+def test_a_bandit_refuses_models_whose_gains_per_dollar_cannot_be_compared(other: str, expected: str) -> None:
+    models = f"[{{model:openai/gpt-4o,weight:3}},{{model:{other},weight:1}}]"
+    choosing = ["llm=litellm", "llm.model=openai/gpt-4o", f"llm.pools.hot.models={models}", "llm.choose=bandit"]
+    (refused,) = refusals(*choosing)
+    assert refused.startswith(f"llm.choose=bandit: {expected}")
+    assert accepted(*choosing, PRICED).config.llm.choose == "bandit"
+
+
+def test_a_bandit_may_choose_among_free_models() -> None:
+    models = "[{model:ollama/a,weight:1},{model:ollama/b,weight:1}]"
+    assert accepted("llm=litellm", "llm.model=ollama/a", f"llm.pools.hot.models={models}", "llm.choose=bandit").model

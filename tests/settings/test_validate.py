@@ -87,6 +87,17 @@ BAD = [
         ["llm=litellm", "llm.pools.hot.models=[{model:c/d,weight:1}]"],
         "llm.model has no value; name the model for llm=litellm",
     ),
+    *(
+        (
+            [*words, "llm.choose=bandit"],
+            "llm.choose=bandit needs several models, such as llm.pools.cold.models=[{model: openai/gpt-5, weight: 2}",
+        )
+        for words in (
+            ["llm=local"],
+            ["llm=litellm", "llm.model=openai/o3"],
+            ["llm=litellm", "llm.model=openai/o3", "llm.pools.hot.models=[{model:a/b,weight:1}]"],
+        )
+    ),
     (
         ["method.operators={llm:0.7,classical:0.3}"],
         "method.operators needs a model, got llm=off; choose one with llm=…, or unset method.operators",

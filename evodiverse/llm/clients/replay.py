@@ -1,6 +1,7 @@
 """Replies only from the cache: a recorded run is repeated without a network."""
 
 from evodiverse.llm.clients.kind import Kind
+from evodiverse.llm.library import Price, read_price
 from evodiverse.llm.settings import Llm
 
 
@@ -15,3 +16,8 @@ class Replay(Kind):
         cache = settings.find_cache()
         missing = f"llm=replay: the reply cache {cache} does not exist; name another one with llm.cache=…"
         return [] if cache.is_file() else [missing]
+
+    def price(self, model: str, settings: Llm) -> Price | None:
+        """Return the price at which a model was asked: that of ``llm.price`` or of the price map; None if unknown."""
+        kept: Price | None = (settings.kept_prices or {}).get(model)
+        return kept or settings.own_price or read_price(settings.litellm_name(model))

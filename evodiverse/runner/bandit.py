@@ -1,0 +1,120 @@
+"""The choice among the models of a run by their gains per dollar (``llm.choose=bandit``)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
+from math import fsum
+from typing import Any, TypeAlias
+
+from evodiverse.ports import Row
+from evodiverse.search.bandit import Arm, find_indices, gained, learn, share_out
+from evodiverse.search.sampling import FloatArray
+from evodiverse.search.state import IterationInfo
+from evodiverse.vocabulary import CostBound, Reply, Request, Sampler
+
+Shares: TypeAlias = Sequence[Sequence[float]]
+"""The share of its requests that each pool sends to each of its models, in the order of its samplers."""
+
+
+class Bandit:
+    """Shares out the requests of each pool among its models, and learns from what they bring and cost.
+
+    What is known of a model comes from all pools that have a choice, since one pool may have few requests. All that it
+    learns is read from completed iterations, so that neither the order of replies nor a resume makes a difference.
+
+    Args:
+        samplers: The samplers of each pool, in the order of the pools.
+        costs: For each model, a function that returns the cost in USD of a number of tokens of prompts, of one of
+            replies, and of one of those tokens of prompts that the provider had in its cache.
+    """
+
+    def __init__(
+        self, samplers: Sequence[Sequence[Sampler]], costs: Mapping[str, Callable[[int, int, int], float]]
+    ) -> None:
+        self._samplers = samplers
+        self._costs = costs
+        self._arms = {one.model: Arm() for used in samplers if len(used) > 1 for one in used}
+        self._open: dict[int, Shares] = {}
+        self._noted: list[tuple[int, str, float]] = []
+
+    def share_out(self, n_requests: int) -> Shares:
+        """Return the shares of an iteration of about so many requests that reads what is known now."""
+        return [
+            [1.0]
+            if len(used) == 1
+            else share_out([self._arms[one.model] for one in used], [one.weight for one in used], n_requests)
+            for used in self._samplers
+        ]
+
+    def begin(self, iteration: int, shares: Shares) -> None:
+        """Note the shares of an iteration, which `find_shares` returns until `end`."""
+        self._open[iteration] = shares
+
+    def find_shares(self, request: Request) -> Sequence[float]:
+        """Return the share of each model of a request's pool; this may be called in any thread."""
+        return self._open[request.iteration][request.pool]
+
+    def note(self, number: int, request: Request, model: str, reply: Reply, bound: CostBound) -> None:
+        """Note the request with this number in the run. A reply of unknown size counts at the most that it can cost."""
+        if len(self._samplers[request.pool]) == 1:
+            return
+        cost = self._costs[model]
+        if reply.prompt_tokens is None or reply.completion_tokens is None:
+            usd = max(cost(bound.tokens, 0, 0), cost(0, bound.tokens, 0))
+        else:
+            usd = cost(reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens or 0)
+        self._noted.append((number, model, usd))
+
+    def end(self, info: IterationInfo, scores: FloatArray) -> list[Row]:
+        """Learn from the requests of an iteration, and return its rows of ``choices``.
+
+        Args:
+            info: The record of the iteration.
+            scores: ``(n,)`` scores of all candidates, in the order of their calls.
+        """
+        if self._open.pop(info.iteration, None) is None:  # the initial candidates
+            return []
+        has_gained = {attempt.llm_call: gained(attempt, scores) for attempt in info.attempts}
+        requests = Counter(model for _, model, _ in self._noted)
+        gains = Counter(model for number, model, _ in self._noted if has_gained.get(number))
+        usd = {model: fsum(cost for _, asked, cost in self._noted if asked == model) for model in self._arms}
+        self._noted = []
+        seen = {model: Arm(requests[model], gains[model], usd[model]) for model in self._arms}
+        self._arms = learn(self._arms, seen)
+        known = {model: arm for model, arm in self._arms.items() if arm.requests}
+        indices = dict(zip(known, find_indices(list(known.values()), [0] * len(known)), strict=True))
+        return [
+            {
+                "iteration": info.iteration,
+                "model": model,
+                "requests": new.requests,
+                "gains": new.gains,
+                "full_cost_usd": new.usd,
+                "index": indices.get(model),
+            }
+            for model, new in seen.items()
+        ]
+
+    def saved(self) -> dict[str, object]:
+        """Return what is known of each model. The checkpoint stores it for `resume`."""
+        return save(self._arms)
+
+    def resume(self, saved: Mapping[str, Sequence[float]]) -> None:
+        """Continue from what `saved` returned in an earlier process."""
+        self._arms |= {model: Arm(*values) for model, values in saved.items()}
+
+
+def recall(rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
+    """Return what `Bandit.saved` returned after the last of these rows of ``choices``, which begin with the first."""
+    seen: dict[int, dict[str, Arm]] = {}
+    for row in rows:
+        seen.setdefault(row["iteration"], {})[row["model"]] = Arm(row["requests"], row["gains"], row["full_cost_usd"])
+    arms: dict[str, Arm] = {}
+    for iteration in sorted(seen):
+        arms = learn(arms, seen[iteration])
+    return save(arms)
+
+
+def save(arms: Mapping[str, Arm]) -> dict[str, object]:
+    """Return what is known of models in a form that JSON keeps."""
+    return {model: list(astuple(arm)) for model, arm in arms.items()}
