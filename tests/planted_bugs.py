@@ -1,4 +1,4 @@
-"""Thirty bugs that the tests must catch: python -m tests.planted_bugs [NAME …].
+"""Thirty-two bugs that the tests must catch: python -m tests.planted_bugs [NAME …].
 
 Each bug is one change of the code and the tests that must notice it. The project is copied to a temporary folder, where
 each bug is planted in turn and its tests run until the first failure. Before that, the tests must pass without a bug.
@@ -26,6 +26,15 @@ class Bug(NamedTuple):
 
 
 BUGS: Final = {
+    "bandit_cost": Bug(
+        "search/bandit.py",
+        "indices.append(bound / cost if cost else inf)",
+        "indices.append(bound)",
+        "tests/search/test_bandit.py",
+    ),
+    "batch_sent_twice": Bug(
+        "llm/batches.py", "await self._find(batch) if was_tried else None", "None", "tests/llm/test_batches.py"
+    ),
     "swap_sign": Bug(
         "search/exchange.py", "return -xi * beta_gap", "return xi * beta_gap", "tests/search/test_exchange.py"
     ),

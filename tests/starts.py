@@ -152,7 +152,7 @@ def run(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     python: str = sys.executable,
-    timeout: float = 100,
+    timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Start Python, as `start` does, and wait for its end."""
     process = start(*command, cwd=cwd, env=env, python=python)

@@ -41,6 +41,7 @@ def shrink(words: list[str]) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(400)  # the first run with some filters reads the whole library
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     folder, printed = tmp_path, ""
