@@ -18,6 +18,7 @@ import pytest
 from evodiverse.errors import InputError, Interrupted, ModelUnavailableError
 from evodiverse.llm.model import opened
 from evodiverse.runlog.runs import survey_runs
+from tests.llm.batch_server import BatchServer
 from tests.llm.servers import Answer, Body, ModelServer, error, reply_body, serving
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse, log, plan, rows, run_here, run_toy, stop_after
 from tests.starts import start
@@ -555,6 +556,32 @@ def test_a_dry_run_estimates_costs_without_a_request(toy: ModelServer, tmp_path:
     assert re.search(r"for \$0\.\d\d to \$\d\.\d\d at most$", summary)
     assert re.search(r"for \$0\.\d\d at most$", plan("task=bits", *settings, "search.attempts=1").summary)
     assert toy.requests == []
+
+
+def test_a_run_in_batches_has_the_same_log_at_half_the_cost(tmp_path: Path) -> None:
+    with serving(BatchServer(answer_bits)) as server:
+        assert isinstance(server, BatchServer)
+        server.n_looks = 0
+        place = [f"llm.api_base={server.url}", "budget.llm_calls=100"]
+        single = run_toy(tmp_path / "single", *PRICED, *place, f"llm.cache={tmp_path / 'one'}")
+        n_paths = len(server.paths)
+        batch = run_toy(tmp_path / "batch", *PRICED, *place, f"llm.cache={tmp_path / 'two'}", "llm.batch=true")
+        assert len(server.singles) == n_paths + N_PROBES
+        capped = [*PRICED, *place, f"llm.cache={tmp_path / 'two'}", "llm.batch=true", "llm.client=replay"]
+        repeated = run_toy(tmp_path / "repeated", *capped)
+    assert log(batch) == log(single) == log(repeated)
+    costs = [record(run)["llm"]["cost_usd"] for run in (single, batch, repeated)]
+    assert costs[1:] == [pytest.approx(costs[0] / 2)] * 2
+
+
+def test_the_dry_run_of_batches_shows_half_the_cost(toy: ModelServer, tmp_path: Path) -> None:
+    settings = [*PRICED, f"llm.api_base={toy.url}", f"llm.cache={tmp_path / 'cache'}", f"outputs={tmp_path}"]
+    single, batch = (
+        [float(usd) for usd in re.findall(r"\$([\d.]+)", plan("task=bits", *settings, f"llm.batch={value}").summary)]
+        for value in (False, True)
+    )
+    assert len(single) == 2
+    assert batch == [pytest.approx(usd / 2, abs=0.01) for usd in single]
 
 
 def with_140_requests(server: ModelServer, folder: Path) -> list[str]:

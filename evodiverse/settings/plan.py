@@ -219,7 +219,7 @@ def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fe
             return [*lines, "at an unknown price"]
         price = price.halved() if settings.batch else price
         cost += share * (price.prompt * prompt_tokens + price.completion * reply_tokens)
-    how = "in batches, " if settings.batch else ""
+    how = "in batches, if these answer all of them, " if settings.batch else ""
     return [*lines, f"{how}for {_range(fewest * cost, most * cost, '${:,.2f}')} at most"]
 
 
