@@ -570,7 +570,7 @@ class Loop:
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger, bandit = self._setup.ledger, self._setup.bandit
-        times = self.clock.seconds
+        times = self.clock.end_iteration()
         rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
         rows |= {} if bandit is None else {"choices": bandit.end(info, self._archive.scores)}
         self._seconds.clear()
