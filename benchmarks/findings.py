@@ -100,6 +100,11 @@ STUDIES = {
         ),
     ),
     "pmo": Study(PMO, range(20, 23), ("gp_bo", "mol_ga task.initial.size=100", "graph_ga", "niche_ga", "pt")),
+    "lag": Study(
+        (*MOLECULES, "task=circle_packing budget.oracle_calls=200"),
+        range(10, 18),
+        ("pt", "pt search.lag=1", "pt search.lag=2"),
+    ),
     "filters": Study(
         ("task=jnk3",),
         range(10, 13),

@@ -6,7 +6,7 @@ mean difference with its 95% bootstrap interval and the one-sided p of the exact
 means with its 95% bootstrap interval. Only seeds that both methods have are compared.
 
 The baseline is Graph GA, except in the study `equations`, which has the paper's ablations and is compared with `pt`,
-over all its problems together.
+over all its problems together, and in the study `lag`.
 """
 
 import csv
@@ -55,7 +55,7 @@ NOT_COMPARED = {"hits_0.5", "different_hits_0.7_0.4", "top10", "no_hit_percent",
 MEDIANS = {"best_nmse"}
 # Overrides that `label` leaves out: all runs of a study have them in common, or the column of the task says them.
 UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
-BASELINES = {"equations": "pt"}
+BASELINES = {"equations": "pt", "lag": "pt"}
 BASELINE = "graph_ga"
 POOLED = ("equations",)
 # Before the logarithm, errors are clipped to this range: an infinite error, or a law that is met exactly (an error near

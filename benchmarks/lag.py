@@ -1,13 +1,14 @@
 """Measure how `search.lag` uses the time of a model whose replies take log-normal times (sigma 1, median 2 s).
 
-python benchmarks/lag.py
+python benchmarks/lag.py [KEY=VALUE ...]
 
-Each run asks for about 1,000 replies, 140 in an iteration, with at most 16 and 64 in progress. The limit is the time
-that the same replies take if as many are always in progress.
+By default, each run asks for about 1,000 replies, 140 in an iteration, with at most 16 and 64 in progress. The limit is
+the time that the same replies take if as many are always in progress.
 """
 
 import math
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from model_server import completion, served
 
 from evodiverse.api import run
 
-BUDGET = 1_240  # with 240 or so for the first population
+WORDS = ["method=pt", "budget.oracle_calls=1240"]  # with 240 or so for the first population
 UNITS = ("C", "N", "O", "CC", "C(C)C", "c1ccccc1", "C(=O)N", "C1CCNCC1", "c1ccncc1", "CC(F)(F)C")
 RNG = np.random.default_rng(0)
 
@@ -35,7 +36,7 @@ def latency() -> float:
 def measure(address: str, concurrency: int, lag: int, folder: Path) -> None:
     model = ["llm=openai_compatible", "llm.model=toy", f"llm.api_base={address}", f"llm.concurrency={concurrency}"]
     places = [f"outputs={folder}/{concurrency}", f"llm.cache={folder}/{concurrency}-{lag}.sqlite"]
-    done = run(["task=jnk3", "method=pt", *model, *places, f"search.lag={lag}", f"budget.oracle_calls={BUDGET}"])
+    done = run(["task=jnk3", *(sys.argv[1:] or WORDS), *model, *places, f"search.lag={lag}"])
     calls, pools = (pq.read_table(done.path / name) for name in ("llm_calls", "populations"))
     walls = [seconds["wall"] for seconds in pools["seconds"].to_pylist()]
     limit, taken = sum(calls["seconds"].to_pylist()) / concurrency, max(walls) - min(walls)

@@ -444,6 +444,7 @@ class Snapshot:
         seconds: The wall time of the run (``wall``), and the parts of it spent waiting for proposals (``operator``) and
             for evaluations (``oracle``), in seconds.
         llm: The requests, tokens and cost of the language model so far; None if no model has been asked.
+        waited: How long the last iteration waited for proposals, in seconds; None if it did not, or is unknown.
         awaited: The number of replies that have arrived for the current batch of queries to a language model, and the
             number of queries in the batch; None if no reply is outstanding.
         silent: The time for which candidates have been in evaluation without a result, in seconds; None if no candidate
@@ -469,6 +470,7 @@ class Snapshot:
     seconds_left: float | None
     seconds: Mapping[str, float]
     llm: Usage | None = None
+    waited: float | None = None
     awaited: tuple[int, int] | None = None
     silent: float | None = None
     stopped_by: str | None = None

@@ -188,7 +188,7 @@ def format_snapshot(snapshot: Snapshot) -> str:
     elif snapshot.swap_rates:
         parts.append(swaps)
     if snapshot.llm is not None:
-        parts.append(f"llm {format_usage(snapshot.llm)}{_awaited(snapshot)}")
+        parts.append(f"llm {format_usage(snapshot.llm)}{_replies(snapshot)}")
     parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
     if snapshot.silent is not None:
         parts.append(_silence(snapshot.silent))
@@ -245,7 +245,7 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
         numbers[snapshot.summary_name] = f"[bold green]{format_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
     headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
-    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_usage(snapshot.llm)}{_awaited(snapshot)}"]
+    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_usage(snapshot.llm)}{_replies(snapshot)}"]
     silence = [] if snapshot.silent is None else [_silence(snapshot.silent)]
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
     return Panel(
@@ -284,11 +284,13 @@ def _silence(seconds: float) -> str:
     return f"no evaluation has ended for {format_duration(seconds)}"
 
 
-def _awaited(snapshot: Snapshot) -> str:
+def _replies(snapshot: Snapshot) -> str:
+    """Return how long the last iteration waited for replies, and how many are awaited now."""
+    waited = "" if snapshot.waited is None else f", waited {snapshot.waited:,.0f} s"
     if snapshot.awaited is None:
-        return ""
+        return waited
     received, asked = snapshot.awaited
-    return f" ({received:,} of {count_of(asked, 'reply', 'replies')} received)"
+    return f"{waited} ({received:,} of {count_of(asked, 'reply', 'replies')} received)"
 
 
 def format_number(value: float | None) -> str:

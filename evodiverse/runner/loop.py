@@ -34,6 +34,7 @@ from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Pools, empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
 from evodiverse.search.niches import Similarities
+from evodiverse.search.screening import InnerSearch
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
@@ -141,12 +142,16 @@ class Planned(NamedTuple):
         pools: The pools.
         each: The number of slots for each pool (see `deal_slots`).
         most: The number of slots for all pools, at most.
+        n_calls: The number of calls that the surrogate learns from, if there is one.
+        n_rated: The number of calls by which it rates the library.
         shares: The shares of the models, if a bandit chooses among them.
     """
 
     pools: Pools
     each: int
     most: int
+    n_calls: int
+    n_rated: int
     shares: Shares = ()
 
 
@@ -156,16 +161,12 @@ class Begun(NamedTuple):
     Attributes:
         plan: What it read.
         slots: Its slots.
-        request: A function that returns the requests of an attempt at some of its slots.
-        requests: The requests of the first attempt.
-        receive: A function that waits for the answers to these.
+        fill: A function that waits for the answers and fills the slots.
     """
 
     plan: Planned
     slots: Sequence[Slot]
-    request: Callable[[int, Sequence[Slot]], list[Request]]
-    requests: Sequence[Request]
-    receive: Receive
+    fill: Callable[[Attempts], None]
 
 
 class Loop:
@@ -244,35 +245,23 @@ class Loop:
         The result is None if the user's limit on requests, tokens, cost or time forbids even the first proposals.
         """
         setup = self._setup
-        if self._surrogate is not None:
-            plan = self._plan(state)
-            self._choose_models(state.iteration + 1, plan)
-            attempts = Attempts(deal_slots(plan.pools, plan.each, plan.most), state.pools, self._archive)
-            was_tried = self._run_inner_search(state, attempts, self._surrogate)
-        else:
-            self._begin_iterations(state)
-            was_tried = bool(self._begun)
-            if was_tried:
-                begun = self._begun.popleft()
-                attempts = Attempts(begun.slots, state.pools, self._archive)
-                self._run_rounds(attempts, begun)
-        if not was_tried:
+        self._begin_iterations(state)
+        if not self._begun:
             return None
+        begun = self._begun.popleft()
+        attempts = Attempts(begun.slots, state.pools, self._archive)
+        begun.fill(attempts)
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
 
     def _plan(self, state: State, n_open: int = 0) -> Planned:
         """Return the plan of an iteration that reads a state, while ``n_open`` slots of others are not filled yet."""
-        method = self._setup.method
-        size = method.size(self._archive.n_calls + n_open)
+        method, n_calls = self._setup.method, self._archive.n_calls
+        size = method.size(n_calls + n_open)
         each = method.offspring if method.screen is None else size
         most = min(size, self._calls_left - n_open)
+        n_rated = 0 if self._surrogate is None else self._surrogate.count_rated(n_calls)
         bandit = self._setup.bandit
-        return Planned(state.pools, each, most, () if bandit is None else bandit.share_out(most))
-
-    def _choose_models(self, iteration: int, plan: Planned) -> None:
-        """Let the requests of an iteration go to the models in the shares of its plan."""
-        if self._setup.bandit is not None:
-            self._setup.bandit.begin(iteration, plan.shares)
+        return Planned(state.pools, each, most, n_calls, n_rated, () if bandit is None else bandit.share_out(most))
 
     def _begin_iterations(self, state: State) -> None:
         """Begin the next iteration, and those after it that read the same state if there is a lag.
@@ -298,7 +287,16 @@ class Loop:
     def _begin(self, iteration: int, plan: Planned) -> Begun | Cap:
         """Send the first requests of an iteration, or return the cap that forbids them."""
         setup = self._setup
-        self._choose_models(iteration, plan)
+        if setup.bandit is not None:
+            setup.bandit.begin(iteration, plan.shares)
+        slots = deal_slots(plan.pools, plan.each, plan.most)
+        if self._surrogate is not None:
+            search = self._surrogate.begin(iteration, plan.pools, plan.n_calls, plan.n_rated)
+            requests = search.breed(1)
+            receive = self._send(setup.proposers[0], requests)
+            if isinstance(receive, Cap):
+                return receive
+            return Begun(plan, slots, partial(self._run_inner_search, search, requests, receive))
         mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
 
         def request(attempt: int, slots: Sequence[Slot]) -> list[Request]:
@@ -306,44 +304,53 @@ class Loop:
                 iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
             )
 
-        slots = deal_slots(plan.pools, plan.each, plan.most)
         requests = request(1, slots)
         receive = self._send(setup.proposers[0], requests, request)
-        return receive if isinstance(receive, Cap) else Begun(plan, slots, request, requests, receive)
+        if isinstance(receive, Cap):
+            return receive
+        return Begun(plan, slots, partial(self._run_rounds, request, requests, receive))
 
-    def _run_rounds(self, attempts: Attempts, begun: Begun) -> None:
-        """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round."""
-        requests, receive = begun.requests, begun.receive
+    def _run_rounds(
+        self,
+        request: Callable[[int, Sequence[Slot]], list[Request]],
+        requests: Sequence[Request],
+        receive: Receive,
+        attempts: Attempts,
+    ) -> None:
+        """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round.
+
+        Args:
+            request: A function that returns the requests of an attempt at some of the slots.
+            requests: The requests of the first attempt.
+            receive: A function that waits for the answers to these.
+            attempts: The slots.
+        """
         for attempt, proposer in enumerate(self._setup.proposers, start=1):
             if not attempts.open_slots:
                 break
             if attempt > 1:
-                requests = begun.request(attempt, attempts.open_slots)
-                sent = self._send(proposer, requests, begun.request)
+                requests = request(attempt, attempts.open_slots)
+                sent = self._send(proposer, requests, request)
                 if isinstance(sent, Cap):
                     self._end_by(sent)
                     break
                 receive = sent
             self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests)))
 
-    def _run_inner_search(self, state: State, attempts: Attempts, surrogate: "Surrogate") -> bool:
-        """Fill the slots of an iteration with the best of an inner search.
-
-        Returns:
-            Whether any proposal was made; a limit of the user may forbid even the first ones.
-        """
-        search = surrogate.begin(state.iteration + 1, state.pools)
+    def _run_inner_search(
+        self, search: InnerSearch, requests: Sequence[Request], receive: Receive, attempts: Attempts
+    ) -> None:
+        """Fill the slots of an iteration with the best of an inner search, whose first requests are sent."""
         for generation in range(1, search.n_generations + 1):
-            requests = search.breed(generation)
-            receive = self._send(self._setup.proposers[0], requests)
-            if isinstance(receive, Cap):
-                self._cap = receive
-                if generation == 1:
-                    return False
-                break
+            if generation > 1:
+                requests = search.breed(generation)
+                sent = self._send(self._setup.proposers[0], requests)
+                if isinstance(sent, Cap):
+                    self._end_by(sent)
+                    break
+                receive = sent
             search.add(requests, self._receive(receive, requests))
         self._evaluate(attempts, attempts.screen(search))
-        return True
 
     def _send(
         self,
@@ -554,8 +561,6 @@ class Loop:
         outcomes = (row["outcome"] for rows in store.batches("llm_calls", ["outcome"]) for row in rows)
         self._setup.ledger.resume(saved["ledger"], outcomes)
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
-        if self._surrogate is not None and saved["n_rated"]:
-            self._surrogate.rate(saved["n_rated"])
         self._view.resume(store.rows("swaps", SWAP_COLUMNS))
         if self._setup.bandit is not None:
             self._setup.bandit.resume(saved["bandit"])
@@ -566,17 +571,19 @@ class Loop:
             if isinstance(begun, Cap):
                 break
             self._begun.append(begun)
+        if self._surrogate is not None:
+            self._surrogate.rate(saved["n_rated"])
         return state
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger, bandit = self._setup.ledger, self._setup.bandit
-        times = self.clock.seconds
+        times = self.clock.end_iteration()
         rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
         rows |= {} if bandit is None else {"choices": bandit.end(info, self._archive.scores)}
         self._seconds.clear()
         saved = checkpoint(state, self._archive, times)
         n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
-        plans = [([pool.tolist() for pool in pools], *dealt) for pools, *dealt in (begun.plan for begun in self._begun)]
+        plans = [([pool.tolist() for pool in begun.plan.pools], *begun.plan[1:]) for begun in self._begun]
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated, "begun": plans}
         saved["bandit"] = {} if bandit is None else bandit.saved()
         self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))

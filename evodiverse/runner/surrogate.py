@@ -87,15 +87,23 @@ class Surrogate:
         self._niches = Niches(method.screen.radius, similarities)
         self._niche_of_calls: list[int] = []
 
-    def begin(self, iteration: int, pools: Pools) -> InnerSearch:
-        """Return the inner search of an iteration that begins after all calls in the archive."""
-        n_calls = self._archive.n_calls
+    def count_rated(self, n_calls: int) -> int:
+        """Return by how many calls the library is rated for an iteration that begins after the first ``n_calls``."""
+        return n_calls if is_due(n_calls, self.n_rated, self._screen.apart) else self.n_rated
+
+    def begin(self, iteration: int, pools: Pools, n_calls: int, n_rated: int) -> InnerSearch:
+        """Return the inner search of an iteration.
+
+        Args:
+            iteration: The number of the iteration.
+            pools: The members of each pool.
+            n_calls: The number of calls, the first of the run, after which the iteration begins.
+            n_rated: What `count_rated` returned for it.
+        """
         self._workers.described = {}
-        families = self._count_families(n_calls)
-        if is_due(n_calls, self.n_rated, self._screen.apart):
-            self._rate(n_calls, families)
-        known = self._share_out(n_calls)
-        views = [self._view(iteration, place, calls, families) for place, calls in enumerate(known)]
+        self.rate(n_rated)
+        families, known = self._count_families(n_calls), self._share_out(n_calls)
+        views = [self._view(iteration, place, calls, families, n_calls) for place, calls in enumerate(known)]
         if len(views) < len(pools):
             views *= len(pools)
         return InnerSearch(
@@ -110,10 +118,9 @@ class Surrogate:
         )
 
     def rate(self, n_calls: int) -> None:
-        """Rate the library, if there is one, by the run's first ``n_calls`` calls; the best are the shortlists."""
-        self._rate(n_calls, self._count_families(n_calls))
-
-    def _rate(self, n_calls: int, families: Families | None) -> None:
+        """Rate the library by the run's first ``n_calls`` calls, unless it is; the best are the shortlists."""
+        if n_calls == self.n_rated:
+            return
         self.n_rated = n_calls
         if self._stock is None and isinstance(self._task, Stocked) and self._screen.shortlist:
             self._stock = Stock(self._task, self._workers, self._folder)
@@ -122,6 +129,7 @@ class Surrogate:
         known = self._share_out(n_calls)
         distinct = known[:1] if all(np.array_equal(calls, known[0]) for calls in known) else known
         means = [self._learn(calls, N_RATERS, 0, place).mean for place, calls in enumerate(distinct)]
+        families = self._count_families(n_calls)
         rankings = self._stock.rank(means, None if families is None else families.worth)
         chosen = [self._choose(self._stock, ranking, n_calls) for ranking in rankings]
         self._shortlists = chosen * (len(known) // len(chosen))
@@ -144,10 +152,10 @@ class Surrogate:
         pools = self._archive.pools[:n_calls]
         return [calls[(pools == pool) | (pools < 0)] for pool in range(self._method.n_pools)]
 
-    def _view(self, iteration: int, place: int, calls: IntArray, families: Families | None) -> View:
-        """Return what the process knows that learns from some calls."""
+    def _view(self, iteration: int, place: int, calls: IntArray, families: Families | None, n_calls: int) -> View:
+        """Return what the process knows that learns from some of the first ``n_calls`` calls."""
         process = self._learn(calls, N_DATA, iteration, place)
-        owned = self._find_owned(place) if calls.size < self._archive.n_calls else None
+        owned = self._find_owned(place, n_calls) if calls.size < n_calls else None
 
         def worth(rows: csr_array) -> FloatArray:
             worth = np.ones(rows.shape[0]) if families is None else families.worth(rows)
@@ -164,7 +172,7 @@ class Surrogate:
             rng = self._streams.at(Purpose.LIBRARY, iteration, pool=place).rng()
             drawn = rng.choice(len(self._stock), size=min(N_DRAWN, len(self._stock)), replace=False)
             known = self._shortlists[place] | self._read(self._stock, drawn)
-            library = self._find_new(known, self._archive.n_calls)
+            library = self._find_new(known, n_calls)
             promised = forecast(self._stock.rows(np.array([*library.values()], dtype=np.int64)))
         return View(
             calls,
@@ -187,13 +195,13 @@ class Surrogate:
         good = find_best_of_niches(values, np.array(self._niche_of_calls[:n_calls])) + 1
         return Families(Kernel(self._rows(counted)), n_calls / counted.size, Kernel(self._rows(good)))
 
-    def _find_owned(self, pool: int) -> Kernel | None:
-        """Return the kernel of the good candidates of better pools; None if there are none.
+    def _find_owned(self, pool: int, n_calls: int) -> Kernel | None:
+        """Return the kernel of the good candidates of better pools, after ``n_calls`` calls; None if there are none.
 
         A pool is better if its best value is, or of equal ones, the colder. It has none before it is better than the
         initial candidates.
         """
-        values, pools = as_values(self._archive.scores), self._archive.pools
+        values, pools = as_values(self._archive.scores[:n_calls]), self._archive.pools[:n_calls]
         start = values[pools < 0].max(initial=0.0)
         best = [values[pools == other].max(initial=0.0) for other in range(self._method.n_pools)]
         is_good = np.zeros(values.size, dtype=bool)

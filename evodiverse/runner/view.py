@@ -38,16 +38,25 @@ class Clock:
         before: The wall time of earlier processes, in seconds.
         operator: The time spent waiting for proposals in all processes, in seconds.
         oracle: The time spent waiting for evaluations in all processes, in seconds.
+        waited: The part of ``operator`` in the last iteration, in seconds; 0 before this process has ended one.
     """
 
     began: float = field(default_factory=time.perf_counter)
     before: float = 0.0
     operator: float = 0.0
     oracle: float = 0.0
+    waited: float = 0.0
+    _operator_before: float = 0.0
 
     def resume(self, seconds: Mapping[str, float]) -> None:
         """Continue from ``seconds``, the value that the property `seconds` had in an earlier process."""
         self.before, self.operator, self.oracle = seconds["wall"], seconds["operator"], seconds["oracle"]
+        self._operator_before = self.operator
+
+    def end_iteration(self) -> dict[str, float]:
+        """Note that an iteration ends, and return `seconds`."""
+        self.waited, self._operator_before = self.operator - self._operator_before, self.operator
+        return self.seconds
 
     @property
     def here(self) -> float:
@@ -156,6 +165,7 @@ class View:
             seconds_left=self._estimate_left() if state else None,
             seconds=self._clock.seconds,
             llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
+            waited=self._clock.waited or None,
             awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
             silent=silent if silent >= LONG else None,
             stopped_by=stopped_by,

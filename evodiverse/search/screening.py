@@ -259,11 +259,16 @@ class InnerSearch:
             taken[offer.hypothesis.key] = offer._replace(request=replace(offer.request, pool=pool))
 
     def _offer_library(self, stock: "_Stock") -> list[Offer]:
-        """Return the offers of the library to some pools. Slots are counted over all libraries."""
+        """Return the offers of the library to some pools. Slots are counted over all libraries.
+
+        A candidate of the library may have been evaluated since the inner search began, if iterations overlap.
+        """
         before = sum(len(other.view.library) for other in self._stocks[: self._stocks.index(stock)])
         offers = []
         pairs = zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)
         for at, (one, (mean, deviation, worth)) in enumerate(pairs):
+            if self._archive.call_of(one.key) is not None:
+                continue
             stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
             request = Request(self._iteration, 0, before + at, 0, (), self._method.prompt(0), stream)
             offers.append(Offer(request, Proposal(one.genotype, LIBRARY), one, Forecast(mean, deviation), worth))

@@ -159,11 +159,6 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
         yield f"method.swap.size must not exceed method.capacity={method.capacity}, got {method.swap.size}"
     if method.elites > method.capacity:
         yield f"method.elites must not exceed method.capacity={method.capacity}, got {method.elites}"
-    if config.search.lag and method.screen is not None and method.screen.n_proposals > 0:
-        yield (
-            f"search.lag={config.search.lag} cannot be used with screening, whose surrogate learns from each iteration "
-            "before the next; set search.lag=0 or method.screen=null"
-        )
     if config.budget.oracle_calls < n_initial:
         yield (
             f"budget.oracle_calls={config.budget.oracle_calls} does not cover the initial population of {n_initial}; "

@@ -1,5 +1,6 @@
 import io
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -329,6 +330,11 @@ def test_one_exchange_is_not_several() -> None:
 def test_received_replies_are_counted_during_a_round() -> None:
     assert "tokens, $0.5000 (35 of 140 replies received)" in format_snapshot(ASKED)
     assert "(35 of 140 replies received)" in drawn(ASKED)
+
+
+@pytest.mark.parametrize("show", [format_snapshot, drawn])
+def test_the_time_that_the_last_iteration_waited_for_replies_is_shown(show: Callable[[Snapshot], str]) -> None:
+    assert "$0.5000, waited 1,234 s (35 of 140" in show(replace(ASKED, waited=1234.4))
 
 
 def test_a_run_without_a_model_shows_no_usage() -> None:

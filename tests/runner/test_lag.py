@@ -8,14 +8,19 @@ from typing import Any
 
 import pytest
 
-from evodiverse.errors import InputError, Interrupted
+from evodiverse.errors import Interrupted
 from tests.llm.servers import Answer, Body, ModelServer, error, serving
-from tests.runs import Silent, log, plan, rows, run_toy, stop_after
+from tests.runs import Silent, log, rows, run_toy, stop_after
 from tests.toys.bits.model import answer_bits
 
 pytestmark = pytest.mark.slow
 
 SHORT = "budget.oracle_calls=60"
+SCREENING = ["method=diverse", "method.screen.proposals=20", "method.screen.batch=[[0,10]]"]
+METHODS = {
+    "pt": ["method=pt", "budget.oracle_calls=80"],
+    "screening": [*SCREENING, "method.screen.apart=60", "task.library=300", "method.screen.shortlist=20"],
+}
 
 
 @pytest.fixture
@@ -25,6 +30,11 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ModelSer
     monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 0.0)
     with serving(ModelServer(answer_bits)) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
 
 
 def asking(server: ModelServer, cache: Path, lag: int) -> list[str]:
@@ -55,6 +65,14 @@ def test_without_a_lag_parents_are_members_of_the_pools_before(tmp_path: Path) -
     assert count_places(run_toy(tmp_path, "search.lag=0"), 0) == (0, 0)
 
 
+@pytest.mark.parametrize("lag", [0, 2])
+def test_screened_proposals_are_bred_from_the_calls_up_to_an_earlier_state(tmp_path: Path, lag: int) -> None:
+    made = rows(run_toy(tmp_path, *SCREENING, f"search.lag={lag}"), "evaluations")
+    iteration_of = {row["call"]: row["iteration"] for row in made if row["call"] is not None}
+    bred = [row for row in made if row["iteration"] > lag and row["parents"]]
+    assert max(iteration_of[max(row["parents"])] - row["iteration"] for row in bred) == -1 - lag
+
+
 def test_open_slots_count_as_charged(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "search.lag=4", "budget.oracle_calls=57")
     assert sum(row["call"] is not None for row in rows(run, "evaluations")) == 57
@@ -62,16 +80,21 @@ def test_open_slots_count_as_charged(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lag", [1, 2])
 @pytest.mark.parametrize("k", [1, 2, 5])
-def test_a_resumed_run_has_the_same_log(tmp_path: Path, lag: int, k: int) -> None:
-    arguments = [f"search.lag={lag}", "method=pt", "budget.oracle_calls=80"]
+@pytest.mark.parametrize("method", METHODS)
+def test_a_resumed_run_has_the_same_log(tmp_path: Path, method: str, lag: int, k: int) -> None:
+    arguments = [f"search.lag={lag}", *METHODS[method]]
     whole = run_toy(tmp_path / "whole", *arguments)
     with pytest.raises(Interrupted):
         run_toy(tmp_path / "parts", *arguments, display=stop_after(k))
     assert log(run_toy(tmp_path / "parts", *arguments)) == log(whole)
 
 
-def test_the_next_iteration_asks_while_the_slowest_reply_is_awaited(server: ModelServer, tmp_path: Path) -> None:
-    calls = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 1)), "llm_calls")
+@pytest.mark.parametrize("method", METHODS)
+def test_the_next_iteration_asks_while_the_slowest_reply_is_awaited(
+    server: ModelServer, tmp_path: Path, method: str
+) -> None:
+    arguments = METHODS[method]
+    calls = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "replies", 1), *arguments), "llm_calls")
     slow = next(call["prompt"] for call in calls if call["iteration"] == 2 and call["outcome"] == "parsed")
     next_one = next(call["prompt"] for call in calls if call["iteration"] == 3)
 
@@ -83,12 +106,13 @@ def test_the_next_iteration_asks_while_the_slowest_reply_is_awaited(server: Mode
 
     server.requests.clear()
     server.script = holding
-    run = run_toy(tmp_path / "again", *asking(server, tmp_path / "other", 1))
+    run = run_toy(tmp_path / "again", *asking(server, tmp_path / "other", 1), *arguments)
     assert rows(run, "llm_calls")[-1]["reply"] == calls[-1]["reply"]
 
 
-def test_stops_failures_and_latencies_do_not_change_the_log(server: ModelServer, tmp_path: Path) -> None:
-    whole = run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 2))
+@pytest.mark.parametrize("method", METHODS)
+def test_stops_failures_and_latencies_do_not_change_the_log(server: ModelServer, tmp_path: Path, method: str) -> None:
+    whole = run_toy(tmp_path / "whole", *asking(server, tmp_path / "replies", 2), *METHODS[method])
     tries: Counter[str] = Counter()
 
     def unsteady(body: Body, number: int) -> Answer:
@@ -101,7 +125,7 @@ def test_stops_failures_and_latencies_do_not_change_the_log(server: ModelServer,
 
     server.script = unsteady
     server.requests.clear()
-    arguments = [*asking(server, tmp_path / "other", 2), "llm.concurrency=7"]
+    arguments = [*asking(server, tmp_path / "other", 2), "llm.concurrency=7", *METHODS[method]]
     for _ in range(3):
         with pytest.raises(Interrupted):
             run_toy(tmp_path / "parts", *arguments, display=stop_after(1))
@@ -116,7 +140,7 @@ def record(run: Path) -> dict[str, Any]:
 
 
 def test_replies_on_their_way_at_the_end_are_counted_as_paid(server: ModelServer, tmp_path: Path) -> None:
-    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 3)), "evaluations")
+    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "replies", 3)), "evaluations")
     target = max(row["score"] or 0 for row in made) - 1e-6
     assert max(row["score"] or 0 for row in made if row["iteration"] < 2) < target  # so that others are on their way
     server.requests.clear()
@@ -130,7 +154,7 @@ def test_replies_on_their_way_at_the_end_are_counted_as_paid(server: ModelServer
 
 
 def test_no_more_requests_are_sent_once_the_run_has_ended(server: ModelServer, tmp_path: Path) -> None:
-    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "cache", 3)), "evaluations")
+    made = rows(run_toy(tmp_path / "whole", *asking(server, tmp_path / "replies", 3)), "evaluations")
     first = max(row["score"] for row in made if row["iteration"] == 0)
     target = next(row["score"] for row in made if (row["score"] or 0) > first) - 1e-6
 
@@ -149,10 +173,12 @@ def test_no_more_requests_are_sent_once_the_run_has_ended(server: ModelServer, t
 
 
 @pytest.mark.parametrize(("cap", "limit"), [("llm_calls", 45), ("tokens", 9_000)])
+@pytest.mark.parametrize("method", METHODS)
 def test_a_cap_holds_and_a_repeated_run_stops_at_the_same_place(
-    server: ModelServer, tmp_path: Path, cap: str, limit: int
+    server: ModelServer, tmp_path: Path, method: str, cap: str, limit: int
 ) -> None:
-    arguments = [*asking(server, tmp_path / "cache", 2), f"budget.{cap}={limit}", "budget.oracle_calls=200"]
+    caps = [f"budget.{cap}={limit}", "budget.oracle_calls=200"]
+    arguments = [*asking(server, tmp_path / "replies", 2), *METHODS[method], *caps]
     run = run_toy(tmp_path / "first", *arguments)
     used = record(run)["llm"]
     assert record(run)["stopped_by"] == cap
@@ -161,7 +187,7 @@ def test_a_cap_holds_and_a_repeated_run_stops_at_the_same_place(
 
 
 def test_a_cap_leaves_no_paid_reply_unused(server: ModelServer, tmp_path: Path) -> None:
-    arguments = [*asking(server, tmp_path / "cache", 4), "budget.llm_calls=60", "budget.oracle_calls=200"]
+    arguments = [*asking(server, tmp_path / "replies", 4), "budget.llm_calls=60", "budget.oracle_calls=200"]
     display = Silent()
     ended = record(run_toy(tmp_path, *arguments, display=display))
     assert (ended["stopped_by"], "llm_unused" in ended) == ("llm_calls", False)
@@ -173,8 +199,3 @@ def test_a_longer_run_has_the_log_of_one_from_scratch(tmp_path: Path) -> None:
     run_toy(tmp_path / "here", "search.lag=2", "budget.oracle_calls=50")
     longer = run_toy(tmp_path / "here", "search.lag=2", "budget.oracle_calls=80")
     assert log(longer) == log(run_toy(tmp_path / "there", "search.lag=2", "budget.oracle_calls=80"))
-
-
-def test_screening_allows_no_lag() -> None:
-    with pytest.raises(InputError, match=r"search\.lag=1 cannot be used with screening"):
-        plan("task=bits", "method=diverse", "search.lag=1")

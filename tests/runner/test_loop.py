@@ -255,7 +255,7 @@ def test_a_resumed_run_shows_the_same_as_an_uninterrupted_one(tmp_path: Path) ->
     with pytest.raises(Interrupted):
         run_toy(tmp_path / "parts", display=stop_after(8))
     run_toy(tmp_path / "parts", display=parts)
-    timed = {"calls_per_second": 0.0, "seconds_left": None, "seconds": {}}
+    timed = {"calls_per_second": 0.0, "seconds_left": None, "seconds": {}, "waited": None}
     assert replace(parts.snapshots[-1], **timed) == replace(whole.snapshots[-1], **timed)
     assert whole.snapshots[-1].swap_rates
 
@@ -300,6 +300,13 @@ def test_an_iteration_has_as_many_calls_as_its_batch(tmp_path: Path) -> None:
         if iteration:
             assert n == min(4 if done < 30 else 7, 60 - done)
         done += n
+
+
+def test_the_display_and_the_log_say_how_long_the_last_iteration_waited(tmp_path: Path) -> None:
+    display = Silent()
+    run = run_toy(tmp_path, "budget.oracle_calls=50", display=display)
+    before, last = (row["seconds"]["operator"] for row in rows(run, "populations")[-4::2])
+    assert display.snapshots[-1].waited == last - before > 0
 
 
 def test_without_proposals_to_choose_from_nothing_is_screened(tmp_path: Path) -> None:

@@ -95,3 +95,14 @@ def test_the_time_left_ends_with_the_nearest_cap(caps: Budget, expected: float) 
     view.n_evaluated = 10
     state = State(1, tuple(np.empty(0, np.int64) for _ in make_method().ladder), Thermostat(1.0), Progress())
     assert view.snapshot(state).seconds_left == pytest.approx(expected, rel=0.2)
+
+
+def test_the_time_waited_is_that_of_the_last_iteration_in_a_resumed_run_too() -> None:
+    clock = Clock()
+    clock.resume({"wall": 9.0, "operator": 5.0, "oracle": 1.0})
+    clock.operator += 2.0
+    assert clock.end_iteration()["operator"] == 7.0
+    assert clock.waited == 2.0
+    clock.operator += 3.0
+    clock.end_iteration()
+    assert clock.waited == 3.0
