@@ -1,12 +1,13 @@
 """The command ``evodiverse-batches``, with a real server."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evodiverse.commands.batches import main
-from evodiverse.llm.batches import Batch, Shelf
+from evodiverse.llm.shelf import Batch, Shelf
 from tests.llm.batch_server import BatchServer
 from tests.llm.servers import serving
 
@@ -29,8 +30,8 @@ def cache(server: BatchServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     shelf = Shelf(tmp_path / "cache")
     shelf.folder.mkdir()
     for number, job in enumerate([*server.jobs, None]):
-        name = f"{number:016x}"
-        shelf.write(Batch(name, server.url, "openai", "TOY_API_KEY", "toy", ["00", "01"], 1.8e9 + number, "file", job))
+        place = (server.url, "openai", "TOY_API_KEY", "toy")
+        shelf.write(Batch(f"{number:016x}", *place, ["0" * 64, "1" * 64], 1.8e9 + number, "file", job))
     return tmp_path / "cache"
 
 
@@ -66,11 +67,24 @@ def test_an_unknown_name_cancels_nothing(server: BatchServer, cache: Path, capsy
     assert {job.over for job in server.jobs.values()} == {None}
 
 
-def test_a_server_that_does_not_answer_is_named(
+def test_a_batch_that_may_be_someone_else_s_is_cancelled_only_by_its_name(
+    server: BatchServer, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shelf = Shelf(cache)
+    first, *_ = shelf.read()
+    shelf.write(replace(first, is_guess=True))
+    assert "may be someone else's" in list_batches(cache, capsys, "--cancel", "all")[0]
+    assert [job.over for job in server.jobs.values()] == [None, "cancelled"]
+    list_batches(cache, capsys, "--cancel", "job-1")
+    assert server.jobs["job-1"].over == "cancelled"
+
+
+def test_a_server_that_refuses_is_an_error(
     server: BatchServer, cache: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.jobs.clear()
-    assert "no such batch" in list_batches(cache, capsys)[0]
+    assert main(["--cache", str(cache)]) == 1
+    assert "no such batch" in capsys.readouterr().out
 
 
 def test_without_batches_it_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, ServiceError
 from evodiverse.runner.process import say
 
 if TYPE_CHECKING:
-    from evodiverse.llm.batches import Batch, Shelf
+    from evodiverse.llm.shelf import Batch
 
 _TIMEOUT_SECONDS = 60.0
 
@@ -34,43 +34,73 @@ def main(argv: Sequence[str] | None = None) -> int:
     return finish(lambda: _run(arguments.cache, arguments.cancel))
 
 
-def _run(cache: Path, cancelled: Sequence[str] | None) -> None:
-    from evodiverse.llm.batches import Shelf  # here so that --help stays fast
+def _run(cache: Path, cancelled: Sequence[str] | None) -> int:
+    """List or cancel batches, and return the exit code."""
+    from evodiverse.llm.cache import ReplyCache  # here so that --help stays fast
     from evodiverse.llm.keys import load_env_file
+    from evodiverse.llm.shelf import Shelf
 
     load_env_file(Path(".env"))
     shelf = Shelf(cache)
-    batches = shelf.read()
-    names = {name for batch in batches for name in (batch.name, batch.job)}
-    if cancelled is not None and cancelled != ["all"]:
-        if unknown := [name for name in cancelled if name not in names]:
-            raise InputError(f"{unknown[0]} is not in the list; run evodiverse-batches without --cancel to see it")
-        batches = [batch for batch in batches if not {batch.name, batch.job}.isdisjoint(cancelled)]
+    batches: list[Batch] = []
+    if shelf.folder.exists():
+        with ReplyCache(cache) as opened:
+            batches = shelf.prune(opened)
     if not batches:
         say(f"no batch of {cache} is waited for")
-    for batch in batches:
-        say(asyncio.run(_describe(shelf, batch, is_cancelled=cancelled is not None)))
+    failures = 0
+    for batch in _choose(batches, cancelled):
+        try:
+            say(f"{_introduce(batch)}  {asyncio.run(_report(batch, str(shelf.path(batch)), cancelled))}")
+        except ServiceError as error:
+            say(f"{_introduce(batch)}  {error}")
+            failures += 1
+    return ServiceError.exit_code if failures else 0
 
 
-async def _describe(shelf: "Shelf", batch: "Batch", *, is_cancelled: bool) -> str:
-    """Return a line about a batch, which is cancelled before if that is wanted."""
+def _choose(batches: "Sequence[Batch]", names: Sequence[str] | None) -> "Sequence[Batch]":
+    """Return the batches with these names; all of them if no names are given, or ``all``.
+
+    Raises:
+        InputError: A name is unknown.
+    """
+    if names in (None, ["all"]):
+        return batches
+    known = {name for batch in batches for name in (batch.name, batch.job)}
+    for name in names or ():
+        if name not in known:
+            raise InputError(f"{name} is not in the list; run evodiverse-batches without --cancel to see it")
+    return [batch for batch in batches if not {batch.name, batch.job}.isdisjoint(names or ())]
+
+
+def _introduce(batch: "Batch") -> str:
+    sent = f"{datetime.fromtimestamp(batch.at, UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{batch.job or batch.name}  {batch.model}  {len(batch.keys):,} requests  {batch.address}  {sent}"
+
+
+async def _report(batch: "Batch", path: str, cancelled: Sequence[str] | None) -> str:
+    """Return the state of a batch, which is cancelled before if that is wanted.
+
+    Raises:
+        ServiceError: The provider does not answer, or refuses to.
+    """
     from evodiverse.llm.endpoints import ENDPOINTS
     from evodiverse.llm.failures import RefusedError, TransientError
 
-    sent = f"{datetime.fromtimestamp(batch.at, UTC):%Y-%m-%d %H:%M} UTC"
-    line = f"{batch.job or batch.name}  {batch.model}  {len(batch.keys):,} requests  {batch.address}  {sent}"
     if batch.job is None:
-        return f"{line}  not confirmed; run its command again, or see {shelf.path(batch)}"
+        return f"not confirmed; run its command again, or see {path}"
+    if cancelled == ["all"] and batch.is_guess:
+        return "left alone, since it may be someone else's; name it to cancel it"
     key = os.environ.get(batch.key_variable, "").strip()
     endpoint = ENDPOINTS[batch.api](batch.address, key, batch.key_variable, _TIMEOUT_SECONDS)
     try:
-        if is_cancelled:
+        if cancelled is not None:
             await endpoint.cancel(batch.job)
         state = await endpoint.look(batch.job)
     except (RefusedError, TransientError) as error:
-        return f"{line}  {error}"
+        raise ServiceError(str(error)) from error
     finally:
         await endpoint.close()
-    if is_cancelled:
-        return f"{line}  cancelled; run its command again to use the {state.n_done:,} replies that it has"
-    return f"{line}  {'over, not read' if state.is_over else 'in progress'}, {state.n_done:,} done"
+    if cancelled is not None:
+        return f"cancelled; run its command again to use the {state.n_done:,} replies that it has"
+    return f"{'over, not read' if state.is_over else 'in progress'}, {state.n_done:,} done"

@@ -188,10 +188,14 @@ class Asking:
                 f"{model} failed {failures} times in a row, the last time with: {error}"
             ) from error
         wait = backoff(failures, error.retry_after, self._rng)
+        self._complain(model, error, wait, f" ({failures} of {self._retries})")
+        return wait
+
+    def _complain(self, model: str, error: TransientError, wait: float, count: str = "") -> None:
+        """Tell the user of a failure, unless the last warning was a moment ago."""
         if time.monotonic() - self._complained > _COMPLAINT_SECONDS:
             self._complained = time.monotonic()
-            _LOG.warning("%s: %s; retrying in %.1f s (%d of %d)", model, error, wait, failures, self._retries)
-        return wait
+            _LOG.warning("%s: %s; retrying in %.1f s%s", model, error, wait, count)
 
     async def _keep(self, query: Query, reply: Reply) -> Reply:
         """Store a reply in the cache and return the cached reply. Replies that arrive together share one write."""

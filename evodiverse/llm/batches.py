@@ -1,28 +1,27 @@
 """Sending the queries of a round as one batch for each model, which providers answer at half the price.
 
-What was sent is written down before it is sent, in a folder beside the reply cache. So a run that was killed finds its
-batches again, and so does another run that makes the same queries.
+What is sent is written down before (`evodiverse.llm.shelf`). So a run that was killed finds its batches again, and so
+does another run that makes the same queries.
 """
 
 import asyncio
-import json
 import logging
-import os
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
-from evodiverse.errors import ModelUnavailableError, ServiceError, reason
-from evodiverse.kit import files
+from evodiverse.errors import ModelUnavailableError
 from evodiverse.llm.asking import Asking, Follow, Gate, refused
 from evodiverse.llm.cache import Bought, ReplyCache, query_key
 from evodiverse.llm.client import Client
 from evodiverse.llm.endpoints import Endpoint, Line, Sent, State
 from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.library import Price
+from evodiverse.llm.shelf import Batch, Shelf
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Query, Reply
 
@@ -30,108 +29,11 @@ _LOG = logging.getLogger("evodiverse.llm")
 _T = TypeVar("_T")
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
-_LOCK_SECONDS = 0.1
-_MOST_BYTES: Final = 1 << 26
+# How long a provider may tell nothing of a batch before the run ends.
+_OUTAGE_SECONDS = 3 * 3600.0
+_UNKNOWN: Final = 404
 # The HTTP statuses of an endpoint that does not exist.
 _ABSENT: Final = frozenset({404, 405, 501})
-_LOCK: Final = ".lock"
-
-
-@dataclass(frozen=True)
-class Batch:
-    """A batch whose replies are not read yet; a file of its own holds it.
-
-    Attributes:
-        name: The name of the batch, and of its file.
-        address: The address of the provider's API.
-        api: The kind of endpoint: ``openai`` or ``anthropic``.
-        key_variable: The environment variable with the API key.
-        model: The model that answers, by its name in queries.
-        keys: The cache keys of its queries, in order, in hexadecimal digits.
-        at: When it was sent, in seconds since 1970.
-        upload: What `Endpoint.upload` returned, or None if nothing was uploaded yet.
-        job: The provider's name of the batch, or None as long as its start is not confirmed.
-    """
-
-    name: str
-    address: str
-    api: str
-    key_variable: str
-    model: str
-    keys: Sequence[str]
-    at: float
-    upload: str | None = None
-    job: str | None = None
-
-
-class Shelf:
-    """The folder with the batches whose replies are not read yet, which all runs with the same reply cache share.
-
-    Args:
-        cache: The file of the reply cache.
-    """
-
-    def __init__(self, cache: Path) -> None:
-        self.folder = cache.with_name(f"{cache.name}.batches")
-
-    def path(self, batch: Batch) -> Path:
-        """Return the file of a batch."""
-        return self.folder / f"{batch.name}.json"
-
-    def read(self) -> list[Batch]:
-        """Return all batches, the oldest first.
-
-        Raises:
-            ServiceError: A file cannot be read or is damaged.
-        """
-        found = []
-        for path in self.folder.glob("[0-9a-f]*.json"):
-            try:
-                found.append(Batch(**files.read_json(path, _MOST_BYTES)))
-            except FileNotFoundError:  # another run has read its replies meanwhile
-                continue
-            except (OSError, TypeError, ValueError) as error:
-                raise ServiceError(
-                    f"{path} is damaged ({error}); it says which batch was paid for, so correct it, or delete it to "
-                    "send the queries again"
-                ) from error
-        return sorted(found, key=lambda batch: (batch.at, batch.name))
-
-    def write(self, batch: Batch) -> Batch:
-        """Write the file of a batch so that it survives a power cut, and return the batch."""
-        with self._writing():
-            files.write_file(self.path(batch), json.dumps(asdict(batch), indent=1).encode())
-            files.sync_folder(self.folder)
-        return batch
-
-    def remove(self, batch: Batch) -> None:
-        """Remove the file of a batch."""
-        self.path(batch).unlink(missing_ok=True)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise ServiceError(
-                f"cannot write to {self.folder} ({reason(error)}); fix that, then run the same command again to resume"
-            ) from error
-
-    @asynccontextmanager
-    async def locked(self) -> AsyncIterator[None]:
-        """Wait until no other round, of this or another process, begins a batch."""
-        with self._writing():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            try:
-                while not files.lock(descriptor, waits=False):
-                    await asyncio.sleep(_LOCK_SECONDS)
-            except OSError as error:
-                _LOG.warning("cannot lock %s (%s); let no other run use it", self.folder, error.strerror)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 @dataclass(frozen=True)
@@ -143,18 +45,35 @@ class Batching:
         endpoints: The endpoint of each model, by its name in queries.
         falls_back: Whether a query to which a batch brought no reply is sent by itself, at the full price; if not, it
             is sent in another batch.
+        sends: Whether new batches are sent; if not, only those that were sent before are waited for.
     """
 
     shelf: Shelf
     endpoints: Mapping[str, Endpoint]
     falls_back: bool
+    sends: bool = True
+    _seen: set[Path] = field(default_factory=set)
+
+    def find_price(self, model: str, single: Price | None) -> Price | None:
+        """Return the highest price at which a reply may be bought, given that of a query that is sent by itself."""
+        return single if self.falls_back or not self.sends else self.endpoints[model].price
+
+    def note(self, batch: Batch) -> Batch:
+        """Note that this process waits for a batch, and return the batch."""
+        self._seen.add(self.shelf.path(batch))
+        return batch
 
     def make_asking(self, client: Client, cache: ReplyCache, gate: Gate, retries: int) -> Asking:
         """Return what sends the queries of one round; the arguments are those of `Asking`."""
         return BatchAsking(client, cache, gate, retries, self)
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and tell the user of batches that are still under way."""
+        if n := sum(path.exists() for path in self._seen):
+            _LOG.info(
+                "%s under way; a run with the same requests uses the replies; evodiverse-batches --cancel ends them",
+                count_of(n, "batch is", "batches are"),
+            )
         for endpoint in self.endpoints.values():
             await endpoint.close()
 
@@ -179,21 +98,26 @@ class BatchAsking(Asking):
         self._batching = batching
         self._shelf = batching.shelf
         self._bought: dict[str, asyncio.Task[dict[Query, Reply]]] = {}
+        self._why = ""
 
     async def run(
         self,
         queries: Sequence[Query],
         report: Callable[[int], object],
-        follow: Follow | None = None,  # noqa: ARG002
+        follow: Follow | None = None,
     ) -> list[Reply]:
-        """Send the queries and return one reply per query, in order; see `Asking.run`. ``follow`` is not called."""
+        """Send the queries and return one reply per query, in order; see `Asking.run`.
+
+        ``follow`` is called only for queries that are sent by themselves, and not at all if batches are sent.
+        """
         by_model: dict[str, list[Query]] = {}
         for query in queries:
             by_model.setdefault(query.model, []).append(query)
         for model, some in by_model.items():
-            self._bought[model] = asyncio.create_task(self._buy(model, some, report))
+            if model in self._batching.endpoints:
+                self._bought[model] = asyncio.create_task(self._buy(model, some, report))
         try:
-            return await super().run(queries, report, None)
+            return await super().run(queries, report, None if self._batching.sends else follow)
         finally:
             for buying in self._bought.values():
                 buying.cancel()  # no effect on those that are done
@@ -201,7 +125,8 @@ class BatchAsking(Asking):
 
     async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
         try:
-            bought = await asyncio.shield(self._bought[query.model])
+            buying = self._bought.get(query.model)
+            bought = {} if buying is None else await asyncio.shield(buying)
         except _StoppedError:
             return None
         except asyncio.CancelledError:
@@ -231,10 +156,11 @@ class BatchAsking(Asking):
             for batch in placed:
                 replies |= await self._collect(batch, wanted.keys(), n_failures, report)
             n_lost = len(wanted.keys() - replies.keys())
-            if not n_lost:
+            if not n_lost or not self._batching.sends:
                 break
             how = "one by one, at the full price" if self._batching.falls_back else "in another batch"
-            _LOG.warning("%s: %s without a reply; asking again %s", model, count_of(n_lost, "query", "queries"), how)
+            lost = count_of(n_lost, "query", "queries")
+            _LOG.warning("%s: %s without a reply%s; asking again %s", model, lost, self._why, how)
             if self._batching.falls_back:
                 break
         else:
@@ -250,32 +176,32 @@ class BatchAsking(Asking):
         They are batches that were sent before, and a new one for the rest. All queries are to one model, and come by
         their keys.
         """
-        async with self._shelf.locked():
+        async with self._shelf.locked(self._pause):
+            shelved = self._shelf.read()  # before the cache, since another run stores replies and then removes the file
             found = zip(queries, self._cache.find(list(queries.values())), strict=True)
             stored = {key: bought.reply for key, bought in found if bought is not None}
             rest = {key: query for key, query in queries.items() if key not in stored}
             batches: list[Batch] = []
-            for batch in self._shelf.read() if rest else ():
+            for batch in shelved:
                 is_ours = batch.address == endpoint.address and not rest.keys().isdisjoint(batch.keys)
                 batches += await self._confirm(batch) if is_ours else []
             known = {key for batch in batches for key in batch.keys}
             rest = {key: query for key, query in rest.items() if key not in known}
-            return stored, [*batches, await self._send(endpoint, rest)] if rest else batches
+            return stored, [*batches, await self._send(endpoint, rest)] if rest and self._batching.sends else batches
 
     async def _confirm(self, batch: Batch) -> list[Batch]:
         """Return a batch of an earlier process with the provider's name for it; nothing if it was never started."""
-        if batch.job is not None:
-            _LOG.info("%s: waiting for the batch %s, which was sent before", batch.model, batch.job)
-            return [batch]
-        job = None if batch.upload is None else await self._try(batch.model, lambda: self._find(batch))
-        if job is None:
-            self._shelf.remove(batch)
-            return []
-        _LOG.info("%s: found the batch %s, which was sent before", batch.model, job)
-        return [self._shelf.write(replace(batch, job=job))]
+        if batch.job is None:
+            found = None if batch.upload is None else await self._try(batch.model, lambda: self._find(batch))
+            if found is None:
+                self._shelf.remove(batch)
+                return []
+            batch = self._shelf.write(found)
+        _LOG.info("%s: waiting for the batch %s, which was sent before", batch.model, batch.job)
+        return [self._batching.note(batch)]
 
-    async def _find(self, batch: Batch) -> str | None:
-        """Return the provider's name of a batch whose start was not confirmed, or None if it was not started.
+    async def _find(self, batch: Batch) -> Batch | None:
+        """Return a batch whose start was not confirmed with the provider's name for it, or None if it was not started.
 
         Raises:
             ModelUnavailableError: Only the user can find out.
@@ -283,15 +209,19 @@ class BatchAsking(Asking):
         sent = Sent(batch.name, len(batch.keys), batch.at, batch.upload or "")
         known = {other.job for other in self._shelf.read()}
         try:
-            jobs = [job for job in await self._batching.endpoints[batch.model].find(sent) if job not in known]
+            found = await self._batching.endpoints[batch.model].find(sent)
         except RefusedError as error:
             if error.status not in _ABSENT:
                 raise
-            jobs, why = [], f"{batch.address} does not list its batches"
+            why = f"{batch.address} does not list its batches"
         else:
-            why = f"{count_of(len(jobs), 'batch', 'batches')} may be that one"
-            if len(jobs) <= 1:
-                return jobs[0] if jobs else None
+            jobs = {job: is_sure for job, is_sure in found.items() if job not in known}
+            if not jobs:
+                return None
+            if len(jobs) == 1:
+                ((job, is_sure),) = jobs.items()
+                return replace(batch, job=job, is_guess=not is_sure)
+            why = f"{len(jobs)} batches may be that one"
         raise ModelUnavailableError(
             f"a batch of {count_of(len(batch.keys), 'query', 'queries')} may have been sent although its start was not "
             f"confirmed, and {why}; look for it there (evodiverse-{batch.name}), then set job in "
@@ -299,60 +229,81 @@ class BatchAsking(Asking):
         )
 
     async def _send(self, endpoint: Endpoint, queries: Mapping[str, Query]) -> Batch:
+        """Send queries to one model, given by their keys, as a new batch, and return it."""
         content = list(queries.values())
         model = content[0].model
-        batch = self._shelf.write(
-            Batch(
-                secrets.token_hex(8),
-                endpoint.address,
-                endpoint.api,
-                endpoint.key_variable,
-                model,
-                list(queries),
-                time.time(),
-            )
-        )
+        place = (endpoint.address, endpoint.api, endpoint.key_variable)
+        batch = Batch(secrets.token_hex(8), *place, model, list(queries), time.time())
+        self._batching.note(self._shelf.write(batch))
+        was_tried = False
+
+        async def upload() -> str:
+            with self._forgotten_if_refused(batch):
+                return await endpoint.upload(batch.name, content)
+
+        async def start() -> Batch:
+            nonlocal was_tried
+            # An attempt that failed may have started it nevertheless.
+            found = await self._find(batch) if was_tried else None
+            was_tried = True
+            if found is not None:
+                return found
+            with self._forgotten_if_refused(batch):
+                return replace(batch, job=await endpoint.start(batch.name, batch.upload or "", content))
+
+        batch = self._shelf.write(replace(batch, upload=await self._try(model, upload)))
+        batch = self._shelf.write(await self._try(model, start))
+        _LOG.info("%s: sent %s as the batch %s", model, count_of(len(content), "query", "queries"), batch.job)
+        return batch
+
+    @contextmanager
+    def _forgotten_if_refused(self, batch: Batch) -> Iterator[None]:
+        """Remove the file of a batch that the provider refuses, so that nothing is under way."""
         try:
-            upload = await self._try(model, lambda: endpoint.upload(batch.name, content))
-            batch = self._shelf.write(replace(batch, upload=upload))
-            was_tried = False
-
-            async def start() -> str:
-                nonlocal was_tried
-                # An attempt that failed may have started it nevertheless.
-                found = await self._find(batch) if was_tried else None
-                was_tried = True
-                return found or await endpoint.start(batch.name, upload, content)
-
-            job = await self._try(model, start)
-        except ModelUnavailableError as error:
-            if error.status is None:
-                raise
-            self._shelf.remove(batch)  # refused, so nothing is under way
-            raise ModelUnavailableError(f"{error}; or set llm.batch=false", error.status) from error
-        _LOG.info("%s: sent %s as the batch %s", model, count_of(len(content), "query", "queries"), job)
-        return self._shelf.write(replace(batch, job=job))
+            yield
+        except RefusedError as error:
+            self._shelf.remove(batch)
+            raise RefusedError(f"{error} (llm.batch=false sends each request by itself)", error.status) from error
 
     async def _collect(
         self, batch: Batch, wanted: Collection[str], n_failures: int, report: Callable[[int], object]
     ) -> dict[str, Reply]:
-        """Wait until a batch is over, store all its replies, and return them by key."""
-        endpoint, job = self._batching.endpoints[batch.model], batch.job or ""
+        """Wait until a batch is over, store all its replies, and return them by key.
+
+        Raises:
+            ModelUnavailableError: The provider does not answer, does not know the batch, or has refused it, or it was
+                cancelled.
+        """
         n_wanted, n_shown = len({*wanted}.intersection(batch.keys)), 0
-        pause = _FIRST_PAUSE_SECONDS
-        try:
-            while not (state := await self._try(batch.model, lambda: endpoint.look(job))).is_over:
+        pause, answered = _FIRST_PAUSE_SECONDS, time.monotonic()
+        while True:
+            try:
+                state = await self._look(batch)
+            except TransientError as error:
+                if time.monotonic() - answered > _OUTAGE_SECONDS:
+                    raise ModelUnavailableError(
+                        f"{batch.address} has not told the state of the batch {batch.job} for "
+                        f"{_OUTAGE_SECONDS / 3600:g} hours: {error}"
+                    ) from error
+                self._complain(batch.model, error, pause)
+            else:
+                answered = time.monotonic()
                 n = min(state.n_done, n_wanted)
                 self._call(report, max(n - n_shown, 0))
                 n_shown = max(n, n_shown)
-                await self._pause(pause)
-                pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
-            lines = await self._try(batch.model, lambda: self._read(batch, state))
-        except ModelUnavailableError as error:
-            if error.status != 404:
+                if state.is_over:
+                    break
+            await self._pause(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
+        lines: dict[str, Line] = {}
+        try:
+            await self._try(batch.model, lambda: self._read(batch, state, lines))
+        except ModelUnavailableError:
+            if not lines:
                 raise
-            _LOG.warning("%s: %s no longer has the batch %s", batch.model, batch.address, job)
-            self._shelf.remove(batch)
+        if batch.is_guess and not lines:
+            _LOG.info("%s: the batch %s is not the one that was sent", batch.model, batch.job)
+            self._shelf.write(replace(batch, job=None, is_guess=False))
             return {}
         kept, refusal = self._store(batch, lines, n_failures)
         self._shelf.remove(batch)
@@ -360,31 +311,64 @@ class BatchAsking(Asking):
             raise refusal
         if state.error:
             raise ModelUnavailableError(
-                f"{batch.address} refused the batch {job}: {state.error}; correct that, or set llm.batch=false"
+                f"{batch.address} refused the batch {batch.job}: {state.error}; correct that, or set llm.batch=false"
             )
         if state.is_cancelled:
             raise ModelUnavailableError(
-                f"the batch {job} was cancelled, and {count_of(len(kept), 'reply', 'replies')} of it stored; run the "
-                "same command again to resume"
+                f"the batch {batch.job} was cancelled, and {count_of(len(kept), 'reply', 'replies')} of it stored; run "
+                "the same command again to resume"
             )
         self._call(report, max(len({*wanted}.intersection(kept)) - n_shown, 0))
         return kept
 
-    async def _read(self, batch: Batch, state: State) -> dict[str, Line]:
-        """Return what became of the queries of a batch that is over, by key."""
-        lines: dict[str, Line] = {}
-        n = len(batch.keys)
-        endpoint = self._batching.endpoints[batch.model]
-        async for name, index, line in endpoint.read(batch.job or "", state, n):
-            if name == batch.name and index < n:
-                lines.setdefault(batch.keys[index], line)
-        return lines
+    async def _look(self, batch: Batch) -> State:
+        """Return how far a batch is.
+
+        Raises:
+            TransientError: The provider does not answer.
+            ModelUnavailableError: It refuses to, or does not know the batch.
+        """
+        try:
+            return await self._batching.endpoints[batch.model].look(batch.job or "")
+        except RefusedError as error:
+            raise self._refused(batch, error) from error
+
+    def _refused(self, batch: Batch, error: RefusedError) -> ModelUnavailableError:
+        if error.status != _UNKNOWN:
+            return refused(batch.model, error)
+        return ModelUnavailableError(
+            f"{batch.address} does not know the batch {batch.job} ({error}); use the key of the project that sent it, "
+            f"or delete {self._shelf.path(batch)} to send its queries again"
+        )
+
+    async def _read(self, batch: Batch, state: State, lines: dict[str, Line]) -> None:
+        """Add what became of the queries of a batch that is over to ``lines``, by key.
+
+        Raises:
+            TransientError: Some of the replies that the provider has counted are missing.
+            ModelUnavailableError: The provider no longer has them.
+        """
+        n_foreign, n = 0, len(batch.keys)
+        try:
+            async for name, index, line in self._batching.endpoints[batch.model].read(batch.job or "", state, n):
+                if name == batch.name and index < n:
+                    lines.setdefault(batch.keys[index], line)
+                else:
+                    n_foreign += 1
+        except RefusedError as error:
+            raise self._refused(batch, error) from error
+        if len(lines) + n_foreign < state.n_done or (n_foreign and not batch.is_guess):
+            raise TransientError(
+                f"{len(lines)} of {count_of(state.n_done, 'reply', 'replies')} of the batch {batch.job} can be read; "
+                f"delete {self._shelf.path(batch)} to send its queries again"
+            )
 
     def _store(
         self, batch: Batch, lines: Mapping[str, Line], n_failures: int
     ) -> tuple[dict[str, Reply], ModelUnavailableError | None]:
         """Store the replies of a batch; return them by key, and the error if the account or the model was refused."""
-        price = self._batching.endpoints[batch.model].price
+        # A repeated run checks its caps with this price again, and must find the same.
+        price = self._batching.find_price(batch.model, self._client.price(batch.model))
         found: dict[str, Reply] = {}
         refusal = None
         for key, line in lines.items():
@@ -395,6 +379,8 @@ class BatchAsking(Asking):
                     found[key] = self._spend(batch.model, n_failures, line)
                 except ModelUnavailableError as error:
                     refusal = error
+            else:
+                self._why = f" ({line})"
         kept = self._cache.keep_by_key(
             [(bytes.fromhex(key), batch.model, Bought(reply, price)) for key, reply in found.items()]
         )
@@ -409,6 +395,8 @@ class BatchAsking(Asking):
         """
         failures = 0
         while True:
+            if self._stop.is_set():
+                raise _StoppedError
             try:
                 return await make()
             except TransientError as error:

@@ -5,11 +5,13 @@ requests themselves.
 """
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from math import inf
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
@@ -19,6 +21,7 @@ from evodiverse.llm.chat import build_body, read_answer, read_refusal
 from evodiverse.llm.client import sent_parameters, shorten
 from evodiverse.llm.connections import Connections
 from evodiverse.llm.failures import RefusedError, TransientError
+from evodiverse.llm.keys import redact
 from evodiverse.llm.library import Price
 from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Query, Reply
@@ -26,9 +29,13 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Query, Reply
 Line: TypeAlias = Reply | TransientError | RefusedError
 """What became of one query of a batch."""
 _T = TypeVar("_T")
+ID: Final = re.compile(r"[\w.:/@=+-]{1,300}", re.ASCII)
+"""What names of batches and files look like."""
+_MOST_PAGES: Final = 100
 # The longest content that is read, whatever the number of replies.
 _MOST_BYTES: Final = 1 << 30
 _PAGE: Final = 50
+_NOT_IMPLEMENTED: Final = 501
 # The clock of the provider may be slow by this much.
 _SKEW_SECONDS: Final = 300.0
 # A batch is created at most this long after the moment that was written down before it was sent.
@@ -116,8 +123,10 @@ class Endpoint(ABC):
         """Start a batch, and return the provider's name for it."""
 
     @abstractmethod
-    async def find(self, sent: Sent) -> list[str]:
-        """Return the provider's names of the batches that may be one whose start was not confirmed; mostly one or none.
+    async def find(self, sent: Sent) -> dict[str, bool]:
+        """Return the provider's names of the batches that may be one whose start was not confirmed, mostly one or none.
+
+        The value is whether it certainly is that batch.
 
         Raises:
             RefusedError: The provider does not list its batches.
@@ -168,22 +177,36 @@ class Endpoint(ABC):
     async def _fetch_lines(self, path: str, n: int) -> AsyncIterator[tuple[Transfer, Any]]:
         """Yield the lines of a file of replies; one that is damaged is left out, so that its query counts as lost."""
         transfer, body = await self._fetch("GET", path, most_bytes=min(n * MAX_BODY_BYTES, _MOST_BYTES))
-        for line in body.splitlines():
+        for line in islice(re.finditer(rb"[^\r\n]+", body), 2 * n + 100):
             with suppress(TransientError):
-                yield transfer, transfer.parse(line)
+                yield transfer, transfer.parse(line[0])
 
     async def _list(self, path: str, cursor: str) -> AsyncIterator[dict[str, Any]]:
         """Yield the batches that the provider lists, the newest first."""
         after = ""
-        while True:
+        for _ in range(_MOST_PAGES):
             page = await self._call("GET", f"{path}?limit={_PAGE}{after}")
-            batches = _take(page, "data", list)
+            batches = [batch for batch in _take(page, "data", list) if isinstance(batch, dict)]
             for batch in batches:
-                if isinstance(batch, dict):
-                    yield batch
+                yield batch
             if not batches or page.get("has_more") is not True:
                 return
-            after = f"&{cursor}={quote(_take(batches[-1], 'id', str), safe='')}"
+            last = f"&{cursor}={quote(self._take_id(batches[-1]), safe='')}"
+            if last == after:
+                break
+            after = last
+        raise RefusedError("the list of batches does not end", _NOT_IMPLEMENTED)
+
+    def _take_id(self, content: Any) -> str:
+        """Return the name of a batch or a file in an answer.
+
+        Raises:
+            TransientError: There is none, or it has impossible characters or the key.
+        """
+        name = _take(content, "id", str)
+        if not ID.fullmatch(name) or redact(name, self.key) != name:
+            raise TransientError("the provider's answer about a batch has an impossible id")
+        return name
 
     @abstractmethod
     def _headers(self) -> dict[str, str]:
@@ -214,7 +237,7 @@ class OpenAiEndpoint(Endpoint):
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         file = (f"evodiverse-{name}.jsonl", content, "application/jsonl")
         answer = await self._call("POST", "/files", data={"purpose": "batch"}, files={"file": file})
-        return _take(answer, "id", str)
+        return self._take_id(answer)
 
     async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
         """Start a batch of the requests in a file."""
@@ -224,21 +247,20 @@ class OpenAiEndpoint(Endpoint):
             "completion_window": "24h",
             "metadata": {"evodiverse": name},
         }
-        return _take(await self._call("POST", "/batches", json=order), "id", str)
+        return self._take_id(await self._call("POST", "/batches", json=order))
 
-    async def find(self, sent: Sent) -> list[str]:
+    async def find(self, sent: Sent) -> dict[str, bool]:
         """Return the batch whose requests are in the uploaded file."""
         async for batch in self._list("/batches", "after"):
-            if batch.get("input_file_id") == sent.upload:
-                return [_take(batch, "id", str)]
-            if _read_number(batch.get("created_at"), inf) < sent.at - _SKEW_SECONDS:
-                break
-        return []
+            match batch:
+                case {"metadata": {"evodiverse": sent.name}} | {"input_file_id": sent.upload}:
+                    return {self._take_id(batch): True}
+        return {}
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
         batch = await self._call("GET", f"/batches/{quote(job, safe='')}")
-        status = _take(batch, "status", str)
+        status = _take(batch, "status", str).lower()
         counts = batch.get("request_counts")
         files = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
         match batch:
@@ -250,7 +272,7 @@ class OpenAiEndpoint(Endpoint):
             is_over=status in ("completed", "failed", "expired", "cancelled"),
             is_cancelled=status == "cancelled",
             n_done=int(_read_number(counts.get("completed") if isinstance(counts, dict) else 0, 0)),
-            files=[file for file in files if isinstance(file, str) and file],
+            files=[file for file in files if isinstance(file, str) and ID.fullmatch(file)],
             error=shorten(error, self.key) if status == "failed" else "",
         )
 
@@ -301,7 +323,7 @@ class AnthropicEndpoint(Endpoint):
         requests = [
             {"custom_id": f"{name}-{index}", "params": self._params(query)} for index, query in enumerate(queries)
         ]
-        return _take(await self._call("POST", "/v1/messages/batches", json={"requests": requests}), "id", str)
+        return self._take_id(await self._call("POST", "/v1/messages/batches", json={"requests": requests}))
 
     def _params(self, query: Query) -> dict[str, Any]:
         system = "\n\n".join(message.content for message in query.messages if message.role == "system")
@@ -312,22 +334,22 @@ class AnthropicEndpoint(Endpoint):
             **sent_parameters(query.decoding, "max_tokens"),
         }
 
-    async def find(self, sent: Sent) -> list[str]:
-        """Return the batches of the right size and time, since no list has anything else that they are recognised by.
+    async def find(self, sent: Sent) -> dict[str, bool]:
+        """Return the batches of the right size and time, since the list has nothing else that they are recognised by.
 
-        A batch that is over is returned only if its replies bear the name of the batch.
+        The replies of a batch that is over bear its name.
         """
-        found = []
+        found = {}
         async for batch in self._list("/v1/messages/batches", "after_id"):
             created, counts = _read_time(batch.get("created_at")), batch.get("request_counts")
-            if created < sent.at - _SKEW_SECONDS:
-                break
             n = sum(int(_read_number(count, 0)) for count in counts.values()) if isinstance(counts, dict) else 0
-            if n != sent.n or created > sent.at + _CREATED_WITHIN_SECONDS:
+            if n != sent.n or not -_SKEW_SECONDS < created - sent.at < _CREATED_WITHIN_SECONDS:
                 continue
-            job = _take(batch, "id", str)
-            if batch.get("processing_status") != "ended" or await self._is_named(job, sent):
-                found.append(job)
+            job = self._take_id(batch)
+            if batch.get("processing_status") != "ended":
+                found[job] = False
+            elif await self._is_named(job, sent):
+                return {job: True}
         return found
 
     async def _is_named(self, job: str, sent: Sent) -> bool:
@@ -341,7 +363,7 @@ class AnthropicEndpoint(Endpoint):
         batch = await self._call("GET", f"/v1/messages/batches/{quote(job, safe='')}")
         counts = batch.get("request_counts")
         n_done = _read_number(counts.get("succeeded"), 0) if isinstance(counts, dict) else 0
-        is_over = _take(batch, "processing_status", str) == "ended"
+        is_over = _take(batch, "processing_status", str).lower() == "ended"
         return State(is_over, is_over and batch.get("cancel_initiated_at") is not None, int(n_done))
 
     async def cancel(self, job: str) -> None:
@@ -431,5 +453,5 @@ def _read_time(content: Any) -> float:
     """Return a time in seconds since 1970, or infinity if it is unreadable."""
     try:
         return datetime.fromisoformat(str(content)).astimezone(UTC).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return inf

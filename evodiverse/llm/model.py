@@ -124,9 +124,8 @@ class CachedModel:
 
     def _find_price(self, model: str) -> Price | None:
         """Return the highest price at which a reply of a model may be bought, or None if it is unknown."""
-        if self._batching is not None and not self._batching.falls_back:
-            return self._batching.endpoints[model].price
-        return None if self._client is None else self._client.price(model)
+        price = None if self._client is None else self._client.price(model)
+        return price if self._batching is None else self._batching.find_price(model, price)
 
     def complete(
         self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None, *, is_probe: bool = False
@@ -225,19 +224,27 @@ def opened(settings: Llm) -> Iterator[CachedModel]:
     with (
         ReplyCache(settings.find_cache()) as cache,
         kind.open(settings) as client,
-        CachedModel(cache, client, settings.concurrency, settings.retries, _make_batching(kind, settings)) as model,
+        CachedModel(
+            cache, client, settings.concurrency, settings.retries, _make_batching(kind, settings, cache)
+        ) as model,
     ):
         if client is not None:
             _probe(model, settings)
         yield model
 
 
-def _make_batching(kind: Kind, settings: Llm) -> "Batching | None":
-    if not kind.asks or not settings.batch:
+def _make_batching(kind: Kind, settings: Llm, cache: ReplyCache) -> "Batching | None":
+    """Return how queries are sent in batches; None if they are not, and none that was sent before is to be read."""
+    if not kind.asks or not kind.has_batches:
         return None
-    from evodiverse.llm.batches import Batching, Shelf  # not at the top: they import httpx, which takes long
+    from evodiverse.llm.shelf import Shelf  # not at the top: these import httpx, which takes long
 
-    return Batching(Shelf(settings.find_cache()), kind.endpoints(settings), settings.batch_fallback == SINGLE)
+    shelf = Shelf(cache.path)
+    if not shelf.prune(cache) and not settings.batch:
+        return None
+    from evodiverse.llm.batches import Batching
+
+    return Batching(shelf, kind.endpoints(settings), settings.batch_fallback == SINGLE, settings.batch)
 
 
 def _probe(model: CachedModel, settings: Llm) -> None:

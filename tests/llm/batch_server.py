@@ -54,8 +54,9 @@ class BatchServer(ModelServer):
         if not re.search("/(files|batches)", path):
             self.singles.append(json.loads(content))
             return super().respond(method, path, headers, content)
-        usual = self._respond(method, path.partition("?")[0], path, content)
-        return self.before(method, path) or usual
+        instead = self.before(method, path) if method == "GET" else None
+        usual = instead or self._respond(method, path.partition("?")[0], path, content)
+        return usual if method == "GET" else self.before(method, path) or usual
 
     def _respond(self, method: str, place: str, path: str, content: bytes) -> Answer:
         parts = place.strip("/").split("/")[1:]

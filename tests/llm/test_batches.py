@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,14 +14,15 @@ import pytest
 
 from evodiverse.errors import InputError, ModelUnavailableError, ServiceError
 from evodiverse.llm import batches
-from evodiverse.llm.batches import Batch, Batching, Shelf
-from evodiverse.llm.cache import Bought, ReplyCache
+from evodiverse.llm.batches import Batching
+from evodiverse.llm.cache import Bought, ReplyCache, query_key
 from evodiverse.llm.chat import ChatClient
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.endpoints import AnthropicEndpoint, Endpoint, OpenAiEndpoint
 from evodiverse.llm.library import Price
 from evodiverse.llm.model import CachedModel
 from evodiverse.llm.settings import Llm, LlmPool, LlmPools
+from evodiverse.llm.shelf import Batch, Shelf
 from evodiverse.vocabulary import Decoding, Finish, Message, Query, Reply, Stream
 from tests.llm.batch_server import BatchServer
 from tests.llm.servers import Answer, Body, error, serving
@@ -34,6 +36,7 @@ def _in_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evodiverse.llm.asking.backoff", lambda failures, retry_after, rng: 0.0)
     monkeypatch.setattr(batches, "_FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(batches, "_LONGEST_PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(batches, "_OUTAGE_SECONDS", 0.3)
 
 
 def echo(body: Body, number: int) -> Answer:
@@ -258,7 +261,7 @@ def test_nothing_is_listed_if_the_earlier_process_had_not_sent_the_batch(
     server: BatchServer, cache: ReplyCache
 ) -> None:
     complete(make_model(server, cache), QUERIES[:1])
-    keys = [batches.query_key(one).hex() for one in QUERIES[1:]]
+    keys = [query_key(one).hex() for one in QUERIES[1:]]
     put(cache, Batch("0" * 16, server.url, "openai", "TOY_API_KEY", "toy", keys, 0.0))
     server.before = lambda method, path: error(405) if "?limit" in path else None
     assert texts(complete(make_model(server, cache))) == TEXTS
@@ -313,8 +316,8 @@ def test_replies_that_another_run_has_stored_meanwhile_are_not_bought(
     usual = Shelf.locked
 
     @asynccontextmanager
-    async def lock_late(shelf: Shelf) -> AsyncIterator[None]:
-        async with usual(shelf):
+    async def lock_late(shelf: Shelf, pause: Any) -> AsyncIterator[None]:
+        async with usual(shelf, pause):
             cache.keep([(one, Bought(Reply(one.messages[-1].content, Finish.STOP), None)) for one in QUERIES[:5]])
             yield
 
@@ -365,16 +368,123 @@ def test_a_batch_that_is_refused_as_a_whole_says_why(server: BatchServer, cache:
 
 def test_a_provider_that_refuses_to_start_a_batch_leaves_nothing_open(server: BatchServer, cache: ReplyCache) -> None:
     server.before = lambda method, path: error(404) if path == "/v1/files" else None
-    with pytest.raises(ModelUnavailableError, match=r"check llm.model and llm.api_base; or set llm.batch=false"):
+    with pytest.raises(ModelUnavailableError, match=r"llm\.batch=false sends each request by itself"):
         complete(make_model(server, cache))
     assert not jobs_on_shelf(cache)
 
 
-def test_a_batch_that_the_provider_has_forgotten_is_asked_again(server: BatchServer, cache: ReplyCache) -> None:
-    keys = [batches.query_key(one).hex() for one in QUERIES]
+def test_a_batch_that_the_provider_does_not_know_leaves_the_decision_to_the_user(
+    server: BatchServer, cache: ReplyCache
+) -> None:
+    keys = [query_key(one).hex() for one in QUERIES]
     put(cache, Batch("0" * 16, server.url, "openai", "TOY_API_KEY", "toy", keys, 0.0, "file-0", "job-0"))
+    with pytest.raises(ModelUnavailableError, match=r"does not know the batch job-0 .* delete .*0{16}\.json"):
+        complete(make_model(server, cache))
+    assert len(jobs_on_shelf(cache)) == 1
+    assert not server.singles
+
+
+@pytest.mark.parametrize("status", [400, 401, 403])
+@pytest.mark.parametrize("kind", [OpenAiEndpoint, AnthropicEndpoint])
+def test_a_list_that_is_refused_does_not_forget_a_batch_that_may_be_under_way(
+    server: BatchServer, cache: ReplyCache, kind: type[Endpoint], status: int
+) -> None:
+    def cut(method: str, path: str) -> Answer | None:
+        is_start = method == "POST" and path.endswith("/batches")
+        return Answer(cut=-1) if is_start else error(status) if "?limit" in path else None
+
+    server.before = cut
+    with pytest.raises(ModelUnavailableError):
+        complete(make_model(server, cache, kind))
+    server.before = lambda method, path: None
+    assert texts(complete(make_model(server, cache, kind))) == TEXTS
+    assert len(server.jobs) == 1
+
+
+def test_a_run_that_sends_no_more_batches_still_reads_those_that_were_sent(
+    server: BatchServer, cache: ReplyCache
+) -> None:
+    server.n_looks = 10**9
+    stop_once_sent(server, make_model(server, cache))
+    server.n_looks = 0
+    followed: list[str] = []
+
+    def follow(asked: Query, reply: Reply) -> None:
+        followed.append(reply.text)
+
+    with make_model(server, cache, sends=False) as model:
+        replies = model.begin([*QUERIES, query(7)], lambda _: None, follow)(lambda: None)
+    assert texts(replies) == [*TEXTS, "say 7"]
+    assert followed == ["say 7"]
+    assert len(server.singles) == len(server.jobs) == 1
+
+
+def test_a_file_whose_replies_are_all_stored_is_removed(server: BatchServer, cache: ReplyCache) -> None:
+    complete(make_model(server, cache))
+    for name, asked in (("0" * 16, QUERIES), ("1" * 16, [query(9)])):
+        keys = [query_key(one).hex() for one in asked]
+        put(cache, Batch(name, server.url, "openai", "TOY_API_KEY", "toy", keys, 0.0, "file-0", "job-0"))
+    assert [batch.name for batch in Shelf(cache.path).prune(cache)] == ["1" * 16]
+    assert [batch.name for batch in jobs_on_shelf(cache)] == ["1" * 16]
+
+
+def test_the_user_is_told_of_batches_under_way(
+    server: BatchServer, cache: ReplyCache, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    server.n_looks = 10**9
+    stop_once_sent(server, make_model(server, cache))
+    assert "1 batch is under way" in caplog.text
+
+
+def test_the_bound_on_a_reply_of_a_batch_is_the_same_before_and_after(server: BatchServer, cache: ReplyCache) -> None:
+    for falls_back in (True, False):
+        asked = [query(number) for number in ((1, 2) if falls_back else (3, 4))]
+        with make_model(server, cache, falls_back=falls_back) as model:
+            before = model.bound_costs(asked)
+            model.complete(asked)
+            assert model.bound_costs(asked) == before
+
+
+def test_a_list_that_does_not_end_leaves_the_decision_to_the_user(server: BatchServer, cache: ReplyCache) -> None:
+    page = json.dumps({"data": [{"id": "job-9", "input_file_id": "another"}], "has_more": True}).encode()
+
+    def cut(method: str, path: str) -> Answer | None:
+        is_start = method == "POST" and path.endswith("/batches")
+        return Answer(cut=-1) if is_start else Answer(body=page) if "?limit" in path else None
+
+    server.before = cut
+    with pytest.raises(ModelUnavailableError, match="delete that file to send the queries again"):
+        complete(make_model(server, cache))
+    assert len(server.jobs) == 1
+
+
+@pytest.mark.parametrize("name", ["", "x" * 301, "a%b", "a\ud800", "sk-none-for-tests", "line\nbreak"])
+def test_a_name_that_no_request_can_hold_ends_the_run_without_showing_it(
+    server: BatchServer, cache: ReplyCache, name: str
+) -> None:
+    body = json.dumps({"id": name}).encode()
+    server.before = lambda method, path: Answer(body=body) if path == "/v1/files" else None
+    with pytest.raises(ModelUnavailableError, match="has an impossible id") as refused:
+        complete(make_model(server, cache))
+    assert not name or name not in str(refused.value)
+
+
+def test_a_batch_of_someone_else_is_left_and_the_queries_are_sent(server: BatchServer, cache: ReplyCache) -> None:
+    keys = [query_key(one).hex() for one in QUERIES]
+    server._start("", [(f"other-{number}", {"messages": [{"content": "x"}]}) for number in range(6)])
+    address = server.url.removesuffix("/v1")
+    put(cache, Batch("0" * 16, address, "anthropic", "TOY_API_KEY", "toy", keys, time.time(), ""))
+    assert texts(complete(make_model(server, cache, AnthropicEndpoint, falls_back=False))) == TEXTS
+    assert len(server.jobs) == 2
+    assert not jobs_on_shelf(cache)
+
+
+def test_replies_that_cannot_be_read_at_first_are_read_again(server: BatchServer, cache: ReplyCache) -> None:
+    pages = iter([Answer(body=b"<html>busy</html>"), Answer(body=b"")])
+    server.before = lambda method, path: next(pages, None) if path.endswith("/content") else None
     assert texts(complete(make_model(server, cache))) == TEXTS
-    assert len(server.singles) == 6
+    assert not server.singles
 
 
 HOSTILE = [
@@ -388,15 +498,22 @@ HOSTILE = [
     ),
     b'{"custom_id": 7}\n{"custom_id": "0000000000000000-0", "response": {"status_code": 200, "body": {}}}',
     b"\xff\xfe" * 50,
+    b"\n" * 2_000_000,
     b"[" * 100_000,
 ]
 
 
 @pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
-def test_lines_that_are_no_replies_count_as_lost(server: BatchServer, cache: ReplyCache, content: bytes) -> None:
+def test_content_without_replies_ends_the_run_and_the_batch_is_not_forgotten(
+    server: BatchServer, cache: ReplyCache, content: bytes
+) -> None:
     server.before = lambda method, path: Answer(body=content) if path.endswith("/content") else None
+    with pytest.raises(ModelUnavailableError, match="0 of 6 replies of the batch"):
+        complete(make_model(server, cache))
+    assert len(jobs_on_shelf(cache)) == 1
+    server.before = lambda method, path: None
     assert texts(complete(make_model(server, cache))) == TEXTS
-    assert len(server.singles) == 6
+    assert not server.singles
 
 
 @pytest.mark.parametrize(
@@ -428,15 +545,25 @@ def test_a_state_that_is_none_is_asked_for_again_and_then_ends_the_run(
     server: BatchServer, cache: ReplyCache, answer: bytes
 ) -> None:
     server.before = lambda method, path: Answer(body=answer) if path.startswith("/v1/batches/") else None
-    with pytest.raises(ModelUnavailableError, match="has no status"):
+    with pytest.raises(ModelUnavailableError, match=r"has not told the state .* has no status"):
         complete(make_model(server, cache))
     assert len(jobs_on_shelf(cache)) == 1  # it may still be under way
 
 
-def test_a_damaged_file_of_a_batch_is_named(server: BatchServer, cache: ReplyCache) -> None:
+NAMES = dict.fromkeys(("name", "address", "api", "key_variable", "model"), "openai")
+DAMAGED = [
+    '{"name": 1}',
+    "[]",
+    json.dumps(NAMES | {"keys": ["x"], "at": 0}),
+    json.dumps(NAMES | {"keys": [], "at": "0"}),
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_file_of_a_batch_is_named(server: BatchServer, cache: ReplyCache, content: str) -> None:
     shelf = Shelf(cache.path)
     shelf.folder.mkdir()
-    (shelf.folder / "0123.json").write_text('{"name": 1}')
+    (shelf.folder / "0123.json").write_text(content)
     with pytest.raises(ServiceError, match=r"0123\.json is damaged .*delete it to send the queries again"):
         complete(make_model(server, cache))
 

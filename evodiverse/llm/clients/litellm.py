@@ -67,9 +67,12 @@ class LiteLlm(Kind):
 
         found: dict[str, Endpoint] = {}
         for model in settings.models:
-            api, name = find_batches(settings.litellm_name(model), settings.extra) or ("", "")
+            batches = find_batches(settings.litellm_name(model), settings.extra)
+            if batches is None:
+                continue
+            api, name = batches
             provider = MESSAGES if api == ANTHROPIC else PROVIDERS[api]
-            address = (provider.find_address(settings.api_base) or "").removesuffix("/v1/messages")
+            address = (provider.find_address(settings.api_base) or "").rstrip("/").removesuffix("/v1/messages")
             variable = settings.api_key_env or provider.keys[0]
             price = self.price(model, settings)
             found[model] = ENDPOINTS[api](
