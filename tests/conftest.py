@@ -39,12 +39,17 @@ def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give each process its share of the slow modules first, so that short tests end the session on all cores."""
+    """Give each process its share of the slow modules first, so that short tests end the session on all cores.
+
+    Those that may take longest by their marks come first of all.
+    """
     n = getattr(config, "workerinput", {"workercount": 1})["workercount"]
     begins = {path: index * n // len(items) for index, path in reversed(list(enumerate(item.path for item in items)))}
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    share = {path: (number % n, 0) for number, (path, _) in enumerate(slow.most_common())}
-    items.sort(key=lambda item: share.get(item.path, (begins[item.path], 1)))
+    longest = {item.path: float(mark.args[0]) for item in items if (mark := item.get_closest_marker("timeout"))}
+    order = sorted(slow, key=lambda path: (-longest.get(path, 0.0), -slow[path]))
+    share = {path: (number % n, number) for number, path in enumerate(order)}
+    items.sort(key=lambda item: share.get(item.path, (begins[item.path], len(order))))
 
 
 def pytest_collection_finish() -> None:

@@ -132,6 +132,8 @@ def test_keys_that_cannot_change_the_log_are_marked_in_the_schema() -> None:
         "evaluator.retries",
         "evaluator.address",
         "evaluator.cpus",
+        "llm.batch",
+        "llm.batch_fallback",
         "llm.price.input",
         "llm.price.output",
         "llm.price.cached",
