@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.llm.settings import REPLIES
 from evodiverse.runner.process import say
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--cancel", nargs="+", metavar="BATCH", help="cancel these batches, by their names in the list; all: all of it"
     )
-    default = cache_folder() / "replies.sqlite"
+    default = cache_folder() / REPLIES
     parser.add_argument("--cache", type=Path, default=default, metavar="FILE", help="reply cache; default: %(default)s")
     arguments = parser.parse_args(argv)
     return finish(lambda: _run(arguments.cache, arguments.cancel))

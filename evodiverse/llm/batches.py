@@ -18,7 +18,7 @@ from evodiverse.errors import ModelUnavailableError
 from evodiverse.llm.asking import Asking, Follow, Gate, refused
 from evodiverse.llm.cache import Bought, ReplyCache, query_key
 from evodiverse.llm.client import Client
-from evodiverse.llm.endpoints import Endpoint, Line, Sent, State
+from evodiverse.llm.endpoints import Endpoint, Line, State
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.library import Price
 from evodiverse.llm.shelf import Batch, Shelf
@@ -206,10 +206,9 @@ class BatchAsking(Asking):
         Raises:
             ModelUnavailableError: Only the user can find out.
         """
-        sent = Sent(batch.name, len(batch.keys), batch.at, batch.upload or "")
         known = {other.job for other in self._shelf.read()}
         try:
-            found = await self._batching.endpoints[batch.model].find(sent)
+            found = await self._batching.endpoints[batch.model].find(batch)
         except RefusedError as error:
             if error.status not in _ABSENT:
                 raise

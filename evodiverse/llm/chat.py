@@ -111,7 +111,7 @@ class ChatClient(Account):
             raise ValueError(f"{self.names[query.model]} is not a model that speaks OpenAI's protocol")
         name, model = found
         body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
-        headers = {"content-type": "application/json", **find_authorization(name, self.api_key)}
+        headers = {"content-type": "application/json", **authorize(self.api_key or PROVIDERS[name].find_key())}
         address = chat_address(name, self.api_base)
         response, content = await self._connections.send(transfer, "POST", address, headers, content=body)
         if response.is_error:
@@ -134,10 +134,9 @@ class ChatClient(Account):
         await self._connections.close()
 
 
-def find_authorization(provider: str, api_key: str | None) -> dict[str, str]:
-    """Return the header with the key of a provider, a key of `PROVIDERS`; none without a key."""
-    key = api_key or PROVIDERS[provider].find_key()
-    return {} if key is None else {"authorization": f"Bearer {key}"}
+def authorize(key: str | None) -> dict[str, str]:
+    """Return the header with an API key; none without a key."""
+    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def read_refusal(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:

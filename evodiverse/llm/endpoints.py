@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from itertools import islice
 from math import inf
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from evodiverse.llm.chat import build_body, read_answer, read_refusal
+from evodiverse.llm.chat import authorize, build_body, read_answer, read_refusal
 from evodiverse.llm.client import sent_parameters, shorten
 from evodiverse.llm.connections import Connections
 from evodiverse.llm.failures import RefusedError, TransientError
@@ -25,6 +25,9 @@ from evodiverse.llm.keys import redact
 from evodiverse.llm.library import Price
 from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Query, Reply
+
+if TYPE_CHECKING:
+    from evodiverse.llm.shelf import Batch
 
 Line: TypeAlias = Reply | TransientError | RefusedError
 """What became of one query of a batch."""
@@ -68,22 +71,6 @@ class State(NamedTuple):
     error: str = ""
 
 
-class Sent(NamedTuple):
-    """What is known of a batch before the provider has given it a name.
-
-    Attributes:
-        name: A name that no other batch has.
-        n: The number of its queries.
-        at: When it was sent, in seconds since 1970.
-        upload: What `Endpoint.upload` returned.
-    """
-
-    name: str
-    n: int
-    at: float
-    upload: str
-
-
 @dataclass
 class Endpoint(ABC):
     """The batches of one model at a provider.
@@ -102,6 +89,8 @@ class Endpoint(ABC):
     """
 
     api: ClassVar[str]
+    _path: ClassVar[str]  # of the list of batches
+    _cursor: ClassVar[str]  # the parameter that pages through the list
     address: str
     key: str
     key_variable: str
@@ -123,7 +112,7 @@ class Endpoint(ABC):
         """Start a batch, and return the provider's name for it."""
 
     @abstractmethod
-    async def find(self, sent: Sent) -> dict[str, bool]:
+    async def find(self, sent: "Batch") -> dict[str, bool]:
         """Return the provider's names of the batches that may be one whose start was not confirmed, mostly one or none.
 
         The value is whether it certainly is that batch.
@@ -136,12 +125,11 @@ class Endpoint(ABC):
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
 
-    @abstractmethod
     async def cancel(self, job: str) -> None:
         """Cancel a batch. The replies that it has already are paid for, and can be read once it is over."""
+        await self._call("POST", f"{self._place(job)}/cancel")
 
-    @abstractmethod
-    def read(self, job: str, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
+    async def read(self, job: str, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
         """Yield the name of the batch, the number of a query in it, and what became of the query.
 
         Args:
@@ -149,6 +137,10 @@ class Endpoint(ABC):
             state: What `look` has returned.
             n: The number of the queries.
         """
+        for path in self._results(job, state):
+            async for transfer, line in self._fetch_lines(path, n):
+                if (place := _read_place(line)) is not None:
+                    yield *place, self._read_line(line, transfer)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -181,17 +173,17 @@ class Endpoint(ABC):
             with suppress(TransientError):
                 yield transfer, transfer.parse(line[0])
 
-    async def _list(self, path: str, cursor: str) -> AsyncIterator[dict[str, Any]]:
+    async def _list(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the batches that the provider lists, the newest first."""
         after = ""
         for _ in range(_MOST_PAGES):
-            page = await self._call("GET", f"{path}?limit={_PAGE}{after}")
+            page = await self._call("GET", f"{self._path}?limit={_PAGE}{after}")
             batches = [batch for batch in _take(page, "data", list) if isinstance(batch, dict)]
             for batch in batches:
                 yield batch
             if not batches or page.get("has_more") is not True:
                 return
-            last = f"&{cursor}={quote(self._take_id(batches[-1]), safe='')}"
+            last = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
             if last == after:
                 break
             after = last
@@ -208,6 +200,17 @@ class Endpoint(ABC):
             raise TransientError("the provider's answer about a batch has an impossible id")
         return name
 
+    def _place(self, job: str) -> str:
+        return f"{self._path}/{quote(job, safe='')}"
+
+    @abstractmethod
+    def _results(self, job: str, state: State) -> Sequence[str]:
+        """Return the paths of the files of replies of a batch."""
+
+    @abstractmethod
+    def _read_line(self, line: Any, transfer: Transfer) -> Line:
+        """Return what a line of replies says of its query."""
+
     @abstractmethod
     def _headers(self) -> dict[str, str]:
         """Return the headers of a request, with the key."""
@@ -222,6 +225,8 @@ class OpenAiEndpoint(Endpoint):
     """The endpoint of OpenAI, and of those that have copied it."""
 
     api = "openai"
+    _path = "/batches"
+    _cursor = "after"
 
     async def upload(self, name: str, queries: Sequence[Query]) -> str:
         """Upload the requests as a file and return its name."""
@@ -247,11 +252,11 @@ class OpenAiEndpoint(Endpoint):
             "completion_window": "24h",
             "metadata": {"evodiverse": name},
         }
-        return self._take_id(await self._call("POST", "/batches", json=order))
+        return self._take_id(await self._call("POST", self._path, json=order))
 
-    async def find(self, sent: Sent) -> dict[str, bool]:
+    async def find(self, sent: "Batch") -> dict[str, bool]:
         """Return the batch whose requests are in the uploaded file."""
-        async for batch in self._list("/batches", "after"):
+        async for batch in self._list():
             match batch:
                 case {"metadata": {"evodiverse": sent.name}} | {"input_file_id": sent.upload}:
                     return {self._take_id(batch): True}
@@ -259,7 +264,7 @@ class OpenAiEndpoint(Endpoint):
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
-        batch = await self._call("GET", f"/batches/{quote(job, safe='')}")
+        batch = await self._call("GET", self._place(job))
         status = _take(batch, "status", str).lower()
         counts = batch.get("request_counts")
         files = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
@@ -276,21 +281,8 @@ class OpenAiEndpoint(Endpoint):
             error=shorten(error, self.key) if status == "failed" else "",
         )
 
-    async def cancel(self, job: str) -> None:
-        """Cancel a batch."""
-        await self._call("POST", f"/batches/{quote(job, safe='')}/cancel")
-
-    async def read(
-        self,
-        job: str,  # noqa: ARG002
-        state: State,
-        n: int,
-    ) -> AsyncIterator[tuple[str, int, Line]]:
-        """Yield what became of the queries, from the file of the replies and that of the errors."""
-        for file in state.files:
-            async for transfer, line in self._fetch_lines(f"/files/{quote(file, safe='')}/content", n):
-                if (place := _read_place(line)) is not None:
-                    yield *place, self._read_line(line, transfer)
+    def _results(self, job: str, state: State) -> list[str]:  # noqa: ARG002
+        return [f"/files/{quote(file, safe='')}/content" for file in state.files]
 
     def _read_line(self, line: Any, transfer: Transfer) -> Line:
         try:
@@ -306,13 +298,15 @@ class OpenAiEndpoint(Endpoint):
         return TransientError("the batch has no reply to it")
 
     def _headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+        return authorize(self.key)
 
 
 class AnthropicEndpoint(Endpoint):
     """Anthropic's message batches."""
 
     api = "anthropic"
+    _path = "/v1/messages/batches"
+    _cursor = "after_id"
 
     async def upload(self, name: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
         """Do nothing: the requests are sent by `start`."""
@@ -323,7 +317,7 @@ class AnthropicEndpoint(Endpoint):
         requests = [
             {"custom_id": f"{name}-{index}", "params": self._params(query)} for index, query in enumerate(queries)
         ]
-        return self._take_id(await self._call("POST", "/v1/messages/batches", json={"requests": requests}))
+        return self._take_id(await self._call("POST", self._path, json={"requests": requests}))
 
     def _params(self, query: Query) -> dict[str, Any]:
         system = "\n\n".join(message.content for message in query.messages if message.role == "system")
@@ -334,16 +328,16 @@ class AnthropicEndpoint(Endpoint):
             **sent_parameters(query.decoding, "max_tokens"),
         }
 
-    async def find(self, sent: Sent) -> dict[str, bool]:
+    async def find(self, sent: "Batch") -> dict[str, bool]:
         """Return the batches of the right size and time, since the list has nothing else that they are recognised by.
 
         The replies of a batch that is over bear its name.
         """
         found = {}
-        async for batch in self._list("/v1/messages/batches", "after_id"):
+        async for batch in self._list():
             created, counts = _read_time(batch.get("created_at")), batch.get("request_counts")
             n = sum(int(_read_number(count, 0)) for count in counts.values()) if isinstance(counts, dict) else 0
-            if n != sent.n or not -_SKEW_SECONDS < created - sent.at < _CREATED_WITHIN_SECONDS:
+            if n != len(sent.keys) or not -_SKEW_SECONDS < created - sent.at < _CREATED_WITHIN_SECONDS:
                 continue
             job = self._take_id(batch)
             if batch.get("processing_status") != "ended":
@@ -352,34 +346,21 @@ class AnthropicEndpoint(Endpoint):
                 return {job: True}
         return found
 
-    async def _is_named(self, job: str, sent: Sent) -> bool:
-        async for _, line in self._fetch_lines(_results(job), sent.n):
-            place = _read_place(line)
-            return place is not None and place[0] == sent.name
+    async def _is_named(self, job: str, sent: "Batch") -> bool:
+        async for name, *_ in self.read(job, State(is_over=True), len(sent.keys)):
+            return name == sent.name
         return False
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
-        batch = await self._call("GET", f"/v1/messages/batches/{quote(job, safe='')}")
+        batch = await self._call("GET", self._place(job))
         counts = batch.get("request_counts")
         n_done = _read_number(counts.get("succeeded"), 0) if isinstance(counts, dict) else 0
         is_over = _take(batch, "processing_status", str).lower() == "ended"
         return State(is_over, is_over and batch.get("cancel_initiated_at") is not None, int(n_done))
 
-    async def cancel(self, job: str) -> None:
-        """Cancel a batch."""
-        await self._call("POST", f"/v1/messages/batches/{quote(job, safe='')}/cancel")
-
-    async def read(
-        self,
-        job: str,
-        state: State,  # noqa: ARG002
-        n: int,
-    ) -> AsyncIterator[tuple[str, int, Line]]:
-        """Yield what became of the queries."""
-        async for transfer, line in self._fetch_lines(_results(job), n):
-            if (place := _read_place(line)) is not None:
-                yield *place, self._read_line(line, transfer)
+    def _results(self, job: str, state: State) -> list[str]:  # noqa: ARG002
+        return [f"{self._place(job)}/results"]
 
     def _read_line(self, line: Any, transfer: Transfer) -> Line:
         match line:
@@ -403,10 +384,6 @@ ENDPOINTS: Final[Mapping[str, type[Endpoint]]] = MappingProxyType(
     {kind.api: kind for kind in (OpenAiEndpoint, AnthropicEndpoint)}
 )
 """The kinds of endpoints by their names."""
-
-
-def _results(job: str) -> str:
-    return f"/v1/messages/batches/{quote(job, safe='')}/results"
 
 
 def _translate(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler
 CLIENTS: Final = ("none", "litellm", "local", "command", "replay")
 """The values of ``llm.client``; `evodiverse.llm.clients` has all of them but the first."""
 SINGLE: Final = "single"
+REPLIES: Final = "replies.sqlite"
+"""The name of the reply cache in the cache folder."""
 CLASSICAL: Final = "classical"
 
 
@@ -177,6 +179,11 @@ class Llm:
             return None
         return Price(price.input / 1e6, price.output / 1e6, None if price.cached is None else price.cached / 1e6)
 
+    def find_price(self, model: str) -> Price | None:
+        """Return the price of a model at the start of the run, or that of ``llm.price``; None if neither is known."""
+        kept: Price | None = (self.kept_prices or {}).get(model)
+        return kept or self.own_price
+
     def find_cache(self) -> Path:
         """Return the file that stores all replies.
 
@@ -184,7 +191,7 @@ class Llm:
             InputError: The home directory in ``llm.cache`` does not exist.
         """
         try:
-            return cache_folder() / "replies.sqlite" if self.cache is None else Path(self.cache).expanduser()
+            return cache_folder() / REPLIES if self.cache is None else Path(self.cache).expanduser()
         except RuntimeError as error:
             raise InputError(f"llm.cache={self.cache} cannot be used ({error}); choose another file") from error
 

@@ -58,8 +58,7 @@ class LiteLlm(Kind):
 
     def price(self, model: str, settings: Llm) -> Price | None:
         """Return the price of a model: that of the run's start, of ``llm.price`` or of litellm; None if unknown."""
-        kept: Price | None = (settings.kept_prices or {}).get(model)
-        return kept or settings.own_price or _look_up(model, settings)
+        return settings.find_price(model) or _look_up(model, settings)
 
     def endpoints(self, settings: Llm) -> "dict[str, Endpoint]":
         """Return the endpoints that take batches, by model."""

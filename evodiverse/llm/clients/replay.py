@@ -19,5 +19,4 @@ class Replay(Kind):
 
     def price(self, model: str, settings: Llm) -> Price | None:
         """Return the price at which a model was asked: that of ``llm.price`` or of the price map; None if unknown."""
-        kept: Price | None = (settings.kept_prices or {}).get(model)
-        return kept or settings.own_price or read_price(settings.litellm_name(model))
+        return settings.find_price(model) or read_price(settings.litellm_name(model))
