@@ -127,7 +127,7 @@ class Endpoint(ABC):
 
     async def cancel(self, job: str) -> None:
         """Cancel a batch. The replies that it has already are paid for, and can be read once it is over."""
-        await self._call("POST", f"{self._place(job)}/cancel")
+        await self._call("POST", f"{self._job_path(job)}/cancel")
 
     async def read(self, job: str, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
         """Yield the name of the batch, the number of a query in it, and what became of the query.
@@ -200,7 +200,7 @@ class Endpoint(ABC):
             raise TransientError("the provider's answer about a batch has an impossible id")
         return name
 
-    def _place(self, job: str) -> str:
+    def _job_path(self, job: str) -> str:
         return f"{self._path}/{quote(job, safe='')}"
 
     @abstractmethod
@@ -264,7 +264,7 @@ class OpenAiEndpoint(Endpoint):
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
-        batch = await self._call("GET", self._place(job))
+        batch = await self._call("GET", self._job_path(job))
         status = _take(batch, "status", str).lower()
         counts = batch.get("request_counts")
         files = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
@@ -353,14 +353,14 @@ class AnthropicEndpoint(Endpoint):
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
-        batch = await self._call("GET", self._place(job))
+        batch = await self._call("GET", self._job_path(job))
         counts = batch.get("request_counts")
         n_done = _read_number(counts.get("succeeded"), 0) if isinstance(counts, dict) else 0
         is_over = _take(batch, "processing_status", str).lower() == "ended"
         return State(is_over, is_over and batch.get("cancel_initiated_at") is not None, int(n_done))
 
     def _results(self, job: str, state: State) -> list[str]:  # noqa: ARG002
-        return [f"{self._place(job)}/results"]
+        return [f"{self._job_path(job)}/results"]
 
     def _read_line(self, line: Any, transfer: Transfer) -> Line:
         match line:
