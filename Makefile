@@ -6,6 +6,8 @@ BIN := .venv/bin
 # Tests wait a third of their time, for processes and pauses: more of them than cores keep the cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The tests compile what they import; to compile all that is installed takes pip half a minute.
+INSTALL_DEV := $(INSTALL) --no-compile
 
 .DEFAULT_GOAL := help
 .PHONY: help run runs check test test-slow test-both test-torch test-slurm test-leak tables figures docs site lint format data constraints clean
@@ -27,7 +29,7 @@ check: .venv/.check data ## run lint, site and test-both at once, as CI does
 test: .venv/.dev data ## run the tests, without network once the data is there
 	$(PYTEST) -n 6 --dist worksteal
 
-test-slow: .venv/.docking data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
+test-slow: .venv/.weekly data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
 	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
@@ -72,6 +74,7 @@ data: | .venv/.user ## fetch the oracles and ZINC-250K once, into the cache
 	@$(BIN)/evodiverse-data fetch
 
 constraints: .venv/.dev ## pin the newest allowed versions in constraints.txt
+	$(INSTALL) 'pip-tools>=7.4'
 	$(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-emit-index-url --no-emit-find-links --no-emit-options \
 	  --no-header --upgrade --output-file constraints.txt pyproject.toml
 	@sed -i.bak -E 's/\+[a-z0-9.]+$$//' constraints.txt && rm constraints.txt.bak # +cpu of a torch without CUDA is not on PyPI
@@ -88,7 +91,7 @@ clean: ## remove the environment and all caches, not the runs
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL_DEV) --editable '.[dev]'
 	@touch $@ .venv/.user
 
 .venv/.site: pyproject.toml constraints.txt | .venv/bin/python
@@ -96,15 +99,15 @@ clean: ## remove the environment and all caches, not the runs
 	@touch $@ .venv/.user
 
 .venv/.check: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[dev,site]'
+	$(INSTALL_DEV) --editable '.[dev,site]'
 	@touch $@ .venv/.dev .venv/.site .venv/.user
 
 # Where PyPI has no wheel of Vina, its tests are skipped.
-.venv/.docking: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[dev,docking]' || $(INSTALL) --editable '.[dev]'
+.venv/.weekly: pyproject.toml constraints.txt | .venv/bin/python
+	$(INSTALL_DEV) --editable '.[dev,docking,ray]' || $(INSTALL_DEV) --editable '.[dev,ray]'
 	@touch $@ .venv/.dev .venv/.user
 
 # PyPI's torch for Linux brings CUDA (GB); PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu has one without.
 .venv/.torch: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable '.[dev,codebert]'
+	$(INSTALL_DEV) --editable '.[dev,codebert]'
 	@touch $@ .venv/.dev .venv/.user
