@@ -1,0 +1,67 @@
+"""The commands of README, and of the pages that a new user reads first, work in an empty folder without network."""
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import starts
+from tests.runs import FROM_ROOT, ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
+OFFLINE = FROM_ROOT | KEYS | {"EVODIVERSE_OFFLINE": "1"}
+FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30"]
+FEW_HYPOTHESES = ["budget.oracle_calls=6"]
+OTHER_THAN_MOLECULES = {"equation", "circle_packing", "bin_packing", "heilbronn", "distances"}
+PAGES = ("README.md", "docs/quickstart.md", "docs/data.md", "docs/results.md")
+
+
+def read_commands() -> Iterator[list[str]]:
+    """Yield the commands of the pages, except ``make`` and ``pip install .``, which need a checkout."""
+    for page in PAGES:
+        for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.replace("\\\n", " ").splitlines():
+                if re.match(r"evodiverse[a-z-]* ", line):
+                    yield shlex.split(line, comments=True)
+
+
+def shrink(command: list[str]) -> list[str]:
+    """Return a quick version of a command: one small run, or a dry run for a sweep or with a model."""
+    settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
+    if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
+        return command
+    if "-m" in command or settings.get("llm", "off") != "off":
+        elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
+        return [*command, "dry_run=true", *elsewhere]
+    return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """Return a folder that is empty except for the user's own files that the pages mention."""
+    (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
+    (tmp_path / "mine.csv").write_text("\n".join(["x,y", *(f"{x},{x * x}" for x in range(9))]))
+    return tmp_path
+
+
+def test_the_commands_of_the_first_pages_work(empty: Path) -> None:
+    failed = {}
+    commands = {shlex.join(command): command for command in read_commands()}
+    for told, command in commands.items():
+        script, *arguments = shrink(command)
+        done = starts.run(str(Path(sys.executable).with_name(script)), *arguments, cwd=empty, env=OFFLINE)
+        if done.returncode != 0:
+            failed[told] = done.stderr
+        small = empty / "outputs/jnk3/pt/off/budget.oracle_calls=30,task.initial.size=5"
+        if small.exists() and not small.with_name("default").exists():
+            small.rename(small.with_name("default"))  # its name without the settings that make it small
+    assert failed == {}
+    assert len(commands) >= 20
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "runs.md").read_text(), re.DOTALL)
+    (empty / "blocks.py").write_text("".join(blocks))
+    read = starts.run("blocks.py", cwd=empty, env=OFFLINE)
+    assert (read.returncode, "evaluated" in read.stdout) == (0, True), read.stderr
