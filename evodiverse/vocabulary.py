@@ -95,6 +95,7 @@ class Reason(StrEnum):
     WRONG_RESULT = "wrong_result"
     NON_FINITE = "non_finite"
     INVALID = "invalid"
+    BELOW_THRESHOLD = "below_threshold"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -26,6 +26,25 @@ class Scored(NamedTuple):
 
     score: float
     details: Mapping[str, Detail]
+
+
+class Stage(NamedTuple):
+    """One of the stages of an evaluation, in each of which the program runs once.
+
+    A program whose run or result is rejected in a stage, or that scores less than the threshold, has failed: it scores
+    0, and no later stage runs it. However many stages a program sees, its evaluation is one oracle call.
+
+    Attributes:
+        name: The name in the log.
+        job: Returns the job of a program in this stage, like `Evaluator.job`.
+        score: Scores the result of the job, like `Evaluator.score`. The last stage gives the score of the program.
+        threshold: The lowest score with which a program reaches the next stage; None for the last stage.
+    """
+
+    name: str
+    job: Callable[[str], Job]
+    score: Callable[[Any], Scored | Rejection]
+    threshold: float | None = None
 
 
 class BestKnown(NamedTuple):
@@ -105,7 +124,8 @@ class Evaluator(ABC):
         entry_point: The name of the function that a program must define.
         description: The description of the task in the prompts for a language model.
         columns: The types of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
-            the column.
+            the column. The text column ``feedback`` is for feedback to a language model.
+        metrics: The names of those columns of numbers that the prompts of a language model show.
 
     Args:
         settings: Settings that passed `find_violations`.
@@ -117,6 +137,7 @@ class Evaluator(ABC):
     entry_point: str
     description: str
     columns: Mapping[str, type]
+    metrics: Sequence[str] = ()
 
     def __init__(self, settings: ProgramSettings) -> None:
         self._limits = Limits(settings.timeout, settings.memory)
@@ -143,6 +164,11 @@ class Evaluator(ABC):
             value: The result as plain data, in the shapes and types that the job asked for, with finite numbers.
                 A program that returned no such result scores 0, and this method is not called for it.
         """
+
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The stages of an evaluation, the cheapest first; always the same. By default, there is one without a name."""
+        return [Stage("", self.job, self.score)]
 
     def abandon(self) -> None:  # noqa: B027 (most evaluators score in this process)
         """Stop the call of `score` that is running in another process; it raises a `ServiceError`."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
+from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,18 @@ from numpy.typing import NDArray
 from evodiverse.diversity.bags import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.programs.evaluator import Evaluator, to_json
+from evodiverse.tasks.programs.evaluator import Evaluator, Stage, to_json
+from evodiverse.tasks.programs.feedback import (
+    FEEDBACK,
+    OUTPUT,
+    SECONDS,
+    STAGE,
+    cut_feedback,
+    read_output,
+    stage_columns,
+)
 from evodiverse.tasks.programs.parsing import parse_program
-from evodiverse.vocabulary import Candidate, Evaluation, Execution, Hypothesis, Rejection, Stream
+from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 N_TOP = 100
 N_FEATURES = 1024
@@ -37,7 +47,8 @@ class ProgramTask:
         self._sandbox = sandbox
         self._initial = tuple(initial)
         self._max_characters = max_characters
-        self.columns: Mapping[str, type] = dict(evaluator.columns)
+        names = [stage.name for stage in evaluator.stages]
+        self.columns: Mapping[str, type] = {**evaluator.columns, OUTPUT: str, **stage_columns(names)}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the sources of the programs that every pool starts from."""
@@ -67,12 +78,10 @@ class ProgramTask:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Run programs and score their results.
 
-        A failed program scores 0 and still joins its pool (paper, appendix).
+        A failed program scores 0 and still joins its pool (paper, appendix). If the evaluator has stages, a program
+        that fails in one does not run in those after it.
         """
-        jobs = [self._evaluator.job(hypothesis.genotype) for hypothesis in hypotheses]
-        executions = self._sandbox.run(jobs)
-        with _SCORING:
-            return [self._score(execution) for execution in executions]
+        return [self._evaluate(hypothesis.genotype) for hypothesis in hypotheses]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean score of the best `N_TOP` candidates; NaN for no candidates."""
@@ -110,11 +119,35 @@ class ProgramTask:
             files |= self._evaluator.report(discovery)
         return {f"history/{discovery.candidate.call:06d}-{name}": content for name, content in files.items()}
 
-    def _score(self, execution: Execution) -> Evaluation:
-        scored = execution.failure or self._evaluator.score(execution.value)
-        if isinstance(scored, Rejection):
-            return Evaluation(0.0, 0.0, valid=False, error=str(scored))
-        return Evaluation(scored.score, -scored.score, details=scored.details)
+    def _evaluate(self, source: str) -> Evaluation:
+        """Run a program in one stage after the other, up to the first in which it fails."""
+        stages = self._evaluator.stages
+        seconds = {}
+        for stage in stages:
+            (execution,) = self._sandbox.run([stage.job(source)])
+            with _SCORING:
+                began = monotonic()
+                scored = execution.failure or stage.score(execution.value)
+                seconds[f"{SECONDS}{stage.name}"] = execution.wall_seconds + monotonic() - began
+            failure = scored if isinstance(scored, Rejection) else _find_shortfall(scored.score, stage)
+            if failure:
+                break
+        score, details = (0.0, {}) if isinstance(scored, Rejection) else (scored.score, dict(scored.details))
+        told = {FEEDBACK: cut_feedback(str(details.pop(FEEDBACK, None) or "")), OUTPUT: read_output(execution)}
+        details |= {name: text for name, text in told.items() if text}
+        if len(stages) > 1:
+            details |= {STAGE: stage.name, **seconds}
+        if failure:
+            return Evaluation(0.0, 0.0, valid=False, error=str(failure), details=details)
+        return Evaluation(score, -score, details=details)
+
+
+def _find_shortfall(score: float, stage: Stage) -> Rejection | None:
+    """Return why a program with a score goes no further than a stage; None if it does."""
+    if stage.threshold is None or score >= stage.threshold:
+        return None
+    needed = f"it needs at least {stage.threshold:g} in the stage {stage.name}"
+    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {score:.6g}")
 
 
 @lru_cache(maxsize=4096)

@@ -36,7 +36,7 @@ class Scripted:
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         self.jobs += jobs
-        return self.executions[: len(jobs)]
+        return [self.executions.pop(0) for _ in jobs]
 
     def prepare(self) -> None:
         pass

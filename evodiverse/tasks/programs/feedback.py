@@ -1,0 +1,70 @@
+"""What the log and the prompts tell about a program besides its score: the evaluator's feedback, and what it printed."""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from evodiverse.kit.own_columns import OwnColumn
+from evodiverse.text import printable
+from evodiverse.vocabulary import Execution
+
+FEEDBACK, OUTPUT, STAGE = "feedback", "output", "stage"
+SECONDS: Final = "seconds_"
+"""The beginning of the names of the columns with the seconds of each stage."""
+MAX_FEEDBACK, MAX_OUTPUT, MAX_LINES = 2_000, 1_000, 20
+"""The largest number of characters of a feedback, and of characters and lines of stdout and of stderr."""
+
+_META: Final = {
+    FEEDBACK: OwnColumn(
+        str,
+        f"feedback of the evaluator, at most {MAX_FEEDBACK:,} characters, which the prompts of a language model show",
+        null="the evaluator gave none",
+    ),
+    OUTPUT: OwnColumn(
+        str,
+        f"end of what the program printed, first on stdout and then on stderr; of each at most {MAX_LINES} lines and "
+        f"{MAX_OUTPUT:,} characters, without memory addresses",
+        null="the program printed nothing",
+    ),
+}
+STAGE_COLUMNS: Final = {
+    STAGE: OwnColumn(str, "last stage in which the program ran, if the evaluator has stages"),
+    f"{SECONDS}NAME": OwnColumn(
+        float,
+        "time that the program took in the stage NAME, with the scoring of its result",
+        "s",
+        "it did not get there",
+    ),
+}
+COLUMNS: Final = {**_META, **STAGE_COLUMNS}
+"""The columns of ``evaluations`` that program tasks have besides those of their evaluators."""
+
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}")
+
+
+def stage_columns(names: Iterable[str]) -> dict[str, type]:
+    """Return the columns of the log for stages with these names, by name; empty for a single stage."""
+    seconds = {f"{SECONDS}{name}": float for name in names}
+    return {STAGE: str, **seconds} if len(seconds) > 1 else {}
+
+
+def cut_feedback(text: str) -> str:
+    """Return a feedback in the form in which it is logged: printable lines, of which the first `MAX_FEEDBACK` count."""
+    cleaned = "\n".join(_clean_lines(text))
+    return cleaned if len(cleaned) <= MAX_FEEDBACK else f"{cleaned[: MAX_FEEDBACK - 1]}…"
+
+
+def read_output(execution: Execution) -> str:
+    """Return the ends of stdout and stderr of a program in the form in which they are logged, printable and short."""
+    return "\n".join(filter(None, map(_cut_output, (execution.stdout, execution.stderr))))
+
+
+def _cut_output(text: str) -> str:
+    lines = _clean_lines(_ADDRESS.sub("…", text))
+    shown = "\n".join(lines[-MAX_LINES:])
+    is_cut = len(lines) > MAX_LINES or len(shown) > MAX_OUTPUT
+    return f"…{shown[1 - MAX_OUTPUT :]}" if is_cut else shown
+
+
+def _clean_lines(text: str) -> list[str]:
+    return [printable(line.expandtabs(4).rstrip()) for line in text.strip().splitlines()]
