@@ -98,7 +98,8 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG00
 def build_prompts(settings: ProgramSettings) -> ProgramPrompts:
     """Return the prompts for a language model."""
     task = _find_task(settings)(settings)
-    return ProgramPrompts(settings, task.description, task.entry_point, _read_initial(settings)[0])
+    example = _read_initial(settings)[0]
+    return ProgramPrompts(settings, task.description, task.entry_point, example, task.metrics)
 
 
 def _find_task(settings: ProgramSettings) -> type[Evaluator]:

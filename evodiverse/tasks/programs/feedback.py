@@ -1,4 +1,4 @@
-"""What the log and the prompts tell about a program besides its score: the evaluator's feedback, and what it printed."""
+"""What is told about a program besides its score: the feedback of its evaluator, its output, and its stages."""
 
 import re
 from collections.abc import Iterable
@@ -14,10 +14,10 @@ SECONDS: Final = "seconds_"
 MAX_FEEDBACK, MAX_OUTPUT, MAX_LINES = 2_000, 1_000, 20
 """The largest number of characters of a feedback, and of characters and lines of stdout and of stderr."""
 
-_META: Final = {
+COLUMNS: Final = {
     FEEDBACK: OwnColumn(
         str,
-        f"feedback of the evaluator, at most {MAX_FEEDBACK:,} characters, which the prompts of a language model show",
+        f"feedback of your own evaluator for the prompts of a language model, at most {MAX_FEEDBACK:,} characters",
         null="the evaluator gave none",
     ),
     OUTPUT: OwnColumn(
@@ -26,24 +26,21 @@ _META: Final = {
         f"{MAX_OUTPUT:,} characters, without memory addresses",
         null="the program printed nothing",
     ),
-}
-STAGE_COLUMNS: Final = {
-    STAGE: OwnColumn(str, "last stage in which the program ran, if the evaluator has stages"),
+    STAGE: OwnColumn(str, "last stage in which the program ran; only with `STAGES` in your evaluator"),
     f"{SECONDS}NAME": OwnColumn(
         float,
-        "time that the program took in the stage NAME, with the scoring of its result",
+        "time that the program took in the stage NAME, with the scoring of its result; a column for each stage",
         "s",
         "it did not get there",
     ),
 }
-COLUMNS: Final = {**_META, **STAGE_COLUMNS}
 """The columns of ``evaluations`` that program tasks have besides those of their evaluators."""
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}")
 
 
 def stage_columns(names: Iterable[str]) -> dict[str, type]:
-    """Return the columns of the log for stages with these names, by name; empty for a single stage."""
+    """Return the types of the columns for stages with these names; empty for a single stage."""
     seconds = {f"{SECONDS}{name}": float for name in names}
     return {STAGE: str, **seconds} if len(seconds) > 1 else {}
 

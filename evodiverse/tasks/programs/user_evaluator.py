@@ -2,12 +2,11 @@
 
 import ast
 import hashlib
-import json
 import logging
 import math
 import numbers
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache, partial
 from importlib.util import decode_source
@@ -22,8 +21,10 @@ from evodiverse.kit.inputs import expanded, read_input
 from evodiverse.kit.own_code import place_in
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, Verified
+from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE
 from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES
+from evodiverse.tasks.programs.own_stages import find_stage_violations, is_json_list, read_stages
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Job, Reason, Rejection
 
@@ -50,14 +51,16 @@ class UserEvaluator(Evaluator):
 
     * ``ENTRY_POINT``: the name of the function that a program must define;
     * ``score(result)``: returns a finite number of at least 0, or a pair of that number and a dictionary with the
-      values of the columns in ``COLUMNS``; raises ``ValueError`` or ``AssertionError`` with the reason if the result is
-      invalid.
+      values of the columns in ``COLUMNS`` and, as ``feedback``, a text for the prompt of a language model; raises
+      ``ValueError`` or ``AssertionError`` with the reason if the result is invalid.
 
     It may define
 
     * ``ARGUMENTS``: a list of the arguments that the entry point is called with;
     * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call to the program's function; it
       calls that function, returns the result, and must itself import what it needs;
+    * ``STAGES``: a dictionary of the stages, the cheapest first (`OwnStage`); ``score`` then gets the name of the stage
+      as its second argument;
     * ``COLUMNS``: a dictionary of the names and types of the columns that the file adds to the log;
     * ``DESCRIPTION``: a description of the task for the prompt of a language model;
     * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log;
@@ -79,10 +82,12 @@ class UserEvaluator(Evaluator):
         self._apart = None if timeout is None else Apart(timeout, partial(_import, path, self._content))
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
-        self.columns: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
+        own: Mapping[str, type] = getattr(module, "COLUMNS", {})
+        self.columns: Mapping[str, type] = {**own, FEEDBACK: str}
+        self.metrics = tuple(name for name, kind in own.items() if kind is not str)
+        self._stages = read_stages(module)
         text = str(getattr(module, "DESCRIPTION", "")).strip()
-        self.description: str = f"{text}\nA run may take {settings.timeout:g} s of CPU time."
-        self._arguments = tuple(getattr(module, "ARGUMENTS", ()))
+        self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
         # The call of the last candidate drawn, and its picture.
         self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})
@@ -100,11 +105,20 @@ class UserEvaluator(Evaluator):
         own = {role: file for role, file in moves.items() if moves["moves"].is_file() and file.is_file()}
         return {"evaluator": path, **own}
 
-    def job(self, source: str) -> Job:
-        """Return the sandbox job that calls a program."""
-        return Job(source, self.entry_point, self._arguments, None, self._limits, self._driver)
+    @property
+    def stages(self) -> Sequence[Stage]:
+        """The stages in ``STAGES``, or one without a name."""
+        return [
+            Stage(name, partial(self.job, stage=name), partial(self.score, stage=name), stage.threshold)
+            for name, stage in self._stages.items()
+        ]
 
-    def score(self, value: Any) -> Scored | Rejection:
+    def job(self, source: str, stage: str = "") -> Job:
+        """Return the sandbox job that calls a program; ``stage`` is a name in ``STAGES``, if the file has any."""
+        own = self._stages[stage]
+        return Job(source, self.entry_point, own.arguments, None, own.limit(self._limits), self._driver)
+
+    def score(self, value: Any, stage: str = "") -> Scored | Rejection:
         """Score a result with the function ``score`` of the user's file.
 
         If ``score`` raises ``ValueError`` or ``AssertionError``, the result is rejected as invalid. If it raises an
@@ -116,17 +130,17 @@ class UserEvaluator(Evaluator):
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
         try:
-            scored, warning = self._score(value) if self._apart is None else self._apart.call(self._score, value)
+            scored, warning = self._apart.call(self._score, value, stage) if self._apart else self._score(value, stage)
         except TooLongError:
             return Rejection(Reason.TIMED_OUT, f"no score after {self._timeout:g} s")
         if warning:
             _LOG.warning("%s", warning)
         return scored
 
-    def _score(self, value: Any) -> tuple[Scored | Rejection, str]:
+    def _score(self, value: Any, stage: str) -> tuple[Scored | Rejection, str]:
         """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
-            answer = self._find("score")(value)
+            answer = self._find("score")(value, *([stage] if stage else []))
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
@@ -154,8 +168,8 @@ class UserEvaluator(Evaluator):
             wrong = [name for name, value in checked.items() if value is None]
             if not wrong:
                 return Scored(number, checked)
-            known = ", ".join(f"{name} ({kind.__name__})" for name, kind in self.columns.items()) or "none"
-            fault = f"returned {details[wrong[0]]!r:.80} as {wrong[0]}; COLUMNS names {known}"
+            known = ", ".join(f"{name} ({kind.__name__})" for name, kind in self.columns.items())
+            fault = f"returned {details[wrong[0]]!r:.80} as {wrong[0]}; the columns are {known}"
         raise ContractError(f"the evaluator {fault} ({self._path}); {_REMEDY}")
 
     def abandon(self) -> None:
@@ -199,6 +213,18 @@ class UserEvaluator(Evaluator):
                 fault = f"returned {error} ({self._path})"
         _LOG.warning("best/ has no %s of call %s: %s %s", what, discovery.candidate.call, name, fault)
         return None
+
+    def _describe_stages(self) -> str:
+        """Return for the prompt how long a run may take and, if there are stages, what each of them asks for."""
+        seconds = {name: f"{stage.limit(self._limits).cpu_seconds:g} s" for name, stage in self._stages.items()}
+        if len(seconds) == 1:
+            return f"A run may take {self._limits.cpu_seconds:g} s of CPU time."
+        needed = {
+            name: "its score is the score of the program" if threshold is None else f"it must score {threshold:g} there"
+            for name, (_, _, threshold) in self._stages.items()
+        }
+        stages = [f"- {name}: it may take {seconds[name]} of CPU time; {needed[name]}." for name in seconds]
+        return "\n".join(["A program runs once in each of these stages, until it fails:", *stages])
 
     def _find(self, name: str) -> Any:
         """Return a function of the user's file; None if it does not define the function."""
@@ -250,22 +276,19 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
             and all(isinstance(name, str) and name.isidentifier() for name in columns)
             and all(kind in list(_KINDS) for kind in columns.values())
         ),
-        "must define ARGUMENTS as a list of JSON values": _is_json_list(getattr(module, "ARGUMENTS", ())),
+        f"must name no column {FEEDBACK}, {OUTPUT}, {STAGE} or {SECONDS}…, which the log has anyway": (
+            not isinstance(columns, dict)
+            or not any(name in {FEEDBACK, OUTPUT, STAGE} or f"{name}".startswith(SECONDS) for name in columns)
+        ),
+        "must define ARGUMENTS as a list of JSON values": is_json_list(getattr(module, "ARGUMENTS", ())),
         "must define drive with def, at the top level: only its source goes into the sandbox": (
             not hasattr(module, "drive") or _find_driver(content) is not None
         ),
         "must define draw(columns) as a function": callable(getattr(module, "draw", len)),
         "must define verify(columns) as a function": callable(getattr(module, "verify", len)),
     }
-    return [f"task.evaluator={path} {message}" for message, holds in rules.items() if not holds]
-
-
-def _is_json_list(arguments: object) -> bool:
-    try:
-        json.dumps(arguments, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return False
-    return isinstance(arguments, list | tuple)
+    violations = [message for message, holds in rules.items() if not holds] + find_stage_violations(module)
+    return [f"task.evaluator={path} {message}" for message in violations]
 
 
 def _convert(value: Any, kind: type | None) -> Any:

@@ -63,7 +63,7 @@ def test_a_score_is_a_number_of_at_least_0(tmp_path: Path, value: float) -> None
 def test_a_score_may_come_with_columns(tmp_path: Path) -> None:
     scored = load(tmp_path, TWO_COLUMNS).score({"charm": 1, "size": 2})
     assert scored == Scored(1.0, {"charm": 1.0, "size": 2})
-    assert load(tmp_path, TWO_COLUMNS).columns == {"charm": float, "size": int}
+    assert load(tmp_path, TWO_COLUMNS).columns == {"charm": float, "size": int, "feedback": str}
 
 
 def test_a_value_error_is_the_reason_for_which_a_result_is_invalid(tmp_path: Path) -> None:
@@ -145,13 +145,15 @@ def test_anything_other_than_a_score_breaks_the_contract(tmp_path: Path, value: 
     "details", [{"other": 1.0}, {"charm": "a"}, {"size": 1.5}, {"size": True}, {"size": 2**70}, {1: 2}, [1.0], None]
 )
 def test_columns_are_those_that_the_file_named(tmp_path: Path, details: object) -> None:
-    with pytest.raises(ContractError, match=r"COLUMNS names charm \(float\), size \(int\)|a dictionary of columns"):
+    with pytest.raises(
+        ContractError, match=r"the columns are charm \(float\), size \(int\), feedback \(str\)|a dictionary of columns"
+    ):
         load(tmp_path, TWO_COLUMNS).score(details)
 
 
 def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     content = TWO_COLUMNS.replace('"charm": float', '"charm": str')
-    with pytest.raises(ContractError, match="as charm; COLUMNS names"):
+    with pytest.raises(ContractError, match="as charm; the columns are"):
         load(tmp_path, content).score({"charm": "\ud800"})
 
 
