@@ -748,7 +748,8 @@ class Drawable(Protocol):
     def report_columns(self, settings: Mapping[str, Any], logged: Mapping[str, type]) -> Mapping[str, type]:
         """Return the domain's columns of ``evaluations`` that a report reads. A log may lack some of them.
 
-        Columns of type str are only for `portray`; those of type float are also shown for each candidate.
+        Columns of type str are only for `portray` and `Annotated`; those of type float are also shown for each
+        candidate.
 
         Args:
             settings: The settings of the run, by dotted key, such as ``task.problem``.
@@ -794,6 +795,21 @@ class Highlight:
     lines: Sequence[Sequence[str | float | None]] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table for people.
+
+    Attributes:
+        title: What it is about, such as "stages".
+        names: The headings; a leading ``>`` marks a column of numbers.
+        lines: The rows.
+    """
+
+    title: str
+    names: Sequence[str]
+    lines: Sequence[Sequence[str | float | None]]
+
+
 @runtime_checkable
 class Selective(Protocol):
     """A domain that names the candidates of a run that ``evodiverse-report`` and ``evodiverse-show`` show first."""
@@ -807,6 +823,28 @@ class Selective(Protocol):
             ranked: The best rows of ``evaluations`` with a score, at most 10,000, best first: the columns ``call``,
                 ``key``, ``genotype`` and ``score``, and the `Drawable.report_columns`.
             folder: The folder ``best`` of the run, which may lack any file that `Task.show_best` writes.
+        """
+
+
+@runtime_checkable
+class Annotated(Protocol):
+    """A domain whose log has more about candidates, which ``evodiverse-report`` and ``evodiverse-show`` show.
+
+    The log may come from other sources. What is damaged is left out.
+    """
+
+    def annotate(self, details: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return texts about a candidate by title, such as the feedback of an evaluator; empty if there are none.
+
+        Args:
+            details: The row of the candidate in ``evaluations``, by column, with the `Drawable.report_columns`.
+        """
+
+    def tabulate(self, evaluated: Sequence[Mapping[str, Any]]) -> Sheet | None:
+        """Return a table about all evaluations of a run, or None.
+
+        Args:
+            evaluated: The rows of ``evaluations`` that were counted as oracle calls, like ``details`` above.
         """
 
 

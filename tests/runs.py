@@ -130,7 +130,10 @@ def log(run: Path) -> dict[str, list[dict[str, Any]]]:
     """Return what must be the same in two runs with the same log."""
     found = {}
     for dataset in DATASETS:
-        kept = [{name: row[name] for name in row if name not in NOT_COMPARED} for row in rows(run, dataset)]
+        kept = [
+            {name: row[name] for name in row if name not in NOT_COMPARED and not name.startswith("seconds_")}
+            for row in rows(run, dataset)
+        ]
         found[dataset] = sorted(kept, key=lambda row: [row[key] or 0 for key in SORT_KEYS[dataset]])
     return found
 

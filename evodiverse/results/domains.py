@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
-from evodiverse.ports import BEST_SCORE, Drawable, Highlight, Measured, Metrics, Selective, Subject
+from evodiverse.ports import BEST_SCORE, Annotated, Drawable, Highlight, Measured, Metrics, Selective, Subject
 from evodiverse.runlog.log import Row
 from evodiverse.runlog.record import BEST
 from evodiverse.runlog.runs import Run
@@ -105,6 +105,12 @@ def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozen
     """
     view = find_view(run, own)
     return view.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(view, Selective) else None
+
+
+def find_annotated(run: Run, own: frozenset[str] = frozenset()) -> Annotated | None:
+    """Return the view of the domain of a run if it tells more about candidates; otherwise None."""
+    view = find_view(run, own)
+    return view if isinstance(view, Annotated) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

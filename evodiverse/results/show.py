@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import yaml
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +17,7 @@ from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
 from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
-from evodiverse.results.domains import MOST_RANKED, find_columns, find_highlight
+from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
 from evodiverse.results.grouping import thin
 from evodiverse.results.summary import (
     Requests,
@@ -29,7 +30,7 @@ from evodiverse.results.summary import (
     tell_apart,
     xi_curve,
 )
-from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far
+from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.runlog.standing import read_standing
@@ -39,6 +40,7 @@ from evodiverse.vocabulary import Outcome
 Parsed = TypeVar("Parsed")
 Line = Sequence[Text | str | float | None]
 N_BARS = 32
+_MOST_LINES, _MOST_CHARACTERS = 40, 1_000
 _MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
 
@@ -202,16 +204,17 @@ def _sections(log: Log) -> list[tuple[str, list[RenderableType]]]:
     if not attempts["iteration"]:
         return []
     measured = [name for name, kind in find_columns(log.run).items() if kind is float]
-    counts = Counter(attempts["outcome"])
+    counts, last_failed = Counter(attempts["outcome"]), [row_at(attempts, at) for at in find_failed(attempts)[-1:]]
     shares = [(str(outcome), counts[outcome], f"{counts[outcome] / counts.total():.1%}") for outcome in Outcome]
     errors, requests = errors_by_reason(attempts), requests_by_pool(log.llm_calls)
     sections: list[tuple[str, list[RenderableType]]] = [
         *_draw_highlight(log.run, attempts, measured),
         ("attempts, including the initial ones", [_table(("outcome", ">attempts", ">share"), shares)]),
         ("language model", _draw_requests(requests) if requests else []),
-        ("best", _draw_best(attempts, measured)),
+        ("best", [*_draw_best(attempts, measured), *_draw_notes(log.run, best_candidates(attempts, 1))]),
+        *_draw_sheet(log),
         ("exchange", _draw_exchange(log)),
-        ("errors", [_table(*errors) if errors.lines else "none"]),
+        ("errors", [_table(*errors) if errors.lines else "none", *_draw_notes(log.run, last_failed)]),
     ]
     return [(title, drawn) for title, drawn in sections if drawn]
 
@@ -245,6 +248,24 @@ def _draw_best(attempts: Columns, measured: Sequence[str]) -> list[RenderableTyp
     if not best:
         return ["no candidate has a score yet"]
     return [f"so far {_trace(best_so_far(attempts))}", _list_candidates(best, measured)]
+
+
+def _draw_notes(run: Run, candidates: Sequence[Row]) -> list[RenderableType]:
+    """Return what the domain tells about candidates besides numbers: each text under a title, indented."""
+    annotated = find_annotated(run)
+    drawn: list[RenderableType] = []
+    for row in candidates:
+        for title, text in (annotated.annotate(row) if annotated else {}).items():
+            drawn.append(_text(f"{title} of call {row['call']}:"))
+            drawn += [Padding(_text(line[:_MOST_CHARACTERS]), (0, 0, 0, 2)) for line in text.splitlines()[:_MOST_LINES]]
+    return drawn
+
+
+def _draw_sheet(log: Log) -> list[tuple[str, list[RenderableType]]]:
+    """Return the title and the content of a section with the domain's table about all evaluations, if it has any."""
+    annotated = find_annotated(log.run)
+    sheet = annotated.tabulate([row_at(log.attempts, at) for at in log.charged]) if annotated else None
+    return [(sheet.title, [_table(sheet.names, sheet.lines)])] if sheet else []
 
 
 def _trace(curve: Sequence[float]) -> str:

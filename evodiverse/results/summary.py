@@ -46,12 +46,12 @@ class Requests(NamedTuple):
 
 
 def find_failed(attempts: Columns) -> list[int]:
-    """Return the indices of the evaluations that were counted as oracle calls but gave no score.
+    """Return the indices of the evaluations that were counted as oracle calls and failed, with or without a score.
 
     ``attempts`` holds columns of the dataset ``evaluations``, and the indices are positions in them.
     """
-    outcomes, scores = attempts["outcome"], attempts["score"]
-    return [at for at, score in enumerate(scores) if score is None and outcomes[at] == Outcome.EVALUATED]
+    outcomes, valid = attempts["outcome"], attempts["valid"]
+    return [at for at, outcome in enumerate(outcomes) if outcome == Outcome.EVALUATED and not valid[at]]
 
 
 def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]:

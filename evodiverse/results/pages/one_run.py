@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from markupsafe import Markup
 
-from evodiverse.ports import Drawable, Highlight
+from evodiverse.ports import Annotated, Drawable, Highlight, Sheet
 from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
@@ -24,7 +24,7 @@ from evodiverse.results.summary import (
     swaps_by_pools,
     tell_apart,
 )
-from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, rows
+from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at, rows
 from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import find_rises
 
@@ -74,6 +74,15 @@ class History:
     def portray(self, row: Row) -> Markup | None:
         """Return the domain's drawing of a candidate, or None."""
         return None if self.view is None else self.view.portray(row["genotype"] or "", row)
+
+    def annotate(self, row: Row) -> Mapping[str, str]:
+        """Return what else the domain tells about a candidate, by title."""
+        return self.view.annotate(row) if isinstance(self.view, Annotated) else {}
+
+    @cached_property
+    def sheet(self) -> Sheet | None:
+        """The domain's table about all evaluations, or None."""
+        return self.view.tabulate([*self.by_call.values()]) if isinstance(self.view, Annotated) else None
 
     def tell_change(self, parents: Sequence[Row], row: Row) -> Markup | None:
         """Return what the domain tells about the change from the first parent to a candidate, or None."""
@@ -162,7 +171,7 @@ def report_run(history: History) -> str:
         steps=[_draw_step(history, row) for row in shown],
         requests=requests_by_pool(log.llm_calls),
         errors=errors_by_reason(log.attempts),
-        n_failed=len(find_failed(log.attempts)),
+        failed=[row_at(log.attempts, at) for at in find_failed(log.attempts)],
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.text import printable
-from evodiverse.vocabulary import Execution
+from evodiverse.vocabulary import Execution, Reason
 
 FEEDBACK, OUTPUT, STAGE = "feedback", "output", "stage"
 SECONDS: Final = "seconds_"
@@ -24,7 +24,7 @@ COLUMNS: Final = {
         str,
         f"end of what the program printed, first on stdout and then on stderr; of each at most {MAX_LINES} lines and "
         f"{MAX_OUTPUT:,} characters, without memory addresses",
-        null="the program printed nothing",
+        null="the program printed nothing, or ran out of time",
     ),
     STAGE: OwnColumn(str, "last stage in which the program ran; only with `STAGES` in your evaluator"),
     f"{SECONDS}NAME": OwnColumn(
@@ -52,7 +52,12 @@ def cut_feedback(text: str) -> str:
 
 
 def read_output(execution: Execution) -> str:
-    """Return the ends of stdout and stderr of a program in the form in which they are logged, printable and short."""
+    """Return the ends of stdout and stderr of a program in the form in which they are logged, printable and short.
+
+    For a program that ran out of time the result is empty: what it had printed by then differs from run to run.
+    """
+    if execution.failure is not None and execution.failure.reason is Reason.TIMED_OUT:
+        return ""
     return "\n".join(filter(None, map(_cut_output, (execution.stdout, execution.stderr))))
 
 

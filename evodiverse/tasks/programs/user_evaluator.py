@@ -220,7 +220,9 @@ class UserEvaluator(Evaluator):
         if len(seconds) == 1:
             return f"A run may take {self._limits.cpu_seconds:g} s of CPU time."
         needed = {
-            name: "its score is the score of the program" if threshold is None else f"it must score {threshold:g} there"
+            name: "its score is the score of the program"
+            if threshold is None
+            else f"it must score at least {threshold:g} there"
             for name, (_, _, threshold) in self._stages.items()
         }
         stages = [f"- {name}: it may take {seconds[name]} of CPU time; {needed[name]}." for name in seconds]

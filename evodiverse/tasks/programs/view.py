@@ -1,12 +1,15 @@
 """The view of programs: pictures of their results, and their line-by-line differences from their parents."""
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from markupsafe import Markup
 
+from evodiverse.ports import Sheet
 from evodiverse.tasks.programs.circle_packing import view
+from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE
 from evodiverse.text import count_of
 
 if TYPE_CHECKING:
@@ -14,18 +17,37 @@ if TYPE_CHECKING:
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
+_TEXTS: Final = ("packing", FEEDBACK, OUTPUT, STAGE)
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
 
 
 def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
-    """Return the evaluator's own numbers in the log, and the packing that a report draws."""
-    return {name: kind for name, kind in logged.items() if kind is float or name == "packing"}
+    """Return the numbers of programs in the log, the texts about them, and the packing that a report draws."""
+    return {name: kind for name, kind in logged.items() if kind is float or name in _TEXTS}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
     """Return a picture of the packing in the logged columns ``details``; None if they hold none that can be drawn."""
     packing = details.get("packing")
     return view.write_svg(packing) if isinstance(packing, str) else None
+
+
+def annotate(details: Mapping[str, Any]) -> dict[str, str]:
+    """Return the feedback on a program and the end of its output, as far as the log has them."""
+    texts = {name: details.get(name) for name in (FEEDBACK, OUTPUT)}
+    return {name: text for name, text in texts.items() if text and isinstance(text, str)}
+
+
+def tabulate(evaluated: Sequence[Mapping[str, Any]]) -> Sheet | None:
+    """Return how many programs ran and failed in each stage, and how long that took; None without stages."""
+    lines: list[Sequence[str | float | None]] = []
+    for column in evaluated[0] if evaluated else ():
+        stage = column.removeprefix(SECONDS)
+        if stage != column:
+            seconds = [row[column] for row in evaluated if row[column] is not None]
+            n_failed = sum(row.get(STAGE) == stage and not row["valid"] for row in evaluated)
+            lines.append((stage, len(seconds), n_failed, math.fsum(seconds)))
+    return Sheet("stages", ("stage", ">programs", ">failed", ">seconds"), lines) if lines else None
 
 
 def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the result is drawn)
