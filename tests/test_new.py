@@ -58,6 +58,7 @@ def test_the_files_are_written_and_the_suggested_command_runs_a_search(
     start, best = evaluated[0], max(evaluated, key=lambda row: row["score"])
     assert len(evaluated) == 30
     assert best["score"] > start["score"] > 0
+    assert (best["stage"], best["feedback"].count("\n")) == ("full", len(template["MAPS"]) - 1)
     lengths = [cost_of_trip(*pair) for pair in zip(template["MAPS"], json.loads(best["trips"]), strict=True)]
     assert best["length"] == pytest.approx(math.fsum(lengths))
     assert (record.parent / "best" / "best_program.py").read_text() == best["genotype"]
@@ -132,7 +133,9 @@ def test_the_bound_of_the_template_is_below_the_best_of_all_trips(template: dict
 def test_the_template_refuses_trips_that_cheat(spoil: Any, template: dict[str, Any]) -> None:
     evaluator = UserEvaluator(ProgramSettings(evaluator=str(TEMPLATE / "evaluator.py"), score_timeout=None))
     trips = [list(range(len(cities))) for cities in template["MAPS"]]
-    assert not isinstance(evaluator.score(trips), Rejection)
-    rejection = evaluator.score(spoil(trips))
+    quick, full = evaluator.stages
+    assert not isinstance(full.score(trips), Rejection)
+    assert not isinstance(quick.score(trips[:1]), Rejection)
+    rejection = full.score(spoil(trips))
     assert isinstance(rejection, Rejection)
     assert rejection.detail.startswith(("there must be a trip", "a trip must visit"))

@@ -257,7 +257,7 @@ def test_failed_evaluations_are_distinguished_from_rejected_attempts(tmp_path: P
 
 
 def test_a_failed_evaluation_proposed_again_is_counted_once() -> None:
-    failed = {**evaluated_row(0, 1, "k", None), "error": "non_finite", "genotype": "C"}
+    failed = {**evaluated_row(0, 1, "k", None), "valid": False, "error": "non_finite", "genotype": "C"}
     (line,) = errors_by_reason(columns([failed, {**failed, "outcome": "reused", "call": None}])).lines
     assert line == ("non_finite", 0, 1, "", "C")
 

@@ -69,4 +69,4 @@ def _cut_output(text: str) -> str:
 
 
 def _clean_lines(text: str) -> list[str]:
-    return [printable(line.expandtabs(4).rstrip()) for line in text.strip().splitlines()]
+    return [printable(line.expandtabs(4).rstrip()) for line in text.rstrip().lstrip("\r\n").splitlines()]

@@ -157,6 +157,81 @@ def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         load(tmp_path, content).score({"charm": "\ud800"})
 
 
+def test_feedback_needs_no_column_of_its_own_and_must_be_a_text(tmp_path: Path) -> None:
+    evaluator = load(tmp_path, TWO_COLUMNS)
+    assert evaluator.score({"feedback": "too heavy"}) == Scored(1.0, {"feedback": "too heavy"})
+    with pytest.raises(ContractError, match=r"returned 3 as feedback; .*feedback \(str\)"):
+        evaluator.score({"feedback": 3})
+
+
+def test_the_metrics_are_the_numbers_among_the_columns(tmp_path: Path) -> None:
+    content = TWO_COLUMNS.replace('"size": int', '"size": int, "packing": str')
+    assert load(tmp_path, content).metrics == ("charm", "size")
+
+
+STAGED = """
+    ENTRY_POINT = "main"
+    ARGUMENTS = [100]
+    STAGES = {"quick": {"arguments": [10], "timeout": 0.5, "threshold": 0.25}, "full": {"timeout": 99}}
+
+    def score(result, stage):
+        return result, {"feedback": stage}
+"""
+
+
+@pytest.mark.parametrize("score_timeout", [None, 60.0])
+def test_each_stage_has_its_arguments_its_limit_and_its_name(tmp_path: Path, score_timeout: float | None) -> None:
+    quick, full = evaluator_of(write(tmp_path, "evaluator.py", STAGED), score_timeout).stages
+    assert (quick.name, quick.threshold, full.name, full.threshold) == ("quick", 0.25, "full", None)
+    assert (quick.job("source").arguments, full.job("source").arguments) == ((10,), (100,))
+    assert (quick.job("source").limits, full.job("source").limits) == (Limits(0.5, 2048), LIMITS)
+    assert quick.score(2) == Scored(2.0, {"feedback": "quick"})
+    assert full.score(3) == Scored(3.0, {"feedback": "full"})
+
+
+def test_without_stages_there_is_one_without_a_name(tmp_path: Path) -> None:
+    (stage,) = load(tmp_path, EVALUATOR).stages
+    assert (stage.name, stage.threshold, stage.score(2)) == ("", None, Scored(2.0, {}))
+
+
+def test_a_model_is_told_what_each_stage_needs(tmp_path: Path) -> None:
+    assert load(tmp_path, STAGED).description.splitlines() == [
+        "",
+        "A program runs once in each of these stages, until it fails:",
+        "- quick: it may take 0.5 s of CPU time; it must score at least 0.25 there.",
+        "- full: it may take 5 s of CPU time; its score is the score of the program.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ("{'quick': {'threshold': 1}}", "must define STAGES as a dictionary .* of at least two stages"),
+        ("['quick', 'full']", "must define STAGES as a dictionary"),
+        ("{'a b': {'threshold': 1}, 'full': {}}", "must define STAGES as a dictionary"),
+        ("{'quick': 0.5, 'full': {}}", "must define STAGES as a dictionary"),
+        (
+            "{'quick': {'treshold': 1, 'threshold': 1}, 'full': {}}",
+            "has STAGES, whose stage quick has .*'treshold'; ex",
+        ),
+        ("{'quick': {}, 'full': {}}", "must give the stage quick a threshold"),
+        ("{'quick': {'threshold': 0}, 'full': {}}", "must give the stage quick a threshold"),
+        ("{'quick': {'threshold': 1}, 'full': {'threshold': 1}}", "must give the stage full no threshold"),
+        ("{'quick': {'threshold': 1, 'timeout': True}, 'full': {}}", "must give the stage quick a timeout"),
+        ("{'quick': {'threshold': 1, 'arguments': 3}, 'full': {}}", "must define the arguments of the stage quick"),
+    ],
+)
+def test_stages_that_cannot_be_meant_are_refused(tmp_path: Path, stages: str, message: str) -> None:
+    content = STAGED.replace("def score", f"STAGES = {stages}\n\n    def score")
+    with pytest.raises(InputError, match=rf"task\.evaluator=.*evaluator\.py {message}"):
+        load(tmp_path, content)
+
+
+def test_a_score_that_knows_no_stages_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"must define score\(result, stage\), because it has STAGES"):
+        load(tmp_path, STAGED.replace("result, stage)", "result)"))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -166,6 +241,8 @@ def test_a_text_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         (EVALUATOR + "\n    COLUMNS = {'a': list}", "must define COLUMNS"),
         (EVALUATOR + "\n    COLUMNS = ['a']", "must define COLUMNS"),
         (EVALUATOR + "\n    COLUMNS = {'a': []}", "must define COLUMNS"),
+        (EVALUATOR + "\n    COLUMNS = {'feedback': str}", "must name no column feedback, output"),
+        (EVALUATOR + "\n    COLUMNS = {'seconds_1': float}", "must name no column feedback, output"),
         (EVALUATOR + "\n    drive = print", "must define drive with def"),
         (EVALUATOR + "\n    draw = 'circle'", r"must define draw\(columns\) as a function"),
         (EVALUATOR + "\n    ARGUMENTS = 3", "must define ARGUMENTS"),

@@ -2,8 +2,8 @@
 
 A program defines a rule that chooses the next city. Replace this file with your own task, step by step:
 
-1. ENTRY_POINT, ARGUMENTS and drive: what a program defines, and how it is called
-2. score: how good its result is
+1. ENTRY_POINT, STAGES and drive: what a program defines, and how it is called
+2. score: how good its result is, and what a language model should know about it
 3. DESCRIPTION: the task in words, for a language model
 4. COLUMNS and draw: what you want to see in the log and in the picture
 
@@ -22,9 +22,15 @@ MAPS = [[[_RANDOM.random(), _RANDOM.random()] for _ in range(40)] for _ in range
 # The name of the function that every program defines.
 ENTRY_POINT = "cost"
 
-# The arguments of that function, as a list of JSON values (numbers, strings, lists and dictionaries). If this file has
-# a function drive, as here, drive gets them instead, after the program's function.
-ARGUMENTS = [MAPS]
+# The stages of an evaluation, the cheapest first. In each, the program's function is called once, with a list of
+# arguments that are JSON values (numbers, strings, lists and dictionaries). If this file has a function drive, as here,
+# drive gets them instead, after the program's function. A program that scores below the threshold of a stage fails and
+# never reaches the next one. A task without stages defines ARGUMENTS = [MAPS] instead, and score(trips).
+MAPS_OF = {"quick": MAPS[:1], "full": MAPS}
+STAGES = {
+    "quick": {"arguments": [MAPS_OF["quick"]], "threshold": 0.3},
+    "full": {"arguments": [MAPS_OF["full"]]},
+}
 
 # The task for a language model: what to write, the arguments, the return value, and what the score rewards.
 DESCRIPTION = """
@@ -38,8 +44,8 @@ the center of the square. Return a number. The score is a lower bound of the len
 def drive(cost, maps):
     """Return a round trip through each map, as chosen by the program's rule.
 
-    If this file has no `drive`, the program's function itself is called with ARGUMENTS. Only the source of `drive` goes
-    into the sandbox, so `drive` must import what it needs, and cannot use the rest of the file.
+    If this file has no `drive`, the program's function itself is called with the arguments. Only the source of `drive`
+    goes into the sandbox, so `drive` must import what it needs, and cannot use the rest of the file.
     """
     import math
 
@@ -61,24 +67,35 @@ def drive(cost, maps):
 COLUMNS = {"length": float, "trips": str}
 
 
-def score(trips):
-    """Return the score (a finite number of at least 0; higher is better) and the values of COLUMNS.
+def score(trips, stage):
+    """Return the score (a finite number of at least 0; higher is better), the values of COLUMNS, and feedback.
 
     A program can manipulate `drive`, since both share a process. So do not trust the result: check it, and compute the
     score here. Raise a ValueError that says why a result is invalid; the program then scores 0.
+
+    A language model that edits the program sees the numbers of COLUMNS and the feedback: what a score cannot say.
     """
-    if not isinstance(trips, list) or len(trips) != len(MAPS):
+    maps = MAPS_OF[stage]
+    if not isinstance(trips, list) or len(trips) != len(maps):
         raise ValueError("there must be a trip for each map")
-    for cities, trip in zip(MAPS, trips, strict=True):
+    for cities, trip in zip(maps, trips, strict=True):
         if not all(type(number) is int for number in trip) or sorted(trip) != list(range(len(cities))):
             raise ValueError("a trip must visit every city once")
-    length = sum(map(measure, MAPS, trips))
-    return sum(map(bound, MAPS)) / length, {"length": length, "trips": json.dumps(trips)}
+    length = sum(sum(steps(cities, trip)) for cities, trip in zip(maps, trips, strict=True))
+    feedback = "\n".join(tell_longest(number, steps(maps[number], trip)) for number, trip in enumerate(trips))
+    return sum(map(bound, maps)) / length, {"length": length, "trips": json.dumps(trips), "feedback": feedback}
 
 
-def measure(cities, trip):
-    """Return the length of a round trip."""
-    return sum(math.dist(cities[a], cities[b]) for a, b in zip(trip, trip[1:] + trip[:1], strict=True))
+def steps(cities, trip):
+    """Return the length of each step of a round trip."""
+    return [math.dist(cities[a], cities[b]) for a, b in zip(trip, trip[1:] + trip[:1], strict=True)]
+
+
+def tell_longest(number, lengths):
+    """Return where the longest step of a trip is."""
+    longest = max(lengths)
+    place = f"step {lengths.index(longest) + 1} of {len(lengths)}"
+    return f"map {number}: length {sum(lengths):.2f}; its longest step is {place}, with {longest:.2f}"
 
 
 def bound(cities):
