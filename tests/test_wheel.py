@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.pages import follow, read_page
 from tests.runs import CONF, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -81,3 +82,13 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     command = [str(installed.with_name("evodiverse-new")), "program", "mine"]
     subprocess.run(command, cwd=tmp_path, env=OUTSIDE, capture_output=True, check=True)
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
+
+
+def test_the_tutorial_on_feedback_can_be_followed_with_the_wheel(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
+    earlier = tmp_path / "knapsack"
+    earlier.mkdir()
+    follow(read_page("tutorials/programs.md", "Feedback for a model"), tmp_path, earlier, installed.parents[1])

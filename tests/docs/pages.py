@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,9 +43,12 @@ class Block:
         return self.language == "sh" and self.title not in NOT_HERE
 
 
-def read_page(name: str) -> Iterator[Block]:
-    """Yield the fenced blocks of a page below ``docs/``, in its order."""
-    for found in BLOCK.finditer((ROOT / "docs" / name).read_text("utf-8")):
+def read_page(name: str, heading: str = "") -> Iterator[Block]:
+    """Yield the fenced blocks of a page below ``docs/``, in its order; with a heading, only those of this section."""
+    text = (ROOT / "docs" / name).read_text("utf-8")
+    if heading:
+        text = text.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    for found in BLOCK.finditer(text):
         yield Block(found["language"], found["title"] or "", found["text"])
 
 
@@ -56,20 +59,43 @@ def save(block: Block, folder: Path) -> None:
     path.write_text(block.text, "utf-8")
 
 
-def run_shell(commands: str, folder: Path) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """Run commands in a shell in which those of this environment come first.
+def run_shell(
+    commands: str, folder: Path, environment: Path = Path(sys.prefix)
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """Run commands in a shell in which those of an environment, by default this one, come first.
 
     Returns:
         What they came to, with both streams in one, and the folder that they have changed to.
     """
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    environment = {**os.environ, "PATH": path, "EVODIVERSE_OFFLINE": "1", "COLUMNS": "200"}
+    path = os.pathsep.join([str(environment / "bin"), os.environ["PATH"]])
+    variables = {**os.environ, "PATH": path, "EVODIVERSE_OFFLINE": "1", "COLUMNS": "200"}
     with tempfile.NamedTemporaryFile("r") as folder_then:
         bash = ["bash", "-euo", "pipefail", "-c", f"{commands}\npwd > {folder_then.name}"]
         done = subprocess.run(
-            bash, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
+            bash, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300
         )
         return done, Path(folder_then.read().strip() or folder)
+
+
+def follow(blocks: Iterable[Block], home: Path, folder: Path, environment: Path = Path(sys.prefix)) -> None:
+    """Save files and run commands; each command must succeed and print what the page says.
+
+    Args:
+        blocks: The blocks of a page.
+        home: The folder that the files are saved below.
+        folder: The folder that the first command runs in.
+        environment: See `run_shell`.
+    """
+    printed = ""
+    for block in blocks:
+        if block.is_file:
+            save(block, home)
+        elif block.is_command:
+            done, folder = run_shell(block.text, folder, environment)
+            assert done.returncode == 0, f"{block.text}\n{done.stdout}"
+            printed = done.stdout
+        elif block.language == "text":
+            assert find_unsaid(block.text, printed) == []
 
 
 def find_unsaid(claimed: str, printed: str) -> list[str]:

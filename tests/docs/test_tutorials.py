@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import find_unsaid, read_page, run_shell, save
+from tests.docs.pages import follow, read_page
 
 CLAIMED_FILES = {
     "molecules.md": ["best/top10.png", "best/top.csv", "report.html", "index.html"],
@@ -18,15 +18,6 @@ CLAIMED_FILES = {
 @pytest.mark.timeout(400)  # on a busy machine
 @pytest.mark.parametrize("name", sorted(CLAIMED_FILES))
 def test_a_tutorial_can_be_followed(name: str, tmp_path: Path) -> None:
-    folder, printed = tmp_path, ""
-    for block in read_page(f"tutorials/{name}"):
-        if block.is_file:
-            save(block, tmp_path)
-        elif block.is_command:
-            done, folder = run_shell(block.text, folder)
-            assert done.returncode == 0, f"{block.text}\n{done.stdout}"
-            printed = done.stdout
-        elif block.language == "text":
-            assert find_unsaid(block.text, printed) == []
+    follow(read_page(f"tutorials/{name}"), tmp_path, tmp_path)
     made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
     assert [claim for claim in CLAIMED_FILES[name] if not any(path.endswith(f"/{claim}") for path in made)] == []

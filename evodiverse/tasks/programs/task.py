@@ -146,8 +146,8 @@ def _find_shortfall(score: float, stage: Stage) -> Rejection | None:
     """Return why a program with a score goes no further than a stage; None if it does."""
     if stage.threshold is None or score >= stage.threshold:
         return None
-    needed = f"it needs at least {stage.threshold:g} in the stage {stage.name}"
-    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {score:.6g}")
+    needed = f"it needs at least {stage.threshold} in the stage {stage.name}"
+    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {score}")
 
 
 @lru_cache(maxsize=4096)
