@@ -95,7 +95,8 @@ def follow(blocks: Iterable[Block], home: Path, folder: Path, environment: Path 
             assert done.returncode == 0, f"{block.text}\n{done.stdout}"
             printed = done.stdout
         elif block.language == "text":
-            assert find_unsaid(block.text, printed) == []
+            unsaid = find_unsaid(block.text, printed)
+            assert unsaid == [], f"{unsaid}\n{printed}"
 
 
 def find_unsaid(claimed: str, printed: str) -> list[str]:

@@ -146,9 +146,18 @@ def _paper_table(
 
 
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
-    """Return the columns of a layout, except the extra columns for metrics that no run has."""
-    measured = {metric for result in results for metric in result.metrics}
-    return tuple(column for column in layout.columns if not column.extra or column.metric in measured)
+    """Return the columns of a layout, those for several metrics as one for each, without extra ones that no run has."""
+    measured = dict.fromkeys(metric for result in results for metric in result.metrics)
+    columns = []
+    for column in layout.columns:
+        prefix = column.metric.removesuffix("*")
+        names = [metric for metric in measured if metric.startswith(prefix)] if prefix != column.metric else []
+        columns += [
+            replace(column, metric=name, title=column.title.replace("*", name[len(prefix) :])) for name in names
+        ]
+        if prefix == column.metric and (not column.extra or column.metric in measured):
+            columns.append(column)
+    return tuple(columns)
 
 
 def _finish(

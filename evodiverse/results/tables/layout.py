@@ -24,7 +24,8 @@ class Column:
 
     Attributes:
         title: The title of the column; an arrow shows whether higher or lower is better.
-        metric: The name of the metric.
+        metric: The name of the metric. ``own.*`` stands for a column for each metric whose name begins with ``own.``,
+            under the rest of its name in place of the ``*`` in the title.
         digits: The number of decimals.
         style: The format of the numbers. ``fixed`` shows `digits` decimals, and so does ``percent``, with a percent
             sign. ``significant`` shows three digits, ``precise`` six, and ``scientific`` a power of ten. ``setting`` is

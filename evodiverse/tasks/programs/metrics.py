@@ -15,6 +15,7 @@ from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
+from evodiverse.tasks.programs.feedback import SECONDS
 from evodiverse.tasks.programs.settings import BUILTINS
 
 N_TOP: Final = 100
@@ -50,8 +51,18 @@ class ProgramMetrics:
     headlines: Sequence[Headline] = (BEST_SCORE,)
 
     def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
-        """Return ``best_score``, which is None for a log without scores, and the metrics of `count_near_best`."""
-        return {"best_score": max(log.scores.values(), default=None), **count_near_best(log)}
+        """Return ``best_score``, the metrics of `count_near_best`, and ``own.NAME`` for each number of the evaluator.
+
+        These numbers are those of the best valid program. ``best_score`` is None for a log without scores.
+        """
+        logged = log.run.own_columns()
+        names = [name for name, kind in logged.items() if kind is float and not name.startswith(SECONDS)]
+        columns = log.run.columns_so_far("evaluations", ["call"], dict.fromkeys(names, float))
+        own: Measurement = {}
+        for best in _rank_valid(log)[:1]:
+            at = columns["call"].index(best)
+            own = {f"own.{name}": columns[name][at] for name in names}
+        return {"best_score": max(log.scores.values(), default=None), **count_near_best(log), **own}
 
 
 class TaskMetrics(ProgramMetrics):
@@ -63,15 +74,16 @@ class TaskMetrics(ProgramMetrics):
     kind = "program tasks"
     columns = MappingProxyType({"genotype": str, "value": float})
 
-    def measure(self, log: Log, tools: Tools) -> Measurement:
-        """Return the metrics of every program task and ``best_value``, the logged value of the best-scoring program.
+    def measure(self, log: Log, tools: Tools) -> Measurement:  # noqa: ARG002 (no text is embedded)
+        """Return ``best_score``, the metrics of `count_near_best`, and ``best_value``, the value of the best program.
 
         If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
         valid.
         """
         values = log.column("value")
         best = _rank_valid(log)[:1]
-        return {"best_value": values[best[0]] if best else None, **super().measure(log, tools)}
+        score = max(log.scores.values(), default=None)
+        return {"best_value": values[best[0]] if best else None, "best_score": score, **count_near_best(log)}
 
 
 class PackingMetrics(ProgramMetrics):
