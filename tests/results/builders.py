@@ -40,10 +40,16 @@ def columns(rows: Sequence[Row]) -> dict[str, list[object]]:
 def write_parts(path: Path, dataset: str, parts: Sequence[Sequence[Row]]) -> None:
     """Write a dataset of a run directory, one part for each of ``parts``.
 
-    Columns of a task's own are numbers. What rows do not name is null, or `NOTHING` where a run always has a value.
+    Columns of a task's own are texts or numbers, as their first values. What rows do not name is null, or `NOTHING`
+    where a run always has a value.
     """
     (path / dataset).mkdir(parents=True, exist_ok=True)
-    own = {name: pa.float64() for rows in parts for row in rows for name in row if name not in DATASETS[dataset].names}
+    values = {name: row[name] for rows in reversed(parts) for row in reversed(rows) for name in row}
+    own = {
+        name: pa.string() if isinstance(value, str) else pa.float64()
+        for name, value in values.items()
+        if name not in DATASETS[dataset].names
+    }
     schema = pa.schema([*DATASETS[dataset], *own.items()])
     always = {name: NOTHING[column.type] for name, column in COLUMNS[dataset].columns.items() if not column.null_if}
     for number, rows in enumerate(parts):
@@ -141,3 +147,14 @@ def write_run(
         write_parts(path, dataset, [[]])
     (run,) = survey_runs(path).complete
     return run
+
+
+def write_staged(path: Path) -> None:
+    """Write a run of two programs in stages, of which the second has failed in the first stage."""
+    write_record(path, task__domain="evodiverse.tasks.programs")
+    first = {"valid": True, "genotype": "a = 1", "feedback": "<b>\n\x1b[31m", "stage": "full", "length": 7.5}
+    second = {"genotype": "b = 2", "error": "below_threshold: it", "output": "oh", "stage": "quick"}
+    times = ({"seconds_quick": 0.5, "seconds_full": 3.0}, {"seconds_quick": 0.25})
+    rows = [evaluated_row(0, 1, "a", 0.5) | first | times[0], evaluated_row(0, 2, "b", 0.0) | second | times[1]]
+    for name in DATASETS:
+        write_parts(path, name, [rows if name == "evaluations" else []])

@@ -17,7 +17,7 @@ from evodiverse.results.grouping import thin
 from evodiverse.results.show import print_run
 from evodiverse.results.summary import best_candidates, best_so_far, errors_by_reason, swaps_by_pools, tell_apart
 from evodiverse.runlog.runs import find_records
-from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run
+from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run, write_staged
 from tests.runs import rows, run_toy, stop_after
 
 SMALL = ("budget.oracle_calls=120", "method.offspring=8", "method.capacity=8", "method.swap.period=1", "task.length=8")
@@ -336,6 +336,15 @@ def test_programs_have_the_columns_of_their_evaluator_and_the_lines_that_differ(
     _, names, *lines = section(printed(tmp_path), "best")
     assert names == ["score", "sum_radii", "iteration", "pool", "genotype"]
     assert [" ".join(line) for line in lines] == ["0.2 2.5 0 all N = 2", "0.1 2.5 0 all N = 1"]
+
+
+def test_feedback_output_and_stages_of_programs_are_shown(tmp_path: Path) -> None:
+    write_staged(tmp_path)
+    text = printed(tmp_path)
+    assert section(text, "best")[4:] == [["feedback", "of", "call", "1:"], ["<b>"], ["�[31m"]]
+    assert section(text, "stages")[1:] == [["quick", "2", "1", "0.75"], ["full", "1", "0", "3"]]
+    assert section(text, "errors")[1][:3] == ["below_threshold", "0", "1"]
+    assert section(text, "errors")[2:] == [["output", "of", "call", "2:"], ["oh"]]
 
 
 def test_programs_are_told_apart_by_the_lines_that_not_all_of_them_have() -> None:

@@ -173,6 +173,12 @@ def test_a_change_of_a_program_is_its_diff() -> None:
     assert words(changed).splitlines()[1:] == [" a = 1", "-b = 2", "+b = '<script>'"]
 
 
+@pytest.mark.parametrize("value", [None, 3.0, ""])
+def test_a_program_without_texts_or_stages_has_none_to_show(value: object) -> None:
+    assert programs.annotate({"feedback": value, "output": value, "other": "text"}) == {}
+    assert programs.tabulate([]) is programs.tabulate([{"seconds": 1.0, "valid": True}]) is None
+
+
 def test_a_packing_is_drawn_with_all_its_circles() -> None:
     packing = json.dumps({"centers": [[0.25, 0.25], [0.75, 0.75]], "radii": [0.25, 0.2]})
     svg = svg_of(programs.portray("", {"packing": packing}))

@@ -57,11 +57,12 @@ class ProgramMetrics:
         """
         logged = log.run.own_columns()
         names = [name for name, kind in logged.items() if kind is float and not name.startswith(SECONDS)]
-        columns = log.run.columns_so_far("evaluations", ["call"], dict.fromkeys(names, float))
-        own: Measurement = {}
-        for best in _rank_valid(log)[:1]:
-            at = columns["call"].index(best)
-            own = {f"own.{name}": columns[name][at] for name in names}
+        calls, *columns = log.run.columns_so_far("evaluations", ["call"], dict.fromkeys(names, float)).values()
+        own = {
+            f"own.{name}": dict(zip(calls, values, strict=True)).get(best)
+            for best in _rank_valid(log)[:1]
+            for name, values in zip(names, columns, strict=True)
+        }
         return {"best_score": max(log.scores.values(), default=None), **count_near_best(log), **own}
 
 

@@ -18,7 +18,7 @@ from evodiverse.results.pages.writing import write_reports
 from evodiverse.results.statistics import t_interval
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
-from tests.results.builders import initial_row, write_parts, write_record
+from tests.results.builders import initial_row, write_parts, write_record, write_staged
 from tests.results.pages.runs import PLANTED, write_planted
 from tests.runs import run_toy
 
@@ -90,6 +90,16 @@ def test_a_program_has_its_own_columns_and_its_code_on_its_card_and_is_folded_if
     assert "Text (50 lines)" in folded
     assert "a49 = &#39;&lt;b&gt;&#39;</pre>" in folded
     assert page.count(">tour_length</button>") == 1
+
+
+def test_feedback_output_and_stages_of_programs_are_shown_as_text(tmp_path: Path) -> None:
+    write_staged(tmp_path)
+    page = report_run(read_history(run_of(tmp_path)))
+    assert page.count('<summary>Feedback</summary><pre tabindex="0">&lt;b&gt;') == 2  # the card and the lineage
+    assert page.count('<summary>Output</summary><pre tabindex="0">oh</pre>') == 2  # the card and the errors
+    assert "<b>" not in page
+    (stages,) = re.findall(r'aria-label="stages">.*?</table>', page, re.DOTALL)
+    assert re.findall(r"<td[^>]*>(.*?)</td>", stages) == ["quick", "2", "1", "0.75", "full", "1", "0", "3"]
 
 
 def test_a_run_that_has_no_rows_yet_has_a_report(tmp_path: Path) -> None:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from evodiverse.diversity.distances import Encode, mean_cosine_distance
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import Tools
-from evodiverse.runlog.log import Log
+from evodiverse.runlog.log import Log, read_log_so_far
+from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics, TaskMetrics, count_near_best
-from tests.results.builders import evaluated_row, make_log
+from tests.results.builders import evaluated_row, make_log, make_record, write_parts, write_record
 
 # call, pool, program, sums; the third one failed, and the fourth is valid within the tolerance alone
 PROGRAMS = [
@@ -136,6 +137,16 @@ def angle(one: Counter[str], other: Counter[str]) -> float:
 def test_programs_of_a_users_evaluator_have_their_best_score_and_those_near_it(tmp_path: Path) -> None:
     found = ProgramMetrics().measure(log_of(), Tools(tmp_path, {}))
     assert found == {"best_score": 2.5, "n_near_best": 1, "n_different_near_best": 1}
+
+
+def test_the_numbers_of_a_users_evaluator_are_those_of_the_best_program(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    numbers = {"length": 3.0, "seconds_full": 1.0, "feedback": "so", "valid": True, "genotype": "a = 1"}
+    rows = [evaluated_row(0, call, f"k{call}", score) | numbers for call, score in ((1, 0.5), (2, 0.75))]
+    write_parts(tmp_path, "evaluations", [[rows[0]], [rows[1] | {"length": 2.5}]])
+    log = read_log_so_far(Run(tmp_path, make_record()), {"genotype": str})
+    found = ProgramMetrics().measure(log, Tools(tmp_path, {}))
+    assert {name: value for name, value in found.items() if name.startswith("own.")} == {"own.length": 2.5}
 
 
 def test_built_in_tasks_have_the_value_of_their_best_program(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import re
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -12,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import Interrupted
+from tests.docs.pages import read_page, save
 from tests.llm.servers import Answer, Body, ModelServer, serving
-from tests.runs import evodiverse, log, rows, run_here, stop_after
+from tests.runs import Silent, evodiverse, log, rows, run_here, stop_after
 from tests.tasks.programs.builders import EXAMPLE
 
 pytestmark = pytest.mark.slow
@@ -142,3 +144,41 @@ def test_a_models_blocks_and_programs_are_run_and_its_failures_say_why(server: M
     prompt = json.dumps(rows(run, "llm_calls")[-1]["prompt"])
     assert "online bin packing" in prompt
     assert "SEARCH" in prompt
+
+
+def correct(body: Body, number: int) -> Answer:
+    """Answer as the stand-in of the tutorial does."""
+    for weight, price in re.findall(
+        r"^> price\((\d+)\) is .*, should be (\d+)$", body["messages"][-1]["content"], re.MULTILINE
+    ):
+        return Answer(f"<<<<<<< SEARCH\n]\n=======\n    ({weight}, {price}),\n]\n>>>>>>> REPLACE")
+    return Answer("There is nothing to correct.")
+
+
+def test_feedback_leads_a_model_through_the_stages_and_to_the_same_log_after_a_stop(tmp_path: Path) -> None:
+    for block in read_page("tutorials/programs.md", "Feedback for a model"):
+        if block.is_file:
+            save(block, tmp_path)
+    task = [f"task.evaluator={tmp_path}/tariff/evaluator.py", f"task.initial.path={tmp_path}/tariff/start.py"]
+    with serving(ModelServer(correct)) as server:
+        asked = ["task=program", *task, "llm=openai_compatible", "llm.model=toy", f"llm.api_base={server.url}"]
+
+        def begin(name: str, workers: int, display: Silent | None = None) -> Path:
+            own = [
+                f"llm.cache={tmp_path / name}",
+                f"evaluator.workers={workers}",
+                f"outputs={tmp_path / 'runs' / name}",
+            ]
+            return run_here(*asked, "search.target=0.99", *own, display=display)
+
+        whole = begin("whole", 1)
+        with pytest.raises(Interrupted):
+            begin("stopped", 2, stop_after(4))
+        assert log(begin("stopped", 2)) == log(whole)
+    evaluated = [row for row in rows(whole, "evaluations") if row["call"] is not None]
+    assert [row["score"] for row in evaluated][-1] == 1.0
+    assert [row["feedback"] for row in evaluated][:2] == [
+        "price(500) is 3, should be 4",
+        "price(1200) is 4, should be 6",
+    ]
+    assert all(row["stage"] == "full" and min(row["seconds_quick"], row["seconds_full"]) > 0 for row in evaluated)
