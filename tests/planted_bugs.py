@@ -186,8 +186,8 @@ BUGS: Final = {
     ),
     "energy_sign": Bug(
         "tasks/programs/task.py",
-        "return Evaluation(scored.score, -scored.score, details=scored.details)",
-        "return Evaluation(scored.score, scored.score, details=scored.details)",
+        "return Evaluation(score, -score, details=details)",
+        "return Evaluation(score, score, details=details)",
         "tests/tasks/programs/test_program_task.py",
     ),
 }

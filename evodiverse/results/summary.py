@@ -50,8 +50,8 @@ def find_failed(attempts: Columns) -> list[int]:
 
     ``attempts`` holds columns of the dataset ``evaluations``, and the indices are positions in them.
     """
-    outcomes, valid = attempts["outcome"], attempts["valid"]
-    return [at for at, outcome in enumerate(outcomes) if outcome == Outcome.EVALUATED and not valid[at]]
+    evaluated = [at for at, outcome in enumerate(attempts["outcome"]) if outcome == Outcome.EVALUATED]
+    return [at for at in evaluated if attempts["score"][at] is None or not attempts["valid"][at]]
 
 
 def best_candidates(attempts: Columns, n_most: int | None = N_BEST) -> list[Row]:

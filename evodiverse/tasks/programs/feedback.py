@@ -36,7 +36,8 @@ COLUMNS: Final = {
 }
 """The columns of ``evaluations`` that program tasks have besides those of their evaluators."""
 
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{6,}")
+# Memory addresses and the random part of the sandbox's folder, which always differ.
+_VARYING: Final = re.compile(r"0x[0-9a-fA-F]{6,}|(?<=evodiverse-sandbox-)\w+")
 
 
 def stage_columns(names: Iterable[str]) -> dict[str, type]:
@@ -62,7 +63,7 @@ def read_output(execution: Execution) -> str:
 
 
 def _cut_output(text: str) -> str:
-    lines = _clean_lines(_ADDRESS.sub("…", text))
+    lines = _clean_lines(_VARYING.sub("…", text))
     shown = "\n".join(lines[-MAX_LINES:])
     is_cut = len(lines) > MAX_LINES or len(shown) > MAX_OUTPUT
     return f"…{shown[1 - MAX_OUTPUT :]}" if is_cut else shown
