@@ -82,9 +82,9 @@ class UserEvaluator(Evaluator):
         self._apart = None if timeout is None else Apart(timeout, partial(_import, path, self._content))
         module = _load(path, self._content)
         self.entry_point: str = module.ENTRY_POINT
-        own: Mapping[str, type] = getattr(module, "COLUMNS", {})
-        self.columns: Mapping[str, type] = {**own, FEEDBACK: str}
-        self.metrics = tuple(name for name, kind in own.items() if kind is not str)
+        self._own: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
+        self.columns: Mapping[str, type] = {**self._own, FEEDBACK: str}
+        self.metrics = tuple(name for name, kind in self._own.items() if kind is not str)
         self._stages = read_stages(module)
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
@@ -203,7 +203,7 @@ class UserEvaluator(Evaluator):
         ``what`` is logged, and the result is None.
         """
         try:
-            answer = self._find(name)({column: discovery.details.get(column) for column in self.columns})
+            answer = self._find(name)({column: discovery.details.get(column) for column in self._own})
         except (Exception, SystemExit) as error:  # noqa: BLE001 (a user's function may raise anything)
             fault = f"raised {self._place(error)}"
         else:

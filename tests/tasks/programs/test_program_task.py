@@ -159,7 +159,7 @@ LATE = Rejection(Reason.TIMED_OUT, "it used more than 5 s of CPU")
         (packing(0.1), None),
         (replace(packing(0.1), stdout="a\n", stderr=" b\x1b[31m\r\n\n"), "a\n b\ufffd[31m"),
         (Execution(failure=CRASH, stderr="<f at 0x7f00deadbeef>\tx"), "<f at …>    x"),
-        (Execution(failure=CRASH, stdout="/tmp/evodiverse-sandbox-k2_x/a"), "/tmp/evodiverse-sandbox-…/a"),
+        (Execution(failure=CRASH, stdout="/x/evodiverse-sandbox-k2_x/a"), "/x/evodiverse-sandbox-…/a"),
         (Execution(failure=CRASH, stdout="\n".join(map(str, range(99)))), "…" + "\n".join(map(str, range(79, 99)))),
         (Execution(failure=CRASH, stdout="x" * 4000, stderr="y"), f"…{'x' * 999}\ny"),
         (Execution(failure=LATE, stdout="in round 1234"), None),
