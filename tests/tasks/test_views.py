@@ -179,6 +179,13 @@ def test_a_program_without_texts_or_stages_has_none_to_show(value: object) -> No
     assert programs.tabulate([]) is programs.tabulate([{"seconds": 1.0, "valid": True}]) is None
 
 
+def test_stages_with_impossible_times_are_counted_all_the_same() -> None:
+    times = ({"seconds_a": float("inf"), "valid": True}, {"seconds_a": float("-inf"), "valid": False})
+    sheet = programs.tabulate(times)
+    assert sheet is not None
+    assert list(sheet.lines[0][:3]) == ["a", 2, 0]
+
+
 def test_a_packing_is_drawn_with_all_its_circles() -> None:
     packing = json.dumps({"centers": [[0.25, 0.25], [0.75, 0.75]], "radii": [0.25, 0.2]})
     svg = svg_of(programs.portray("", {"packing": packing}))

@@ -1,7 +1,6 @@
 """The view of programs: pictures of their results, and their line-by-line differences from their parents."""
 
 import difflib
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -46,7 +45,7 @@ def tabulate(evaluated: Sequence[Mapping[str, Any]]) -> Sheet | None:
         if stage != column:
             seconds = [row[column] for row in evaluated if row[column] is not None]
             n_failed = sum(row.get(STAGE) == stage and not row["valid"] for row in evaluated)
-            lines.append((stage, len(seconds), n_failed, math.fsum(seconds)))
+            lines.append((stage, len(seconds), n_failed, sum(seconds)))
     return Sheet("stages", ("stage", ">programs", ">failed", ">seconds"), lines) if lines else None
 
 
