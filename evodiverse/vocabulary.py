@@ -319,22 +319,27 @@ class Job:
 
     Attributes:
         source: The source code of the program.
-        entry_point: The name of the function that the program must define.
+        entry_point: The name of the function that the program must define; None if the driver loads the program.
         arguments: The arguments of the function: numpy arrays of float64, and any values that JSON can express.
         returns: One `Array` for each element of the tuple that the function must return, or None if it may return
             anything that JSON can express.
         limits: The limits of the program.
         driver: Trusted source code that defines ``drive(function, *arguments)``. The driver is confined like the
             program and calls the program's function; what ``drive`` returns is the result of the job. If None, the
-            function is called directly.
+            function is called directly. Without an entry point, ``drive`` gets the source in place of the function.
+        folder: A folder of the task that the program may read, and import modules from; None for no such folder.
+        is_confined: Whether the sandbox confines the program. If not, the program has the rights of your account, and
+            only its time is limited.
     """
 
     source: str
-    entry_point: str
+    entry_point: str | None
     arguments: tuple[Any, ...]
     returns: tuple[Array, ...] | None
     limits: Limits
     driver: str | None = None
+    folder: str | None = None
+    is_confined: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import os
 import pickle
 import random
 import re
+import signal
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -37,14 +38,14 @@ class WrongResultError(Exception):
     """The program returned a result of the wrong form."""
 
 
-def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: str, parent: int) -> None:
+def run(source: int, outputs: Sequence[int], confinement: Confinement | None, folder: str, parent: int) -> None:
     """Run a program in this process, which has just been forked, and end the process.
 
     Args:
         source: The file descriptor from which the job is read.
         outputs: The file descriptors that become stdout, stderr and `RESULT_FD`, in this order.
-        confinement: The confinement to apply before the program runs.
-        folder: The only folder that the program may write to.
+        confinement: The confinement to apply before the program runs; None to run it with the rights of the account.
+        folder: The program's current folder. If the program is confined, it may write to no other.
         parent: The id of the process that forked this one.
     """
     fds = [os.open(os.devnull, os.O_RDONLY), *outputs]
@@ -53,7 +54,12 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: s
         die_with(parent)
         with os.fdopen(source, "rb") as stream:
             job: Job = pickle.load(stream)  # noqa: S301 (from the supervisor)
-        confinement.apply(folder, job.limits)
+        if confinement is None:
+            for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # the parent ignores them
+                signal.signal(signum, signal.SIG_DFL)
+            os.chdir(folder)
+        else:
+            confinement.apply(folder, job.limits, job.folder)
         for target, fd in enumerate(fds):  # the parent has 0, 1 and 2 open, so no pipe is overwritten before its turn
             os.dup2(fd, target)
         os.closerange(RESULT_FD + 1, 65_536)
@@ -76,9 +82,13 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement, folder: s
 
 def _call(job: Job) -> list[bytes]:
     _seed()
-    namespace: dict[str, Any] = {"__name__": "program"}
-    exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (the confinement is there for this)
-    function = namespace[job.entry_point]
+    if job.folder is not None:
+        sys.path.insert(0, job.folder)
+    function: Any = job.source
+    if job.entry_point is not None:
+        namespace: dict[str, Any] = {"__name__": "program"}
+        exec(compile(job.source, PROGRAM, "exec"), namespace)  # noqa: S102 (the confinement is there for this)
+        function = namespace[job.entry_point]
     if job.driver is None:
         value = function(*job.arguments)
     else:

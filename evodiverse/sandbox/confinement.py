@@ -45,14 +45,15 @@ class Confinement:
         self._files = landlock.FileRules(_readable(), _DEVICES) if landlock.version() else None
         self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
 
-    def apply(self, folder: str, limits: Limits) -> None:
-        """Limit the resources of this process, and leave it access only to ``folder``, libraries and a few devices.
+    def apply(self, folder: str, limits: Limits, readable: str | None) -> None:
+        """Limit the resources of this process, and leave it access only to two folders, libraries and a few devices.
 
         What the kernel cannot limit stays accessible; see `find_gaps`.
 
         Args:
             folder: The only folder that the program may write to. It becomes the current folder.
             limits: The limits of the program.
+            readable: A folder that the program may read; None for no such folder.
 
         Raises:
             OSError: The kernel returned an error.
@@ -66,7 +67,7 @@ class Confinement:
             drop_capabilities()
             prctl(PR_SET_NO_NEW_PRIVS, 1)
         if self._files is not None:
-            self._files.restrict(folder)
+            self._files.restrict(folder, readable)
         if self._filter is not None:
             seccomp.install(self._filter)
 

@@ -68,17 +68,20 @@ class FileRules:
                     allowed = rights if os.path.isdir(path) else rights & ~READ_DIR
                     self._places.append((place, allowed & self._handled))
 
-    def restrict(self, folder: str) -> None:
-        """Deny this process all files except those that the rules allow and those in ``folder``.
+    def restrict(self, folder: str, readable: str | None) -> None:
+        """Deny this process all files except those that the rules allow and those in two folders.
 
         Args:
             folder: The folder that the process may read and write.
+            readable: The folder that the process may only read; None for no such folder.
 
         Raises:
             OSError: The kernel returned an error.
         """
         ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), self._size, 0)
-        for place, rights in [*self._places, (os.open(folder, os.O_PATH), _OWN & self._handled)]:
+        folders = {folder: _OWN} if readable is None else {readable: _READ, folder: _OWN}
+        own = [(os.open(path, os.O_PATH), rights & self._handled) for path, rights in folders.items()]
+        for place, rights in [*self._places, *own]:
             rule = _Rule(rights, place)
             syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
         syscall(_RESTRICT_SELF, ruleset, 0)

@@ -27,9 +27,9 @@ def main() -> None:
     """Serve requests on a socket until the other side is gone.
 
     The command line gives the file descriptor of the socket, the folder, whether to mount a disk for each program if
-    the kernel allows it, and the modules to load.
+    the kernel allows it, whether to confine programs, and the modules to load.
     """
-    fd, root, mounts, *preload = map(str, sys.argv[1:])
+    fd, root, mounts, confines, *preload = map(str, sys.argv[1:])
     connection = socket.socket(fileno=os.dup(int(fd)))  # a low number, which a child closes
     os.close(int(fd))
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -37,7 +37,7 @@ def main() -> None:
     try:
         for name in preload:
             importlib.import_module(name)
-        _serve(connection, root, mounts=mounts == "True")
+        _serve(connection, root, mounts=mounts == "True", confines=confines == "True")
     except ConnectionError:  # the other side is gone
         pass
     except Exception as error:  # noqa: BLE001 (the other side reports it)
@@ -47,17 +47,18 @@ def main() -> None:
         remove(root)
 
 
-def _serve(connection: socket.socket, root: str, *, mounts: bool) -> None:
+def _serve(connection: socket.socket, root: str, *, mounts: bool, confines: bool) -> None:
     folder = program_folder(root)
-    has_own_disk = mounts and namespaces.can_mount(folder)
+    has_own_disk = mounts and confines and namespaces.can_mount(folder)
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     if has_own_disk:
         namespaces.enter()
         namespaces.mount_disk(folder)
-    confinement, ending, pid = Confinement(), Ending(), None
+    confinement, ending, pid = Confinement() if confines else None, Ending(), None
     connection.sendall(wire.READY + (wire.LIMITED if has_own_disk else wire.COUNTED))
-    os.environ.clear()
+    if confines:
+        os.environ.clear()
     gc.collect()
     gc.freeze()
     try:
@@ -83,7 +84,7 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool) -> None:
             unmount(folder)
 
 
-def _fork(confinement: Confinement, folder: str) -> tuple[int, list[int]]:
+def _fork(confinement: Confinement | None, folder: str) -> tuple[int, list[int]]:
     """Fork a process for a program.
 
     Returns:

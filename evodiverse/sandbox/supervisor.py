@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
@@ -31,6 +31,9 @@ _READY_SECONDS: Final = 120.0
 _ANSWER_SECONDS: Final = 30.0
 _END_SECONDS: Final = 5.0
 _N_PIPES: Final = 4
+_FOR_LIBRARIES: Final = {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"}  # where a cluster's Python finds libraries
+_SECRET: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+"""Parts of the names of environment variables that programs do not get even if they are not confined."""
 
 
 class DiedError(Exception):
@@ -48,6 +51,8 @@ class WarmParent:
     Args:
         preload: The modules that the warm parent loads.
         mounts: Whether the warm parent may mount a disk for each program; see `ProcessSandbox`.
+        confines: Whether the programs are confined. If not, they have your account's rights, and your environment
+            variables except those that seem to hold secrets.
 
     Attributes:
         pid: The process id of the warm parent.
@@ -57,13 +62,13 @@ class WarmParent:
         ServiceError: The warm parent does not start.
     """
 
-    def __init__(self, preload: Sequence[str], *, mounts: bool) -> None:
+    def __init__(self, preload: Sequence[str], *, mounts: bool, confines: bool = True) -> None:
         root = os.path.realpath(tempfile.mkdtemp(prefix="evodiverse-sandbox-"))
         os.mkdir(program_folder(root))
         self._connection, there = socket.socketpair()
         try:
             with there:
-                self._process = _start(there, [root, str(mounts), *preload])
+                self._process = _start(there, [root, str(mounts), str(confines), *preload], _environment(confines=confines))
         except OSError as error:
             self._connection.close()
             remove(root)
@@ -185,13 +190,16 @@ class WarmParent:
         return f"exit status {status} {wire.clean(messages.decode(errors='replace')[-300:])}".rstrip()
 
 
-def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _start(
+    connection: socket.socket, arguments: Sequence[str], environment: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
     """Start a warm parent, the process that forks a process for each program.
 
     Args:
         connection: The warm parent's end of the connection.
         arguments: The command-line arguments of the warm parent, as `parent.main` reads them. The first argument, the
             file descriptor of the connection, is omitted here.
+        environment: The environment variables of the warm parent.
 
     Raises:
         OSError: The operating system could not start the process.
@@ -205,7 +213,7 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
     return subprocess.Popen(
         [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(connection.fileno()), *arguments],
         pass_fds=[connection.fileno()],
-        env=_environment(),
+        env=environment,
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
@@ -214,14 +222,17 @@ def _start(connection: socket.socket, arguments: Sequence[str]) -> "subprocess.P
     )
 
 
-def _environment() -> dict[str, str]:
+def _environment(*, confines: bool) -> dict[str, str]:
     """Return the environment variables for the start of the warm parent, which forks a process for each program.
 
-    The warm parent clears them before any program runs.
+    A warm parent of confined programs clears them before any program runs.
     """
-    inherited = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")  # where a cluster's Python finds its libraries
+    if confines:
+        inherited = os.environ.keys() & _FOR_LIBRARIES
+    else:
+        inherited = {name for name in os.environ if not any(part in name.upper() for part in _SECRET)}
     return {
-        **{name: os.environ[name] for name in inherited if name in os.environ},
+        **{name: os.environ[name] for name in inherited},
         **dict.fromkeys(THREADS, "1"),
         "PYTHONHASHSEED": "0",
         "LC_ALL": "C.UTF-8",
