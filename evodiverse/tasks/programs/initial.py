@@ -7,6 +7,7 @@ from typing import Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.tables import TextFile
+from evodiverse.tasks.programs.marks import has_unpaired
 from evodiverse.tasks.programs.operators.moves import START, make_program
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
@@ -42,7 +43,9 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
             violations += error.violations
             continue
         parsed = parse_program(source, entry_point, max_characters)
-        if isinstance(parsed, Rejection):
+        if has_unpaired(source):
+            violations.append(f"task.initial.path: {path} has EVOLVE-BLOCK marks that do not come in pairs; fix them")
+        elif isinstance(parsed, Rejection):
             violations.append(f"task.initial.path: {path} is not a program of this task ({parsed}); fix the file")
         elif parsed.key in programs:
             violations.append(f"task.initial.path: {path} is the same program as {programs[parsed.key][0]}; omit one")

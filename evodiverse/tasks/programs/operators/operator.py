@@ -1,6 +1,7 @@
 """The classical operator for programs: mutation and crossover of syntax trees, without a language model."""
 
 import ast
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -9,13 +10,21 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
+from evodiverse.tasks.programs.marks import Region, draw_region, find_regions
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import CROSSOVERS
 from evodiverse.tasks.programs.operators.growth import GROWTH
 from evodiverse.tasks.programs.operators.moves import Grammar, insert_move
 from evodiverse.tasks.programs.operators.mutation import MUTATIONS, trim
-from evodiverse.tasks.programs.operators.names import binds, dead_names, names_of, undefined_names, without_names
+from evodiverse.tasks.programs.operators.names import (
+    binds,
+    dead_names,
+    module_names,
+    names_of,
+    undefined_names,
+    without_names,
+)
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -40,14 +49,16 @@ CONSTRUCTORS: Final = frozenset({"default_rng", "RandomState", "Random"})
 
 
 class Parent(NamedTuple):
-    """A program, and the properties that its children are compared with.
+    """The part of a program that may change, and the properties that its children are compared with.
 
     Attributes:
-        tree: The syntax tree of the program.
+        tree: The syntax tree of the part.
         source: The source that `write_program` returns for the tree.
         undefined: The names that the program seems to read before anything binds them; see `undefined_names`.
         dead: The names that the program defines but does not need; see `dead_names`.
         work: The estimated work of the program, in microseconds; see `estimate_work`.
+        entry_point: The function of the part through which it is called.
+        n_outside: The number of characters of the program outside of the part.
     """
 
     tree: ast.Module
@@ -55,16 +66,29 @@ class Parent(NamedTuple):
     undefined: set[str]
     dead: set[str]
     work: float
+    entry_point: str
+    n_outside: int
 
 
 @lru_cache(maxsize=1024)
-def read_parent(source: str, entry_point: str) -> Parent | None:
-    """Return a program with the properties that its children are compared with, or None if it is not Python."""
+def read_parent(source: str, entry_point: str, outside: str = "") -> Parent | None:
+    """Return the properties that the children of a program are compared with, or None if it is not Python.
+
+    Args:
+        source: The source of the program, or of the part of it that may change.
+        entry_point: The entry point of the program. If the part does not define it, the last of its functions that
+            occurs in the rest of the program stands in for it.
+        outside: The rest of the program.
+    """
     tree = syntax.read_program(source)
     if tree is None:
         return None
+    functions = syntax.functions_of(tree)
+    if outside and entry_point not in module_names(tree):
+        called = [name for name in functions if re.search(rf"\b{re.escape(name)}\b", outside)]
+        entry_point = (called or [*functions] or [entry_point])[-1]
     dead, work = dead_names(tree, entry_point), estimate_work(tree, entry_point)
-    return Parent(tree, syntax.write_program(tree), undefined_names(tree), dead, work)
+    return Parent(tree, syntax.write_program(tree), undefined_names(tree), dead, work, entry_point, len(outside))
 
 
 class ProgramOperator:
@@ -81,6 +105,9 @@ class ProgramOperator:
     is at most 0.3 s (`MAX_WORK`), or that of its parent if the parent takes more. A child above these limits is
     trimmed. Definitions and random generators that a child no longer reads are removed. The operator makes up to
     `TRIES` children until one meets these conditions.
+
+    If a program has EVOLVE-BLOCK marks, all this holds for one of its blocks, drawn at random, and nothing else changes
+    (see `evodiverse.tasks.programs.marks`).
 
     The operator name of a proposal joins the names of the changes, as in
     ``crossover_statements+mutation_constant+move_walk``.
@@ -108,14 +135,16 @@ class ProgramOperator:
     def _propose(self, request: Request) -> Proposal:
         rng = request.stream.rng()
         chosen, donor = _choose(request.parents)
-        parent = read_parent(chosen.genotype, self._entry_point)
+        index, region = draw_region(chosen.genotype, rng)
+        parent = read_parent(region.code, self._entry_point, region.before + region.after)
         if parent is None:
             return Proposal(None, FAILED, "the parent is not Python")
-        other = None if donor is None else syntax.read_program(donor.genotype)
+        regions = [] if donor is None else find_regions(donor.genotype)
+        other = syntax.read_program(regions[index].code) if index < len(regions) else None
         for _ in range(TRIES):
             with suppress(syntax.NoChildError):
                 tree, names = self._vary(parent.tree, other, rng)
-                return Proposal(self._write(tree, parent, rng), "+".join(names))
+                return Proposal(_restore(region, self._write(tree, parent, rng)), "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(
@@ -153,19 +182,30 @@ class ProgramOperator:
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str:
         """Return the source of a child that keeps the rules of `ProgramOperator`, trimmed if necessary."""
-        if self._entry_point not in syntax.functions_of(tree) or undefined_names(tree) - parent.undefined:
+        is_needed = not parent.n_outside or parent.entry_point in module_names(parent.tree)
+        is_lost = is_needed and parent.entry_point not in module_names(tree)
+        if is_lost or undefined_names(tree) - parent.undefined:
             raise syntax.NoChildError
+        most_characters = max(self._max_characters - parent.n_outside, len(parent.source))
         for _ in range(MAX_TRIMMED):
             tree = without_unread_generators(tree)
-            tree = without_names(tree, dead_names(tree, self._entry_point) - parent.dead)
+            tree = without_names(tree, dead_names(tree, parent.entry_point) - parent.dead)
             source = syntax.write_program(tree)
-            works_long = estimate_work(tree, self._entry_point) > max(MAX_WORK, parent.work)
-            if not works_long and len(source) <= max(self._max_characters, len(parent.source)):
+            works_long = estimate_work(tree, parent.entry_point) > max(MAX_WORK, parent.work)
+            if not works_long and len(source) <= most_characters:
                 if source == parent.source or undefined_names(tree) - parent.undefined:
                     break
                 return source
             tree = trim(tree, rng, self._fixed, by_work=works_long)
         raise syntax.NoChildError
+
+
+def _restore(region: Region, code: str) -> str:
+    """Return the program with a child of one of its parts in the place of that part."""
+    program = region.restore(code)
+    if program is None:
+        raise syntax.NoChildError
+    return program
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from evodiverse.tasks.programs.marks import draw_region
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.settings import RESEED
 from evodiverse.vocabulary import Proposal, Request
@@ -45,7 +46,8 @@ class Seed(NamedTuple):
 class Reseeder:
     """An operator whose offspring are copies of a pool's best program with new seeds for all random generators.
 
-    A search with this operator shows what the program reaches by luck alone.
+    A search with this operator shows what the program reaches by luck alone. In a program with EVOLVE-BLOCK marks, only
+    the generators of one block, drawn at random, get new seeds.
     """
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
@@ -60,11 +62,13 @@ class Reseeder:
         return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        tree = syntax.read_program((request.best or request.parents[0]).genotype)
+        rng = request.stream.rng()
+        _, region = draw_region((request.best or request.parents[0]).genotype, rng)
+        tree = syntax.read_program(region.code)
         if tree is None:
             return Proposal(None, RESEED, "the program is not Python")
         try:
-            return Proposal(syntax.write_program(reseed_all(tree, request.stream.rng())), RESEED)
+            return Proposal(region.restore(syntax.write_program(reseed_all(tree, rng))), RESEED)
         except syntax.NoChildError:
             return Proposal(None, RESEED, NO_SEEDS)
 

@@ -10,6 +10,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.kit.python import read_code
 from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT
+from evodiverse.tasks.programs.marks import RULE, keep_outside, split_marked
 from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Detail, Message, Prompt, Reason, Rejection, Request
@@ -69,7 +70,8 @@ class ProgramPrompts:
         self._max_characters = settings.max_characters
         self._mode = settings.prompts.mode
         self._hot = settings.prompts.hot
-        self._system = self._fill("system", description=description.strip())
+        rules = f"\n\n{RULE}" if split_marked(example) else ""
+        self._system = self._fill("system", description=description.strip() + rules)
         self.example = example
         texts = [description, *(templates[name] for name in sorted(templates))]
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
@@ -105,7 +107,8 @@ class ProgramPrompts:
         """Return the program that a reply proposes, or the reason why it proposes none.
 
         Any SEARCH/REPLACE blocks of the reply are applied to the first parent, even if the model was asked for a whole
-        program. A reply without blocks must hold a whole program. A model's reasoning is ignored.
+        program. A reply without blocks must hold a whole program. A model's reasoning is ignored. If the parent has
+        EVOLVE-BLOCK marks, everything outside of them stays as it is.
         """
 
         def read_answer(answer: str) -> str | Rejection:
@@ -113,7 +116,8 @@ class ProgramPrompts:
             if isinstance(blocks, Rejection):
                 return blocks
             parent = request.parents[0].genotype
-            return apply_blocks(parent, blocks) if blocks else extract_program(answer, self._entry_point)
+            found = apply_blocks(parent, blocks) if blocks else extract_program(answer, self._entry_point)
+            return found if isinstance(found, Rejection) else keep_outside(parent, found)
 
         return read_code(reply, read_answer)
 

@@ -89,7 +89,7 @@ def extract_program(reply: str, entry_point: str) -> str | Rejection:
     An unclosed fence ends where the next one opens or at the end of the reply.
     """
     text = unify_newlines(reply)
-    definition = re.compile(rf"^def[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
+    definition = re.compile(rf"^(?:def|class)[ \t]+{re.escape(entry_point)}\b", re.MULTILINE)
     for candidate in reversed([text, *_fenced(text)]):
         if definition.search(candidate):
             return candidate
