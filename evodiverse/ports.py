@@ -590,7 +590,8 @@ class Domain(Protocol):
             artifact: A function that returns the path of a published file (`evodiverse.data.artifacts`), given its
                 name.
             sandbox: A function that returns a sandbox, for a domain whose candidates are code. Its arguments are the
-                names of modules that the sandbox loads before any program.
+                names of modules that the sandbox loads before any program; with ``confines=False`` it runs programs
+                with the rights of the user's account, which only ``task.trust=true`` may ask for.
         """
 
     def build_operator(self, settings: Any) -> Operator:

@@ -328,8 +328,6 @@ class Job:
             program and calls the program's function; what ``drive`` returns is the result of the job. If None, the
             function is called directly. Without an entry point, ``drive`` gets the source in place of the function.
         folder: A folder of the task that the program may read, and import modules from; None for no such folder.
-        is_confined: Whether the sandbox confines the program. If not, the program has the rights of your account, and
-            only its time is limited.
     """
 
     source: str
@@ -339,7 +337,6 @@ class Job:
     limits: Limits
     driver: str | None = None
     folder: str | None = None
-    is_confined: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import math
 import os
 from collections.abc import Container, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final
@@ -144,7 +145,7 @@ def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
             no valid score.
     """
     name, mark, lines = _read(scores)
-    task = plan.domain.build_task(plan.task, artifact_path, lambda *preload: open_sandbox(plan.config.sandbox, preload))
+    task = plan.domain.build_task(plan.task, artifact_path, partial(open_sandbox, plan.config.sandbox))
     if not isinstance(task, Measurable):
         raise InputError(f"the task of {plan.config.task.get('domain')} does not accept measured scores")
     journal = Journal(plan.path / JOURNAL)

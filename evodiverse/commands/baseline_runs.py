@@ -193,7 +193,7 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
     charged = attempts.settle(
         requests, [(Proposal(text, engine), one) for text, one in zip(texts, written, strict=True)]
     )
-    with closing(open_sandbox(plan.config.sandbox, (fitting.__name__,))) as sandbox:
+    with closing(open_sandbox(plan.config.sandbox, fitting.__name__)) as sandbox:
         task = EquationTask(dataset, sandbox, plan.task, given=given)
         evaluations = task.evaluate(charged)
         took = time.perf_counter() - began

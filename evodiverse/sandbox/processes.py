@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeAlias, TypeVar
 
 from evodiverse.errors import ServiceError
 from evodiverse.sandbox.supervisor import DiedError, WarmParent
@@ -17,20 +17,12 @@ PARTS_OF_SCIPY = ("scipy.optimize", "scipy.spatial")
 _IMPORTED = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 # How many times a job or a start is tried, at most, if the warm parent dies during it.
 ATTEMPTS = 2
+Modules: TypeAlias = tuple[str, ...]
 T = TypeVar("T")
-
-
-class Kind(NamedTuple):
-    """A kind of warm parent: the modules that it has loaded, and whether it confines programs."""
-
-    modules: tuple[str, ...]
-    confines: bool = True
 
 
 class ProcessSandbox:
     """Runs each program in its own process, forked from a warm parent that has loaded the libraries.
-
-    The process is confined unless the job says otherwise.
 
     Each thread that runs programs has its own warm parents (see `parent`): one that has loaded little, which makes a
     process cheap, and one for programs that import more than numpy and Python's own library, so that each of them need
@@ -44,18 +36,21 @@ class ProcessSandbox:
         mounts: Whether to give each program an in-memory disk (tmpfs) whose size the kernel limits, if the kernel lets
             unprivileged users mount one. Otherwise programs write to the temporary folder, and the size of their files
             is measured.
+        confines: Whether to confine programs. If not, they have the rights of your account and its environment
+            variables, except those that seem to hold secrets; only their time and the result are limited.
     """
 
-    def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True) -> None:
+    def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True, confines: bool = True) -> None:
         self._preload = tuple(preload)
         self._mounts = mounts
+        self._confines = confines
         self._own = _Own()
         self._parents: weakref.WeakSet[WarmParent] = weakref.WeakSet()
         self._is_closed = False
         self._lock = threading.Lock()
 
     def __reduce__(self) -> tuple[Callable[..., "ProcessSandbox"], tuple[tuple[str, ...]]]:
-        return partial(ProcessSandbox, mounts=self._mounts), (self._preload,)
+        return partial(ProcessSandbox, mounts=self._mounts, confines=self._confines), (self._preload,)
 
     def run(self, jobs: Sequence[Job]) -> list[Execution]:
         """Run jobs one after another, and return how each ended, in order.
@@ -63,7 +58,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: The sandbox itself failed.
         """
-        return [self._attempt(partial(WarmParent.run, job=job), self._choose(job)) for job in jobs]
+        return [self._attempt(partial(WarmParent.run, job=job), self._find_modules(job)) for job in jobs]
 
     def prepare(self) -> None:
         """Start the process from which this thread's programs are forked, so that the first need not wait for it.
@@ -73,7 +68,7 @@ class ProcessSandbox:
         Raises:
             ServiceError: The warm parent does not start.
         """
-        self._attempt(lambda _: None, self._choose())
+        self._attempt(lambda _: None, self._find_modules())
 
     def close(self) -> None:
         """End each thread's warm parent (the process from which its programs are forked) and all running programs.
@@ -86,16 +81,15 @@ class ProcessSandbox:
         for parent in parents:
             parent.close()
 
-    def _choose(self, job: Job | None = None) -> Kind:
-        """Return the kind of warm parent that a job is forked from; without a job, the kind that most programs need."""
+    def _find_modules(self, job: Job | None = None) -> Modules:
+        """Return the modules that the warm parent of a job has loaded; without a job, those that most programs need."""
         is_light = not self._preload and (job is None or _needs_little(job))
-        modules = LIGHT if is_light else (*LIGHT, *PARTS_OF_SCIPY, *self._preload)
-        return Kind(modules, job is None or job.is_confined)
+        return LIGHT if is_light else (*LIGHT, *PARTS_OF_SCIPY, *self._preload)
 
-    def _attempt(self, use: Callable[[WarmParent], T], kind: Kind) -> T:
+    def _attempt(self, use: Callable[[WarmParent], T], modules: Modules) -> T:
         """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
 
-        A warm parent is a process that has loaded libraries and forks a process for each program.
+        A warm parent is a process that has loaded the libraries, ``modules``, and forks a process for each program.
 
         Raises:
             ServiceError: The warm parent died each time.
@@ -103,25 +97,25 @@ class ProcessSandbox:
         died = ""
         for _ in range(ATTEMPTS):
             try:
-                return use(self._parent(kind))
+                return use(self._parent(modules))
             except DiedError as error:  # for instance killed because memory ran out
-                self._end_parent(kind)
+                self._end_parent(modules)
                 died = str(error)
             except BaseException:  # a late answer must not be taken for the answer to the next job
-                self._end_parent(kind)
+                self._end_parent(modules)
                 raise
         raise ServiceError(f"the sandbox's process died twice ({died}); run the same command again to resume")
 
-    def _end_parent(self, kind: Kind) -> None:
+    def _end_parent(self, modules: Modules) -> None:
         """End this thread's warm parent (the process that forks a process for each program), if it has one."""
-        parent = self._own.parents.pop(kind, None)
+        parent = self._own.parents.pop(modules, None)
         if parent is not None:
             with self._lock:
                 self._parents.discard(parent)
             parent.close()
 
-    def _parent(self, kind: Kind = Kind(LIGHT)) -> WarmParent:  # noqa: B008 (immutable)
-        """Return this thread's warm parent of this kind, after starting it if necessary.
+    def _parent(self, modules: Modules = LIGHT) -> WarmParent:
+        """Return this thread's warm parent with these modules, after starting it if necessary.
 
         The warm parent is the process that forks a process for each program.
 
@@ -130,21 +124,21 @@ class ProcessSandbox:
             ServiceError: The warm parent does not start, or the sandbox is closed.
         """
         parents = self._own.parents
-        if not self._is_closed and kind not in parents:
-            parents[kind] = WarmParent(kind.modules, mounts=self._mounts, confines=kind.confines)
+        if not self._is_closed and modules not in parents:
+            parents[modules] = WarmParent(modules, mounts=self._mounts, confines=self._confines)
             with self._lock:
-                self._parents.add(parents[kind])
+                self._parents.add(parents[modules])
         if self._is_closed:  # before this call, or while the warm parent started
             self.close()
             raise ServiceError("the sandbox was closed while a program ran; run the same command again to resume")
-        return parents[kind]
+        return parents[modules]
 
 
 class _Own(threading.local):
-    """The warm parents of one thread, by their kind."""
+    """The warm parents of one thread, by the modules that they have loaded."""
 
     def __init__(self) -> None:
-        self.parents: dict[Kind, WarmParent] = {}
+        self.parents: dict[Modules, WarmParent] = {}
 
 
 def _needs_little(job: Job) -> bool:
@@ -153,4 +147,6 @@ def _needs_little(job: Job) -> bool:
     A wrong answer costs time only, since every program can import what it needs.
     """
     text = f"{job.source}\n{job.driver or ''}"
-    return job.folder is None and "scipy" not in text and {*_IMPORTED.findall(text)} <= sys.stdlib_module_names | {"numpy"}
+    return (
+        job.folder is None and "scipy" not in text and {*_IMPORTED.findall(text)} <= sys.stdlib_module_names | {"numpy"}
+    )

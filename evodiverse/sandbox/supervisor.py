@@ -68,7 +68,9 @@ class WarmParent:
         self._connection, there = socket.socketpair()
         try:
             with there:
-                self._process = _start(there, [root, str(mounts), str(confines), *preload], _environment(confines=confines))
+                self._process = _start(
+                    there, [root, str(mounts), str(confines), *preload], _environment(confines=confines)
+                )
         except OSError as error:
             self._connection.close()
             remove(root)

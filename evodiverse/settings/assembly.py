@@ -143,7 +143,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     if complete is not None:
         return complete
     is_new = check_openable(this, overwrite=overwrite)
-    task = plan.domain.build_task(plan.task, artifact, lambda *preload: open_sandbox(plan.config.sandbox, preload))
+    task = plan.domain.build_task(plan.task, artifact, partial(open_sandbox, plan.config.sandbox))
     _check_able(plan, task)
     if plan.config.evaluator.command:
         check_command(plan.config.evaluator.command)
@@ -246,16 +246,22 @@ def _check_able(plan: Plan, task: Task) -> None:
         raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
 
 
-def open_sandbox(settings: schema.Sandbox, preload: Sequence[str]) -> ProcessSandbox:
-    """Return the sandbox, and warn if this machine's kernel cannot confine programs completely.
+def open_sandbox(settings: schema.Sandbox, *preload: str, confines: bool = True) -> ProcessSandbox:
+    """Return the sandbox, and warn if it does not confine programs, or not completely because the kernel cannot.
 
     Args:
         settings: The keys of ``sandbox``.
         preload: The names of modules that the sandbox loads before any program.
+        confines: Whether the sandbox confines programs.
 
     Raises:
-        InputError: This machine's kernel cannot confine programs completely, but ``sandbox.require`` is ``strict``.
+        InputError: Programs would not be confined, or not completely, but ``sandbox.require`` is ``strict``.
     """
+    if not confines:
+        if settings.require == schema.STRICT:
+            raise InputError("sandbox.require=strict: task.trust=true runs programs outside of the sandbox; drop one")
+        _LOG.warning("task.trust=true: programs run outside of the sandbox, with all the rights of your account")
+        return ProcessSandbox(preload, confines=False)
     gaps = " and ".join(find_gaps())
     if gaps and settings.require == schema.STRICT:
         raise InputError(

@@ -43,7 +43,10 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
     tree = _read_tree(source)
     if isinstance(tree, Rejection):
         return tree
-    if not any(isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and statement.name == entry_point for statement in tree.body):
+    if not any(
+        isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and statement.name == entry_point
+        for statement in tree.body
+    ):
         return Rejection(Reason.UNPARSABLE, f"defines no function {entry_point}")
     return Hypothesis(source, hashlib.sha256(_form(tree).encode()).hexdigest())
 
