@@ -6,10 +6,12 @@ from importlib import import_module
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator
 from evodiverse.tasks.programs.initial import load_start, read_programs
 from evodiverse.tasks.programs.metrics import choose_metrics
+from evodiverse.tasks.programs.openevolve import OpenEvolveEvaluator, has_interface
 from evodiverse.tasks.programs.operators.moves import read_moves
 from evodiverse.tasks.programs.operators.operator import MAX_CHARACTERS, ProgramOperator
 from evodiverse.tasks.programs.operators.reseeding import Reseeder
@@ -30,8 +32,10 @@ def find_violations(settings: ProgramSettings) -> list[str]:
     """
     task = _find_task(settings)
     violations = list(task.find_violations(settings))
+    if settings.trust and task is not OpenEvolveEvaluator:
+        violations.append("task.trust=true: only evaluators with OpenEvolve's interface run outside of the sandbox")
     checks: list[Callable[[ProgramSettings], object]] = [] if violations else [task]
-    if (settings.initial.path is not None or task is UserEvaluator) and not initial_paths(settings):
+    if (settings.initial.path is not None or settings.evaluator not in BUILTINS) and not initial_paths(settings):
         violations.append("task.initial.path has no value; name the program that the search starts from")
     elif not violations:
         checks += [_read_initial, build_prompts, build_operator]
@@ -66,10 +70,12 @@ def sources(settings: ProgramSettings, artifact_sha256: Callable[[str], str]) ->
 def build_task(
     settings: ProgramSettings,
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
-    sandbox: Callable[[], Sandbox],
+    sandbox: Callable[..., Sandbox],
 ) -> ProgramTask:
     """Read the task's files and return the task, with a new sandbox to run programs in; ``artifact`` is not used."""
-    return ProgramTask(_find_task(settings)(settings), sandbox(), _read_initial(settings), settings.max_characters)
+    evaluator = _find_task(settings)(settings)
+    runner = sandbox(*evaluator.libraries, **({"confines": False} if settings.trust else {}))
+    return ProgramTask(evaluator, runner, _read_initial(settings), settings.max_characters)
 
 
 def build_operator(settings: ProgramSettings) -> ProgramOperator | Reseeder:
@@ -103,9 +109,10 @@ def build_prompts(settings: ProgramSettings) -> ProgramPrompts:
 
 
 def _find_task(settings: ProgramSettings) -> type[Evaluator]:
-    """Return the class of the evaluator: that of a task that comes with EvoDiverse, or `UserEvaluator`."""
+    """Return the class of the evaluator: that of a task that comes with EvoDiverse, or that of the user's file."""
     if settings.evaluator not in BUILTINS:
-        return UserEvaluator
+        is_foreign = has_interface(expanded(settings.evaluator))
+        return OpenEvolveEvaluator if is_foreign else UserEvaluator
     task: type[Evaluator] = import_module(f"{__package__}.{settings.evaluator}.evaluator").TASK
     return task
 

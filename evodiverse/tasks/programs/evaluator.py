@@ -22,10 +22,12 @@ class Scored(NamedTuple):
         score: A finite number, at least 0; higher is better.
         details: The values of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
             the column.
+        failure: Why the program has failed although it has details; None if it has not.
     """
 
     score: float
     details: Mapping[str, Detail]
+    failure: Rejection | None = None
 
 
 class Stage(NamedTuple):
@@ -126,6 +128,7 @@ class Evaluator(ABC):
         columns: The types of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
             the column. The text column ``feedback`` is for feedback to a language model.
         metrics: The names of those columns of numbers that the prompts of a language model show.
+        libraries: The modules that programs are known to import, besides numpy and parts of scipy.
 
     Args:
         settings: Settings that passed `find_violations`.
@@ -138,6 +141,7 @@ class Evaluator(ABC):
     description: str
     columns: Mapping[str, type]
     metrics: Sequence[str] = ()
+    libraries: Sequence[str] = ()
 
     def __init__(self, settings: ProgramSettings) -> None:
         self._limits = Limits(settings.timeout, settings.memory)

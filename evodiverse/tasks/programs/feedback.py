@@ -8,7 +8,7 @@ from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.text import printable
 from evodiverse.vocabulary import Execution, Reason
 
-FEEDBACK, OUTPUT, STAGE = "feedback", "output", "stage"
+FEEDBACK, OUTPUT, STAGE, METRICS = "feedback", "output", "stage", "metrics"
 SECONDS: Final = "seconds_"
 """The beginning of the names of the columns with the seconds of each stage."""
 MAX_FEEDBACK, MAX_OUTPUT, MAX_LINES = 2_000, 1_000, 20
@@ -26,6 +26,7 @@ COLUMNS: Final = {
         f"{MAX_OUTPUT:,} characters, without memory addresses",
         null="the program printed nothing, or ran out of time",
     ),
+    METRICS: OwnColumn(str, "what an evaluator with OpenEvolve's interface returned besides texts, as JSON"),
     STAGE: OwnColumn(str, "last stage in which the program ran; only with `STAGES` in your evaluator"),
     f"{SECONDS}NAME": OwnColumn(
         float,

@@ -9,6 +9,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 RESEED = "reseed"
+OPENEVOLVE_START = "initial_program.py"
 MAX_CIRCLES = 500
 """The largest number of circles. More circles take seconds to score, and the sandbox's limits do not cover scoring."""
 _HERE = Path(__file__).parent
@@ -54,6 +55,7 @@ class ProgramSettings:
 
     Attributes:
         evaluator: evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py
+        trust: whether an evaluator with OpenEvolve's interface runs outside of the sandbox, with the programs
         n: number of circles or points to place
         reference: result that scores 1
         instances: instances to pack: weibull5k, or3, or your own file in OR-Library's format for bin packing
@@ -67,6 +69,7 @@ class ProgramSettings:
     """
 
     evaluator: str = ""
+    trust: bool = False
     n: int | None = setting(default=None, unit="circles or points", least=1, most=MAX_CIRCLES)
     reference: float | None = setting(default=None, least=1e-3, most=1e6)
     instances: str | None = None
@@ -82,13 +85,14 @@ class ProgramSettings:
 def initial_paths(settings: ProgramSettings) -> list[Path]:
     """Return the files of the programs to start from; empty if the search starts from the task's own program.
 
-    A path ``builtin/NAME`` stands for a program that comes with the task.
+    If none is given, ``initial_program.py`` next to your own evaluator counts, the name that OpenEvolve uses. A path ``builtin/NAME`` stands for a program that comes with the task.
     """
     given = settings.initial.path
-    if given is None:
-        return []
-    paths = map(str, given if isinstance(given, list | tuple) else [given])
     folder = find_folder(settings.evaluator)
+    if given is None:
+        start = folder / OPENEVOLVE_START
+        return [start] if settings.evaluator not in BUILTINS and start.is_file() else []
+    paths = map(str, given if isinstance(given, list | tuple) else [given])
     is_builtin = settings.evaluator in BUILTINS
     names = [(path, path.removeprefix(_BUILTIN)) for path in paths]
     return [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evodiverse.diversity.bags import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.programs.evaluator import Evaluator, Stage, to_json
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, to_json
 from evodiverse.tasks.programs.feedback import (
     FEEDBACK,
     OUTPUT,
@@ -129,7 +129,7 @@ class ProgramTask:
                 began = monotonic()
                 scored = execution.failure or stage.score(execution.value)
                 seconds[f"{SECONDS}{stage.name}"] = execution.wall_seconds + monotonic() - began
-            failure = scored if isinstance(scored, Rejection) else _find_shortfall(scored.score, stage)
+            failure = scored if isinstance(scored, Rejection) else scored.failure or _find_shortfall(scored, stage)
             if failure:
                 break
         score, details = (0.0, {}) if isinstance(scored, Rejection) else (scored.score, dict(scored.details))
@@ -142,12 +142,12 @@ class ProgramTask:
         return Evaluation(score, -score, details=details)
 
 
-def _find_shortfall(score: float, stage: Stage) -> Rejection | None:
+def _find_shortfall(scored: Scored, stage: Stage) -> Rejection | None:
     """Return why a program with a score goes no further than a stage; None if it does."""
-    if stage.threshold is None or score >= stage.threshold:
+    if stage.threshold is None or scored.score >= stage.threshold:
         return None
     needed = f"it needs at least {stage.threshold} in the stage {stage.name}"
-    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {score}")
+    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {scored.score}")
 
 
 @lru_cache(maxsize=4096)
