@@ -4,12 +4,18 @@ import os
 import shlex
 import shutil
 from pathlib import Path
+from string import Template
 from typing import Final
 
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError, describe, reason
+from evodiverse.tasks.programs.openevolve import CONFIG, has_interface, read_config
+from evodiverse.tasks.programs.settings import OPENEVOLVE_START
 from evodiverse.text import printable
 
+_COPY: Final = "task"
+_README: Final = "README.md"
+_LEFT_OUT: Final = ("__pycache__", "openevolve_output")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _FIRST_RUN: Final = (
     "evodiverse task=program task.evaluator=evaluator.py task.initial.path=start.py budget.oracle_calls=300"
@@ -23,7 +29,22 @@ def main() -> int:
         "kind", choices=("program",), help="kind of task; the candidates of a program task are Python programs"
     )
     parser.add_argument("folder", type=Path, metavar="DIR", help="folder for the files, created if it does not exist")
+    parser.add_argument(
+        "--from-openevolve",
+        type=Path,
+        metavar="FOLDER",
+        help="make the task from a folder with evaluator.py and initial_program.py of OpenEvolve",
+    )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="with --from-openevolve: run the evaluator and all programs with the rights of your account",
+    )
     arguments = parser.parse_args()
+    if arguments.from_openevolve is not None:
+        return finish(lambda: adopt(arguments.from_openevolve, arguments.folder, is_trusted=arguments.trust))
+    if arguments.trust:
+        parser.error("--trust needs --from-openevolve")
     return finish(lambda: write_template(arguments.kind, arguments.folder))
 
 
@@ -48,3 +69,49 @@ def write_template(kind: str, folder: Path) -> None:
     except OSError as error:
         raise InputError(f"cannot write to {folder} ({reason(error)}); name another folder") from error
     print(f"next: cd {shlex.quote(str(folder))} && {_FIRST_RUN}")
+
+
+def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
+    """Copy a folder of OpenEvolve into a new task, and print the paths of the files and the command to start with.
+
+    Hidden files, links and OpenEvolve's own output are left out.
+
+    Args:
+        source: The folder with ``evaluator.py`` and ``initial_program.py``.
+        folder: The folder for the task, created if it does not exist.
+        is_trusted: Whether the evaluator and the programs are to run outside of the sandbox.
+
+    Raises:
+        InputError: The folder has no such evaluator, a file exists already, or a file cannot be read or written.
+    """
+    evaluator = source / "evaluator.py"
+    if not has_interface(evaluator):
+        raise InputError(f"{evaluator} does not exist or defines no evaluate(program_path); name OpenEvolve's folder")
+    if not (source / OPENEVOLVE_START).is_file():
+        raise InputError(f"{source} has no {OPENEVOLVE_START}, the program that the search starts from; add it")
+    existing = [name for name in (_COPY, _README) if os.path.lexists(folder / name)]
+    if existing:
+        raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")
+    seconds = read_config(source / CONFIG)["evaluator"].get("timeout")
+    settings = ["task=program", f"task.evaluator={_COPY}/evaluator.py"]
+    settings += [f"task.timeout={seconds}"] if isinstance(seconds, (int, float)) and seconds > 0 else []
+    settings += ["task.trust=true"] if is_trusted else []
+    readme = (_TEMPLATES / "openevolve" / _README).read_text(encoding="utf-8")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copytree(source, folder / _COPY, ignore=_find_ignored)
+        (folder / _README).write_text(Template(readme).substitute(settings=" ".join(settings)), encoding="utf-8")
+    except (OSError, shutil.Error) as error:
+        told = reason(error) if isinstance(error, OSError) and error.errno else describe(error)
+        raise InputError(f"cannot copy {source} to {folder} ({told}); name another folder") from error
+    for name in (_COPY, _README):
+        print(f"wrote {printable(str(folder / name))}")
+    print(f"next: cd {shlex.quote(str(folder))} && evodiverse {' '.join(settings)} budget.oracle_calls=300")
+
+
+def _find_ignored(folder: str, names: list[str]) -> list[str]:
+    return [
+        name
+        for name in names
+        if name.startswith(".") or name in _LEFT_OUT or os.path.islink(os.path.join(folder, name))
+    ]

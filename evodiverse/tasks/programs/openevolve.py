@@ -60,10 +60,10 @@ class OpenEvolveEvaluator(Evaluator):
         self._path = expanded(settings.evaluator).absolute()
         self._is_confined = not settings.trust
         source = _read(self._path, "task.evaluator")
-        config = _read_config(self._path.with_name(CONFIG))
+        config = read_config(self._path.with_name(CONFIG))
         self._stages = _find_stages(source, config)
         self.columns = {METRICS: str, FEEDBACK: str, **stage_columns(self._stages)}
-        start = parse_quietly(_read_start(settings))
+        start = _read_start(settings)
         used = _find_used(source, start)
         self.entry_point = used[-1]
         self.libraries = _find_libraries(self._path.parent, parse(source), start)
@@ -228,7 +228,7 @@ def _read(path: Path, key: str) -> str:
         raise InputError(f"{key}={path} cannot be read ({told}); check the path") from error
 
 
-def _read_config(path: Path) -> Mapping[str, Mapping[str, Any]]:
+def read_config(path: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return the parts ``evaluator`` and ``prompt`` of a configuration of OpenEvolve; empty if there is no file."""
     try:
         content = yaml.safe_load(read_input(path)) if path.is_file() else {}
@@ -254,11 +254,14 @@ def _find_stages(source: str, config: Mapping[str, Mapping[str, Any]]) -> Mappin
     return {function.removeprefix("evaluate_"): (function, least) for function, least in pairs}
 
 
-def _read_start(settings: ProgramSettings) -> str:
+def _read_start(settings: ProgramSettings) -> ast.Module:
     paths = initial_paths(settings)
     if not paths:
         raise InputError("task.initial.path has no value; name the program that the search starts from")
-    return _read(paths[0], "task.initial.path")
+    try:
+        return parse_quietly(_read(paths[0], "task.initial.path"))
+    except NOT_PYTHON as error:
+        raise InputError(f"task.initial.path={paths[0]} is not Python ({describe(error)}); fix the file") from error
 
 
 def _find_used(source: str, start: ast.Module) -> list[str]:
