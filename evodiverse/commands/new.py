@@ -89,6 +89,8 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
         raise InputError(f"{evaluator} does not exist or defines no evaluate(program_path); name OpenEvolve's folder")
     if not (source / OPENEVOLVE_START).is_file():
         raise InputError(f"{source} has no {OPENEVOLVE_START}, the program that the search starts from; add it")
+    if folder.resolve().is_relative_to(source.resolve()):
+        raise InputError(f"{folder} is in {source}, which is copied there; name a folder elsewhere")
     existing = [name for name in (_COPY, _README) if os.path.lexists(folder / name)]
     if existing:
         raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")

@@ -1,6 +1,5 @@
 """A moving average."""
 
-
 # EVOLVE-BLOCK-START
 WINDOW = 5.0
 WEIGHT = 0.5

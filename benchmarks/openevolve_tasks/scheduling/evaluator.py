@@ -10,7 +10,6 @@ import random
 import tempfile
 
 
-
 def make_jobs(n, seed, tightness):
     generator = random.Random(seed)
     jobs = [(generator.randint(1, 40), 0, generator.randint(1, 10)) for _ in range(n)]

@@ -39,13 +39,14 @@ class Stage(NamedTuple):
     Attributes:
         name: The name in the log.
         job: Returns the job of a program in this stage, like `Evaluator.job`.
-        score: Scores the result of the job, like `Evaluator.score`. The last stage gives the score of the program.
+        score: Scores the result of the job, like `Evaluator.score`, given the source of the program too. The last stage
+            gives the score of the program.
         threshold: The lowest score with which a program reaches the next stage; None for the last stage.
     """
 
     name: str
     job: Callable[[str], Job]
-    score: Callable[[Any], Scored | Rejection]
+    score: Callable[[Any, str], Scored | Rejection]
     threshold: float | None = None
 
 
@@ -172,7 +173,7 @@ class Evaluator(ABC):
     @property
     def stages(self) -> Sequence[Stage]:
         """The stages of an evaluation, the cheapest first; always the same. By default, there is one without a name."""
-        return [Stage("", self.job, self.score)]
+        return [Stage("", self.job, lambda value, _: self.score(value))]
 
     def abandon(self) -> None:  # noqa: B027 (most evaluators score in this process)
         """Stop the call of `score` that is running in another process; it raises a `ServiceError`."""

@@ -96,7 +96,10 @@ class OpenEvolveEvaluator(Evaluator):
 
     def job(self, source: str) -> Job:
         """Return the job in which the evaluator evaluates a program."""
-        functions, thresholds = [name for name, _ in self._stages.values()], [least for _, least in self._stages.values()]
+        functions, thresholds = (
+            [name for name, _ in self._stages.values()],
+            [least for _, least in self._stages.values()],
+        )
         arguments = (str(self._path), self._key, functions, thresholds[:-1], self._is_confined)
         return Job(source, None, arguments, None, self._limits, _DRIVER, str(self._path.parent))
 

@@ -23,7 +23,9 @@ MAX_TEXT, MAX_TEXTS = 2_000, 50
 _IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
 _PROCESSES = "start processes"
 _REFUSED = {
-    **dict.fromkeys(("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen"), _PROCESSES),
+    **dict.fromkeys(
+        ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen"), _PROCESSES
+    ),
     "socket.__new__": "open sockets",
 }
 

@@ -10,6 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from evodiverse.vocabulary import Limits
 
+SOURCE: Final = "source"
+"""The parameter of a user's ``score`` that gets the source of the program."""
 _KEYS: Final = ("arguments", "timeout", "threshold")
 
 
@@ -76,6 +78,14 @@ def find_stage_violations(module: ModuleType) -> list[str]:
     return violations + [message for message, holds in rules.items() if not holds]
 
 
+def asks_for_source(function: object) -> bool:
+    """Return whether a user's ``score`` has a parameter for the source of the program."""
+    try:
+        return callable(function) and SOURCE in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
 def is_json_list(arguments: object) -> bool:
     """Return whether an object is a list or tuple that JSON can express."""
     try:
@@ -91,6 +101,7 @@ def _is_above_0(number: object) -> bool:
 
 def _takes_two(function: Callable[..., object] | None) -> bool:
     try:
-        return function is None or bool(inspect.signature(function).bind(None, ""))
+        given = {SOURCE: ""} if asks_for_source(function) else {}
+        return function is None or bool(inspect.signature(function).bind(None, "", **given))
     except (TypeError, ValueError):
         return False

@@ -127,7 +127,7 @@ class ProgramTask:
             (execution,) = self._sandbox.run([stage.job(source)])
             with _SCORING:
                 began = monotonic()
-                scored = execution.failure or stage.score(execution.value)
+                scored = execution.failure or stage.score(execution.value, source)
                 seconds[f"{SECONDS}{stage.name}"] = execution.wall_seconds + monotonic() - began
             failure = scored if isinstance(scored, Rejection) else scored.failure or _find_shortfall(scored, stage)
             if failure:

@@ -23,8 +23,15 @@ from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, Verified
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE
+from evodiverse.tasks.programs.folder import list_files
 from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES
-from evodiverse.tasks.programs.own_stages import find_stage_violations, is_json_list, read_stages
+from evodiverse.tasks.programs.own_stages import (
+    SOURCE,
+    asks_for_source,
+    find_stage_violations,
+    is_json_list,
+    read_stages,
+)
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Job, Reason, Rejection
 
@@ -59,8 +66,10 @@ class UserEvaluator(Evaluator):
     * ``ARGUMENTS``: a list of the arguments that the entry point is called with;
     * ``drive(function, *arguments)``: runs inside the sandbox in place of a plain call to the program's function; it
       calls that function, returns the result, and must itself import what it needs;
+    * ``HELPERS``: the name of a folder next to the file, which programs and ``drive`` may read and import modules from;
     * ``STAGES``: a dictionary of the stages, the cheapest first (`OwnStage`); ``score`` then gets the name of the stage
       as its second argument;
+    * ``source``, a parameter of ``score``: it gets the source of the program;
     * ``COLUMNS``: a dictionary of the names and types of the columns that the file adds to the log;
     * ``DESCRIPTION``: a description of the task for the prompt of a language model;
     * ``draw(columns)``: returns a picture of the best program, drawn from the values of its columns in the log;
@@ -89,6 +98,8 @@ class UserEvaluator(Evaluator):
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
+        helpers = _find_helpers(settings)
+        self._helpers = None if helpers is None else str(helpers)
         # The call of the last candidate drawn, and its picture.
         self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})
 
@@ -103,7 +114,8 @@ class UserEvaluator(Evaluator):
         path = expanded(settings.evaluator).absolute()
         moves = {"moves": path.with_name(MOVES), "blocks": path.with_name(BLOCKS)}
         own = {role: file for role, file in moves.items() if moves["moves"].is_file() and file.is_file()}
-        return {"evaluator": path, **own}
+        helpers = _find_helpers(settings)
+        return {"evaluator": path, **own, **({} if helpers is None else list_files(helpers, "evaluator"))}
 
     @property
     def stages(self) -> Sequence[Stage]:
@@ -116,9 +128,10 @@ class UserEvaluator(Evaluator):
     def job(self, source: str, stage: str = "") -> Job:
         """Return the sandbox job that calls a program; ``stage`` is a name in ``STAGES``, if the file has any."""
         own = self._stages[stage]
-        return Job(source, self.entry_point, own.arguments, None, own.limit(self._limits), self._driver)
+        limits = own.limit(self._limits)
+        return Job(source, self.entry_point, own.arguments, None, limits, self._driver, self._helpers)
 
-    def score(self, value: Any, stage: str = "") -> Scored | Rejection:
+    def score(self, value: Any, source: str = "", stage: str = "") -> Scored | Rejection:
         """Score a result with the function ``score`` of the user's file.
 
         If ``score`` raises ``ValueError`` or ``AssertionError``, the result is rejected as invalid. If it raises an
@@ -130,17 +143,19 @@ class UserEvaluator(Evaluator):
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
         try:
-            scored, warning = self._apart.call(self._score, value, stage) if self._apart else self._score(value, stage)
+            score = partial(self._apart.call, self._score) if self._apart else self._score
+            scored, warning = score(value, source, stage)
         except TooLongError:
             return Rejection(Reason.TIMED_OUT, f"no score after {self._timeout:g} s")
         if warning:
             _LOG.warning("%s", warning)
         return scored
 
-    def _score(self, value: Any, stage: str) -> tuple[Scored | Rejection, str]:
+    def _score(self, value: Any, source: str, stage: str) -> tuple[Scored | Rejection, str]:
         """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
-            answer = self._find("score")(value, *([stage] if stage else []))
+            score = self._find("score")
+            answer = score(value, *([stage] if stage else []), **({SOURCE: source} if asks_for_source(score) else {}))
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
@@ -266,6 +281,13 @@ def _find_driver(content: bytes) -> str | None:
     return ast.get_source_segment(decode_source(content), defined[-1]) if defined else None
 
 
+def _find_helpers(settings: ProgramSettings) -> Path | None:
+    """Return the folder that ``HELPERS`` of a user's file names, or None if it names none."""
+    path = expanded(settings.evaluator).absolute()
+    name = getattr(_load(path, read_input(path)), "HELPERS", None)
+    return None if name is None else path.with_name(name)
+
+
 def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str]:
     entry_point, columns = getattr(module, "ENTRY_POINT", None), getattr(module, "COLUMNS", {})
     rules = {
@@ -286,11 +308,17 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
         "must define drive with def, at the top level: only its source goes into the sandbox": (
             not hasattr(module, "drive") or _find_driver(content) is not None
         ),
+        "must define HELPERS as the name of a folder next to it": _is_folder(path, getattr(module, "HELPERS", None)),
         "must define draw(columns) as a function": callable(getattr(module, "draw", len)),
         "must define verify(columns) as a function": callable(getattr(module, "verify", len)),
     }
     violations = [message for message, holds in rules.items() if not holds] + find_stage_violations(module)
     return [f"task.evaluator={path} {message}" for message in violations]
+
+
+def _is_folder(path: Path, name: object) -> bool:
+    is_name = isinstance(name, str) and name not in {"", ".", ".."} and "/" not in name and "\0" not in name
+    return name is None or (is_name and path.with_name(str(name)).is_dir())
 
 
 def _convert(value: Any, kind: type | None) -> Any:

@@ -98,7 +98,7 @@ class Staged(CirclePacking):
 
     @property
     def stages(self) -> list[Stage]:
-        def score(value: Any) -> Scored | Rejection:
+        def score(value: Any, _: str) -> Scored | Rejection:
             scored = self.score(value)
             return scored if isinstance(scored, Rejection) else Scored(scored.score, {"feedback": f"{scored.score}"})
 

@@ -185,13 +185,13 @@ def test_each_stage_has_its_arguments_its_limit_and_its_name(tmp_path: Path, sco
     assert (quick.name, quick.threshold, full.name, full.threshold) == ("quick", 0.25, "full", None)
     assert (quick.job("source").arguments, full.job("source").arguments) == ((10,), (100,))
     assert (quick.job("source").limits, full.job("source").limits) == (Limits(0.5, 2048), LIMITS)
-    assert quick.score(2) == Scored(2.0, {"feedback": "quick"})
-    assert full.score(3) == Scored(3.0, {"feedback": "full"})
+    assert quick.score(2, "") == Scored(2.0, {"feedback": "quick"})
+    assert full.score(3, "") == Scored(3.0, {"feedback": "full"})
 
 
 def test_without_stages_there_is_one_without_a_name(tmp_path: Path) -> None:
     (stage,) = load(tmp_path, EVALUATOR).stages
-    assert (stage.name, stage.threshold, stage.score(2)) == ("", None, Scored(2.0, {}))
+    assert (stage.name, stage.threshold, stage.score(2, "")) == ("", None, Scored(2.0, {}))
 
 
 def test_a_model_is_told_what_each_stage_needs(tmp_path: Path) -> None:
@@ -225,6 +225,33 @@ def test_stages_that_cannot_be_meant_are_refused(tmp_path: Path, stages: str, me
     content = STAGED.replace("def score", f"STAGES = {stages}\n\n    def score")
     with pytest.raises(InputError, match=rf"task\.evaluator=.*evaluator\.py {message}"):
         load(tmp_path, content)
+
+
+def test_a_score_that_asks_for_the_source_gets_it(tmp_path: Path) -> None:
+    asks = EVALUATOR.replace("score(result)", "score(result, source)").replace("return result", "return len(source)")
+    (stage,) = load(tmp_path, asks).stages
+    assert stage.score(0, "abc") == Scored(3.0, {})
+    both = STAGED.replace("score(result, stage)", "score(result, stage, *, source)").replace(
+        '"feedback": stage', '"feedback": stage + source'
+    )
+    quick, _ = load(tmp_path, both).stages
+    assert quick.score(1, "abc") == Scored(1.0, {"feedback": "quickabc"})
+
+
+def test_helpers_are_in_the_job_and_their_files_are_sources_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    write(tmp_path / "tools", "helper.py", "X = 1")
+    evaluator = load(tmp_path, EVALUATOR + '\n    HELPERS = "tools"\n')
+    assert evaluator.job("source").folder == str(tmp_path / "tools")
+    sources = UserEvaluator.find_sources(ProgramSettings(evaluator=str(tmp_path / "evaluator.py")))
+    assert sources["evaluator/helper.py"] == tmp_path / "tools" / "helper.py"
+
+
+@pytest.mark.parametrize("name", ["..", "a/b", "", "missing", ["tools"]])
+def test_helpers_must_be_a_folder_next_to_the_evaluator(tmp_path: Path, name: object) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    with pytest.raises(InputError, match="must define HELPERS as the name of a folder next to it"):
+        load(tmp_path, EVALUATOR + f"\n    HELPERS = {name!r}\n")
 
 
 def test_a_score_that_knows_no_stages_is_refused(tmp_path: Path) -> None:
