@@ -7,7 +7,7 @@ lines.
 import ast
 import re
 from collections.abc import Sequence
-from itertools import chain, zip_longest
+from itertools import chain, pairwise, zip_longest
 from textwrap import dedent, indent
 from typing import Final, NamedTuple
 
@@ -73,7 +73,7 @@ def split_marked(source: str) -> Marked | None:
         return None
     pairs = zip(marks[::2], marks[1::2], strict=True)
     places = [0, *chain.from_iterable((start.end(), end.start()) for start, end in pairs), len(source)]
-    texts = [source[start:stop] for start, stop in zip(places, places[1:], strict=False)]
+    texts = [source[start:stop] for start, stop in pairwise(places)]
     return Marked(tuple(texts[::2]), tuple(texts[1::2]))
 
 

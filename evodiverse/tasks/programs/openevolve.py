@@ -83,10 +83,9 @@ class OpenEvolveEvaluator(Evaluator):
         folder = path.parent.resolve()
         if settings.trust or not any(place.resolve().is_relative_to(folder) for place in (Path.cwd(), Path.home())):
             return []
-        return [
-            f"task.evaluator={path}: programs may read its folder, which holds the current folder or your home; copy "
-            "it into a folder of its own with evodiverse-new program DIR --from-openevolve FOLDER"
-        ]
+        remedy = "copy it into a folder of its own with evodiverse-new program DIR --from-openevolve FOLDER"
+        seen = "programs may read its folder, which holds the current folder or your home"
+        return [f"task.evaluator={path}: {seen}; {remedy}"]
 
     @classmethod
     def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:

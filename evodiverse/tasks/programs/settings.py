@@ -85,7 +85,8 @@ class ProgramSettings:
 def initial_paths(settings: ProgramSettings) -> list[Path]:
     """Return the files of the programs to start from; empty if the search starts from the task's own program.
 
-    If none is given, ``initial_program.py`` next to your own evaluator counts, the name that OpenEvolve uses. A path ``builtin/NAME`` stands for a program that comes with the task.
+    If none is given, ``initial_program.py`` next to your own evaluator counts, the name that OpenEvolve uses. A path
+    ``builtin/NAME`` stands for a program that comes with the task.
     """
     given = settings.initial.path
     folder = find_folder(settings.evaluator)

@@ -143,8 +143,8 @@ class UserEvaluator(Evaluator):
             ContractError: ``score`` returned an invalid score, or columns that do not match ``COLUMNS``.
         """
         try:
-            score = partial(self._apart.call, self._score) if self._apart else self._score
-            scored, warning = score(value, source, stage)
+            score = partial(self._score, value, source, stage)
+            scored, warning = self._apart.call(score) if self._apart else score()
         except TooLongError:
             return Rejection(Reason.TIMED_OUT, f"no score after {self._timeout:g} s")
         if warning:

@@ -270,16 +270,20 @@ def test_with_trust_the_evaluator_may_do_what_the_sandbox_refuses(evaluate: Eval
     assert (tmp_path / "evaluator.py.log").read_text() == "0.5\n"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        'import os\nos.write(3, b\'{"value": ["x", "y"]}\\n\')\nos._exit(0)',
-        "import os, json\nos.write(3, json.dumps({'value': [json.dumps({'score': 9.0, 'metrics': {}}), '0' * 128]})"
-        ".encode() + b'\\n')\nos._exit(0)",
-        "import json\nkeep = json.dumps\njson.dumps = lambda value, **k: keep({'value': [value['value'][0].replace('0.5', "
-        "'9.5'), value['value'][1]]}, **k)",
-    ],
-)
+WRITES = """
+import json, os
+report = json.dumps({"score": 9.0, "metrics": {}, "artifacts": {}, "seconds": [1.0], "refused": []})
+os.write(3, json.dumps({"value": [report, "0" * 128]}).encode() + b"\\n")
+os._exit(0)
+"""
+CHANGES = """
+import json
+keep = json.dumps
+json.dumps = lambda told, **more: keep({"value": [told["value"][0].replace("0.5", "9.5"), told["value"][1]]}, **more)
+"""
+
+
+@pytest.mark.parametrize("code", [WRITES, CHANGES])
 def test_a_report_that_the_evaluator_did_not_write_is_not_accepted(evaluate: Evaluate, code: str) -> None:
     failed = evaluate(returning("{'combined_score': value}"), f"{code}\ndef run():\n    return 0.5\n")
     assert (failed.valid, failed.score) == (False, 0.0)
