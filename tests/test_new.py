@@ -139,3 +139,58 @@ def test_the_template_refuses_trips_that_cheat(spoil: Any, template: dict[str, A
     rejection = full.score(spoil(trips))
     assert isinstance(rejection, Rejection)
     assert rejection.detail.startswith(("there must be a trip", "a trip must visit"))
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Path:
+    """A folder of OpenEvolve, with files that are not copied."""
+    folder = tmp_path / "their examples"
+    for path in ("data", "__pycache__", "openevolve_output", ".git"):
+        (folder / path).mkdir(parents=True)
+        (folder / path / "file").write_text(path)
+    (folder / "evaluator.py").write_text("def evaluate(program_path):\n    return {}\n")
+    (folder / "initial_program.py").write_text("def run():\n    return 1\n")
+    (folder / "config.yaml").write_text("evaluator:\n  timeout: 60\n")
+    (folder / ".env").write_text("KEY=secret")
+    (folder / "link").symlink_to("/etc")
+    return folder
+
+
+def test_a_folder_of_openevolve_is_copied_without_hidden_files_links_and_output(theirs: Path, tmp_path: Path) -> None:
+    done = new("program", "my task", "--from-openevolve", str(theirs), "--trust", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    settings = "task=program task.evaluator=task/evaluator.py task.timeout=60 task.trust=true"
+    assert done.stdout.splitlines() == [
+        "wrote my task/task",
+        "wrote my task/README.md",
+        f"next: cd 'my task' && evodiverse {settings} budget.oracle_calls=300",
+    ]
+    copied = tmp_path / "my task" / "task"
+    files = {str(path.relative_to(copied)) for path in copied.rglob("*") if not path.is_dir()}
+    assert files == {"config.yaml", "data/file", "evaluator.py", "initial_program.py"}
+    readme = (tmp_path / "my task" / "README.md").read_text()
+    assert re.findall(r"^evodiverse (.*)$", readme, re.MULTILINE) == [
+        f"{settings} budget.oracle_calls=300",
+        f"{settings} llm=deepseek budget.usd=0.5",
+    ]
+
+
+def test_what_is_no_folder_of_openevolve_is_refused(theirs: Path, tmp_path: Path) -> None:
+    def refuse(folder: str, source: Path) -> str:
+        done = new("program", folder, "--from-openevolve", str(source), cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert not (tmp_path / folder / "README.md").exists()
+        return done.stderr
+
+    assert "evaluator.py does not exist or defines no evaluate(program_path)" in refuse("new", tmp_path)
+    assert "which is copied there; name a folder elsewhere" in refuse("their examples/new", theirs)
+    (tmp_path / "new" / "task").mkdir(parents=True)
+    assert "already has task; nothing was written" in refuse("new", theirs)
+    (theirs / "initial_program.py").unlink()
+    assert "has no initial_program.py, the program that the search starts from" in refuse("other", theirs)
+
+
+def test_trust_without_a_folder_of_openevolve_is_refused(tmp_path: Path) -> None:
+    done = new("program", "new", "--trust", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "--trust needs --from-openevolve" in done.stderr
