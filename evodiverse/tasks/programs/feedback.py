@@ -26,8 +26,12 @@ COLUMNS: Final = {
         f"{MAX_OUTPUT:,} characters, without memory addresses",
         null="the program printed nothing, or ran out of time",
     ),
-    METRICS: OwnColumn(str, "what an evaluator with OpenEvolve's interface returned besides texts, as JSON"),
-    STAGE: OwnColumn(str, "last stage in which the program ran; only with `STAGES` in your evaluator"),
+    METRICS: OwnColumn(
+        str,
+        "metrics of an evaluator from OpenEvolve, as JSON",
+        null="the task has another evaluator, or the program failed without metrics",
+    ),
+    STAGE: OwnColumn(str, "last stage in which the program ran; only if your evaluator has stages"),
     f"{SECONDS}NAME": OwnColumn(
         float,
         "time that the program took in the stage NAME, with the scoring of its result; a column for each stage",

@@ -5,6 +5,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import re
 import secrets
 import sys
@@ -289,10 +290,10 @@ def _find_libraries(folder: Path, *trees: ast.Module) -> tuple[str, ...]:
 
 def _is_installed(name: str) -> bool:
     """Return whether there is a module with this name, without importing the package around it."""
-    places: Sequence[str] | None = None
+    places: Sequence[str] | None = [entry for entry in sys.path if entry not in {"", os.getcwd()}]
     for length in range(1, name.count(".") + 2):
         full = ".".join(name.split(".")[:length])
-        spec = None if length > 1 and places is None else PathFinder.find_spec(full, places)
+        spec = None if places is None else PathFinder.find_spec(full, places)
         if spec is None:
             return False
         places = spec.submodule_search_locations
