@@ -347,7 +347,7 @@ class Execution:
         value: The arrays or the JSON value that the program returned; None after a failure. Only type and shape have
             been checked: the program may have returned anything of that form.
         failure: Why there is no value; None if there is one.
-        stdout: The end of what the program printed on standard output, with the path of its temporary folder as ``.``.
+        stdout: The end of what the program printed on standard output.
         stderr: The end of what it printed on standard error.
         cpu_seconds: The CPU time used, in seconds.
         wall_seconds: The wall time taken, in seconds.

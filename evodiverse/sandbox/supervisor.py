@@ -85,7 +85,6 @@ class WarmParent:
             raise
         self._connection.settimeout(_ANSWER_SECONDS)
         self._folder = CountedFolder(root, self.pid) if kind == wire.COUNTED else None
-        self._place = program_folder(root)
 
     def run(self, job: Job) -> Execution:
         """Run a job in a new process, and return how it ended.
@@ -125,8 +124,8 @@ class WarmParent:
         return Execution(
             value=value,
             failure=failure,
-            stdout=stdout.decode(errors="replace").replace(self._place, "."),
-            stderr=stderr.decode(errors="replace").replace(self._place, "."),
+            stdout=stdout.decode(errors="replace"),
+            stderr=stderr.decode(errors="replace"),
             cpu_seconds=ending.cpu_seconds,
             wall_seconds=time.monotonic() - began,
         )

@@ -158,8 +158,8 @@ def test_a_failure_keeps_its_artifacts_as_feedback_without_temporary_paths(evalu
     """)
     failed = evaluate(evaluator, "def run():\n    return undefined\n")
     assert failed.error == "invalid: NameError: name 'undefined' is not defined"
-    for name in ("feedback", "output"):
-        assert 'File "./program.py", line 2, in run' in str(failed.details[name])
+    assert 'File "./program.py", line 2, in run' in str(failed.details["feedback"])
+    assert 'sandbox-…/job/program.py", line 2, in run' in str(failed.details["output"])
 
 
 STAGED = (
