@@ -37,7 +37,7 @@ class ProcessSandbox:
             unprivileged users mount one. Otherwise programs write to the temporary folder, and the size of their files
             is measured.
         confines: Whether to confine programs. If not, they have the rights of your account and its environment
-            variables, except those that seem to hold secrets; only their time and the result are limited.
+            variables, except those that seem to hold secrets; only their time, threads and result are limited.
     """
 
     def __init__(self, preload: Sequence[str] = (), *, mounts: bool = True, confines: bool = True) -> None:

@@ -85,6 +85,7 @@ class WarmParent:
             raise
         self._connection.settimeout(_ANSWER_SECONDS)
         self._folder = CountedFolder(root, self.pid) if kind == wire.COUNTED else None
+        self._measured = self._folder if confines else None
 
     def run(self, job: Job) -> Execution:
         """Run a job in a new process, and return how it ended.
@@ -105,7 +106,7 @@ class WarmParent:
             (pid,) = wire.PID.unpack(answer)
             running = Running(pid, fds, wire.pack_job(job), job.limits)
             try:
-                failure = running.watch(self._connection.fileno(), self._folder)
+                failure = running.watch(self._connection.fileno(), self._measured)
             except EOFError:
                 raise DiedError(self._explain_death()) from None
             answer, _ = self._ask(wire.END, wire.ENDED, ctypes.sizeof(Ending))
@@ -144,7 +145,7 @@ class WarmParent:
         """
         if ending.cpu_seconds > job.limits.cpu_seconds:
             return timed_out(job.limits)
-        if self._folder is not None and self._folder.is_too_large(None):
+        if self._measured is not None and self._measured.is_too_large(None):
             return TOO_MUCH_DISK
         status = os.waitstatus_to_exitcode(ending.status)
         if status < 0:

@@ -114,6 +114,12 @@ def test_a_program_that_is_not_confined_is_stopped_in_time_with_all_its_processe
     assert not Path("/proc", (tmp_path / "pid").read_text()).exists()
 
 
+def test_what_a_program_that_is_not_confined_writes_is_not_limited(unconfined: ProcessSandbox) -> None:
+    code = "open('large', 'wb').write(bytes(70_000_000))\nfor k in range(1_001): open(str(k), 'w').close()\nreturn 1"
+    executions = unconfined.run([body(code), body("import os\nreturn os.listdir()")])
+    assert [execution.value for execution in executions] == [1, []]
+
+
 def test_what_a_program_that_is_not_confined_starts_can_be_terminated(unconfined: ProcessSandbox) -> None:
     code = """
     import multiprocessing, time

@@ -66,7 +66,8 @@ class OpenEvolveEvaluator(Evaluator):
         self.columns = {METRICS: str, FEEDBACK: str, **stage_columns(self._stages)}
         start = _read_start(settings)
         used = _find_used(source, start)
-        self.entry_point = used[-1]
+        functions = [one.name for one in start.body if isinstance(one, ast.FunctionDef) and one.name in used]
+        self.entry_point = (functions or used)[-1]
         self.libraries = _find_libraries(self._path.parent, parse(source), start)
         told = str(config["prompt"].get("system_message") or ast.get_docstring(parse(source)) or "")
         self.description = (

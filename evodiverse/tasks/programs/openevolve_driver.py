@@ -77,8 +77,8 @@ def drive(
         raise
     except BaseException as error:  # noqa: BLE001 (a program may raise anything)
         report = {"error": _describe(error), "is_broken": isinstance(error, _BrokenError)}
-        if isinstance(error, PermissionError) and not refused:
-            refused.append("open the files that it asks for")
+        if isinstance(error, PermissionError) and error.filename and not refused:
+            refused.append(f"open {_tidy(error.filename)}")
     text = write({**report, "refused": sorted(set(refused))})
     seal.update(text.encode())
     return [text, seal.hexdigest()]

@@ -28,7 +28,7 @@ class Initial:
 
     Attributes:
         path: program to start from, or a list of several; builtin/layouts for tasks that place points or circles; null:
-            the task's own
+            the task's own, or initial_program.py next to your own evaluator
     """
 
     path: Any = None

@@ -235,8 +235,8 @@ def test_the_evaluator_uses_the_modules_and_files_of_its_folder_and_temporary_fi
         ("import multiprocessing as m; p = m.get_context('spawn').Process(target=len); p.start()", ""),
         ("import multiprocessing as m; m.Queue()", ""),
         ("import urllib.request as u; u.urlopen('http://127.0.0.1:9')", "open sockets"),
-        ("open('/etc/passwd').read()", "open the files that it asks for"),
-        ("open(__file__ + 'x', 'w')", "open the files that it asks for"),
+        ("open('/etc/passwd').read()", "open /etc/passwd"),
+        ("open(__file__ + 'x', 'w')", "open /"),
     ],
 )
 @pytest.mark.parametrize("is_caught", [False, True])
@@ -323,13 +323,13 @@ def test_only_a_file_with_evaluate_and_without_our_interface_is_one_of_openevolv
     assert not has_interface(tmp_path / "missing.py")
 
 
-def test_the_entry_point_is_the_last_definition_that_the_evaluator_uses(tmp_path: Path) -> None:
-    program = "class A:\n    pass\n\ndef run():\n    return 1\n\ndef helper():\n    return 2\n"
+def test_the_entry_point_is_the_last_function_that_the_evaluator_uses_or_else_a_class(tmp_path: Path) -> None:
+    program = "def run():\n    return 1\n\nclass A:\n    pass\n\ndef helper():\n    return 2\n"
     for use, expected in (("m.run()", "run"), ("getattr(m, 'A')", "A"), ("m.A(m.run)", "run"), ("3", "helper")):
         evaluator = OpenEvolveEvaluator(settings_of(tmp_path, f"def evaluate(m):\n    return {use}\n", program))
         assert evaluator.entry_point == expected
     assert (
-        "uses its A and run."
+        "uses its run and A."
         in OpenEvolveEvaluator(settings_of(tmp_path, "def evaluate(m):\n    m.A, m.run\n", program)).description
     )
 
