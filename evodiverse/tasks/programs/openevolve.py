@@ -97,10 +97,7 @@ class OpenEvolveEvaluator(Evaluator):
 
     def job(self, source: str) -> Job:
         """Return the job in which the evaluator evaluates a program."""
-        functions, thresholds = (
-            [name for name, _ in self._stages.values()],
-            [least for _, least in self._stages.values()],
-        )
+        functions, thresholds = zip(*self._stages.values(), strict=True)
         arguments = (str(self._path), self._key, functions, thresholds[:-1], self._is_confined)
         return Job(source, None, arguments, None, self._limits, _DRIVER, str(self._path.parent))
 
@@ -142,8 +139,9 @@ class OpenEvolveEvaluator(Evaluator):
         """Return the values of the log's columns; the feedback has the metrics, and the artifacts with their names."""
         metrics = [f"{name}: {_show(value)}" for name, value in report.metrics.items()]
         artifacts = [f"{name}:\n{text.strip()}" for name, text in report.artifacts.items() if text.strip()]
+        known = {name: value if math.isfinite(value) else str(value) for name, value in report.numbers.items()}
         details: dict[str, Detail] = {
-            METRICS: json.dumps(report.metrics),
+            METRICS: json.dumps({**report.metrics, **known}),
             FEEDBACK: "\n".join([*metrics, *artifacts]),
         }
         if len(self._stages) > 1:
@@ -156,7 +154,7 @@ class OpenEvolveEvaluator(Evaluator):
         told = printable(one_line(error, _MAX_ERROR))
         if not self._is_confined or not (report.refused or _REFUSED.search(f"{error} {report.artifacts}")):
             return told
-        refused = " or ".join(map(printable, report.refused)) or "do that"
+        refused = printable(one_line(" or ".join(report.refused))) or "do that"
         remedy = f"the sandbox does not let it {refused}; task.trust=true runs the evaluator outside of the sandbox"
         if not self._has_warned:
             self._has_warned = True
@@ -175,6 +173,11 @@ class _Report(NamedTuple):
     error: str = ""
     is_broken: bool = False
 
+    @property
+    def numbers(self) -> Mapping[str, float]:
+        """The metrics that are numbers."""
+        return {name: value for name, value in self.metrics.items() if isinstance(value, float)}
+
 
 def has_interface(path: Path) -> bool:
     """Return whether a file is an evaluator with OpenEvolve's interface and not one with that of EvoDiverse."""
@@ -182,7 +185,7 @@ def has_interface(path: Path) -> bool:
         names = module_names(parse(read_input(path)))
     except (OSError, *NOT_PYTHON):
         return False
-    return "evaluate" in names and not names & {"score", "ENTRY_POINT"}
+    return "evaluate" in names and "ENTRY_POINT" not in names
 
 
 def _read_report(text: str) -> _Report | None:

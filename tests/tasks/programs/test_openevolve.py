@@ -103,7 +103,7 @@ def test_negative_scores_keep_their_order_below_all_others_and_above_failures(ev
     ("result", "error"),
     [
         ("{'combined_score': float('nan')}", "non_finite: the evaluator reported the score nan"),
-        ("{'a': float('inf')}", "non_finite: the evaluator reported the score inf"),
+        ("{'a': float('inf'), 'b': 1.0}", "non_finite: the evaluator reported the score inf"),
         ("{'combined_score': 0.0, 'error': 'circles overlap'}", "invalid: circles overlap"),
         ("{'combined_score': -5, 'error': 'circles overlap'}", "invalid: circles overlap"),
         ("7", "crashed: TypeError: the evaluator returned a int, expected a dictionary of metrics"),
@@ -136,11 +136,15 @@ def test_metrics_and_artifacts_are_logged_and_told_to_the_model(evaluate: Evalua
     artifacts = (
         "{'advice': 'smaller\\nsteps', 'raw': b'\\xff1', 'where': load.__code__.co_filename, 'object': object()}"
     )
-    result = f"EvaluationResult(metrics={{'combined_score': value, 'fast': True}}, artifacts={artifacts})"
+    result = f"EvaluationResult(metrics={{'combined_score': value, 'fast': True, 'ratio': float('inf')}}, artifacts={artifacts})"
     evaluation = evaluate(imports + returning(result))
-    assert json.loads(str(evaluation.details["metrics"])) == {"combined_score": 0.5, "fast": True}
+    assert json.loads(str(evaluation.details["metrics"])) == {
+        "combined_score": 0.5,
+        "fast": True,
+        "ratio": "inf",
+    }
     feedback = str(evaluation.details["feedback"])
-    assert feedback.startswith("combined_score: 0.5\nfast: True\nadvice:\nsmaller\nsteps\nraw:\n\ufffd1\n")
+    assert feedback.startswith("combined_score: 0.5\nfast: True\nratio: inf\nadvice:\nsmaller\nsteps\nraw:\n\ufffd1\n")
     assert feedback.endswith("object:\n<object object at …>")
 
 
@@ -312,6 +316,7 @@ def test_only_a_file_with_evaluate_and_without_our_interface_is_one_of_openevolv
     for text, expected in {
         PLAIN: True,
         "from common import evaluate\n": True,
+        "def score(x):\n    return x\n" + PLAIN: True,
         "ENTRY_POINT = 'main'\ndef score(x):\n    return x\ndef evaluate(path):\n    return {}\n": False,
         "def measure(path):\n    return {}\n": False,
         "def evaluate(": False,
