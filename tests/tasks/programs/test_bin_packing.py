@@ -246,7 +246,7 @@ def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
 
 @pytest.mark.parametrize("choices", [[[0, 0, 1, 1, 0, 0], [0, 0, 1]], [[0, 0, 1, 1, 1, 1], [0, 0, 1]], [[0], [0]]])
 def test_a_log_that_contradicts_its_choices_is_not_a_record(choices: list[list[int]]) -> None:
-    score, details = scored(BEST_FIT)
+    score, details, _ = scored(BEST_FIT)
     changed = found(Scored(score, {**details, "choices": compress(choices)}))
     with pytest.raises(
         ServiceError, match=r"the result of call 113 differs from the logged one .*; please report this"
