@@ -35,4 +35,4 @@ def evaluate(program_path):
     error = fit(program.func, inputs, target)
     if not np.isfinite(error):
         return {"combined_score": float("nan"), "mse": error}
-    return {"mse": error, "combined_score": float(-np.log10(max(error, 1e-12)))}
+    return {"mse": error, "combined_score": 1 / (1 + error)}

@@ -120,7 +120,12 @@ class OpenEvolveEvaluator(Evaluator):
         error = _find_error(report) if score <= 0 else ""
         if error:
             return Scored(0.0, details, Rejection(Reason.INVALID, self._tell(error, report)))
-        return Scored(score if score >= 0 else MAX_NEGATIVE / (1 - score), details)
+        if score >= 0:
+            return Scored(score, details)
+        self._warn(
+            f"the evaluator reported {score:.6g}; negative scores hardly guide the search, so let it add a constant"
+        )
+        return Scored(MAX_NEGATIVE / (1 - score), details)
 
     def verify(self, discovery: Discovery) -> Verified | None:  # noqa: ARG002
         """Return None: nothing measures the result of a program again."""
@@ -156,10 +161,14 @@ class OpenEvolveEvaluator(Evaluator):
             return told
         refused = printable(one_line(" or ".join(report.refused))) or "do that"
         remedy = f"the sandbox does not let it {refused}; task.trust=true runs the evaluator outside of the sandbox"
+        self._warn(f"the evaluator or a program failed ({told}): {remedy}")
+        return f"{told} ({remedy})"
+
+    def _warn(self, message: str) -> None:
+        """Log a warning, unless there was one already."""
         if not self._has_warned:
             self._has_warned = True
-            _LOG.warning("the evaluator or a program failed (%s): %s", told, remedy)
-        return f"{told} ({remedy})"
+            _LOG.warning("%s", message)
 
 
 class _Report(NamedTuple):

@@ -94,9 +94,12 @@ def test_the_score_is_the_combined_score_or_the_mean_of_the_numbers(
     assert (evaluation.score, evaluation.valid, evaluation.error) == (score, True, "")
 
 
-def test_negative_scores_keep_their_order_below_all_others_and_above_failures(evaluate: Evaluate) -> None:
+def test_negative_scores_keep_their_order_below_all_others_and_above_failures(
+    evaluate: Evaluate, caplog: pytest.LogCaptureFixture
+) -> None:
     scores = [evaluate(returning(f"{{'combined_score': {value}}}")).score for value in (-3, -0.5, -1e-9, 1e-6)]
     assert 0 < scores[0] < scores[1] < scores[2] < scores[3]  # type: ignore[operator]
+    assert "the evaluator reported -3; negative scores hardly guide the search" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -136,7 +139,8 @@ def test_metrics_and_artifacts_are_logged_and_told_to_the_model(evaluate: Evalua
     artifacts = (
         "{'advice': 'smaller\\nsteps', 'raw': b'\\xff1', 'where': load.__code__.co_filename, 'object': object()}"
     )
-    result = f"EvaluationResult(metrics={{'combined_score': value, 'fast': True, 'ratio': float('inf')}}, artifacts={artifacts})"
+    metrics = "{'combined_score': value, 'fast': True, 'ratio': float('inf')}"
+    result = f"EvaluationResult(metrics={metrics}, artifacts={artifacts})"
     evaluation = evaluate(imports + returning(result))
     assert json.loads(str(evaluation.details["metrics"])) == {
         "combined_score": 0.5,
