@@ -15,11 +15,6 @@ from evodiverse.text import printable
 
 _COPY: Final = "task"
 _README: Final = "README.md"
-_CONFINED: Final = """The evaluator and the programs run in a sandbox. They may read everything in `task/`, but nothing else of yours. If the
-evaluator starts processes or reads files elsewhere, the sandbox refuses that, and a message says so. Then add
-`task.trust=true`, which runs the evaluator and all programs with the rights of your account."""
-_TRUSTED: Final = """With `task.trust=true`, the evaluator and all programs that are tried run outside of the sandbox, with the rights of your
-account."""
 _LEFT_OUT: Final = ("__pycache__", "openevolve_output")
 _TEMPLATES: Final = Path(__file__).with_name("templates")
 _FIRST_RUN: Final = (
@@ -103,8 +98,11 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
     settings = ["task=program", f"task.evaluator={_COPY}/evaluator.py"]
     settings += [f"task.timeout={seconds}"] if isinstance(seconds, (int, float)) and seconds > 0 else []
     settings += ["task.trust=true"] if is_trusted else []
-    readme = (_TEMPLATES / "openevolve" / _README).read_text(encoding="utf-8")
-    text = Template(readme).substitute(settings=" ".join(settings), access=_TRUSTED if is_trusted else _CONFINED)
+    readme, access = (
+        (_TEMPLATES / "openevolve" / name).read_text(encoding="utf-8")
+        for name in (_README, "trusted.txt" if is_trusted else "confined.txt")
+    )
+    text = Template(readme).substitute(settings=" ".join(settings), access=access.strip())
     try:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(source, folder / _COPY, ignore=_find_ignored)
