@@ -3,9 +3,9 @@
 import ast
 import hashlib
 from collections.abc import Iterator
-from typing import Any
 
 from evodiverse.kit.python import parse_quietly
+from evodiverse.tasks.programs.forms import write_form
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # The depth limit of syntax trees. It is far below Python's own limit. The result of parsing therefore depends neither
@@ -15,14 +15,13 @@ _TOO_DEEP = Rejection(Reason.UNPARSABLE, "nested too deeply")
 _IN_FUNCTION: frozenset[type[ast.AST]] = frozenset({ast.Return, ast.Yield})
 _IN_LOOP: frozenset[type[ast.AST]] = frozenset({ast.Break, ast.Continue})
 _PLACES = dict.fromkeys(_IN_FUNCTION, "function") | dict.fromkeys(_IN_LOOP, "loop")
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
     """Return the program in ``text``, comments included, or the reason why the text is not a program.
 
-    Programs are the same if their syntax trees are the same: formatting, comments and docstrings make no difference.
-    The returned source ends with exactly one newline.
+    Programs are the same, and have the same key, if their forms are the same (see `write_form`): layout, comments,
+    docstrings and local names make no difference. The returned source ends with exactly one newline.
 
     Args:
         text: Any text.
@@ -48,7 +47,7 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
         for statement in tree.body
     ):
         return Rejection(Reason.UNPARSABLE, f"defines no function {entry_point}")
-    return Hypothesis(source, hashlib.sha256(_form(tree).encode()).hexdigest())
+    return Hypothesis(source, hashlib.sha256(write_form(tree).encode()).hexdigest())
 
 
 def unify_newlines(text: str) -> str:
@@ -110,24 +109,3 @@ def _describe(error: SyntaxError | ValueError) -> str:
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     line = error.lineno if isinstance(error, SyntaxError) else None
     return ("" if line is None else f"line {line}: ") + " ".join(message.split())
-
-
-def _form(part: Any) -> str:
-    """Return a string that is the same for the same syntax trees, or parts of them, docstrings left out.
-
-    A program's key is the hash of this text. Unlike the text of `ast.dump`, it does not depend on Python's version.
-    """
-    if isinstance(part, ast.AST):
-        fields = ((name, _without_docstring(part, name)) for name in part._fields if name != "kind")  # u"" equals ""
-        kept = [f"{name}={_form(value)}" for name, value in fields if value not in (None, [])]
-        return f"{type(part).__name__}({', '.join(kept)})"
-    if isinstance(part, list):
-        return f"[{', '.join(map(_form, part))}]"
-    return hex(part) if type(part) is int else ascii(part)  # Python refuses to write very long integers in decimal
-
-
-def _without_docstring(node: ast.AST, name: str) -> Any:
-    value = getattr(node, name, None)
-    if name == "body" and isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-        return value[1:] or [ast.Pass()]  # type: ignore[index]
-    return value
