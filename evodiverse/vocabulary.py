@@ -62,9 +62,9 @@ class Outcome(StrEnum):
 
     * *evaluated*: The proposal is new in the run, and its evaluation is counted as an oracle call.
     * *reused*: The proposal was evaluated earlier in the run, but is new to the pool. It joins the pool without another
-      oracle call if it has a score.
+      oracle call if it has a score and, without ``search.keep_failed``, did not fail.
     * *duplicate*: The proposal is already in the pool or among the pool's new offspring.
-    * *rejected*: The proposal is not valid.
+    * *rejected*: The proposal is not valid, or too similar to a member of the pool.
 
     In an iteration in which a surrogate model screens the proposals (``method.screen``), no evaluation is reused: a
     proposal that was evaluated earlier in the run is a duplicate. Iterations before the surrogate's first fit are not
@@ -88,6 +88,7 @@ class Reason(StrEnum):
     MULTI_FRAGMENT = "multi_fragment"
     TOO_LARGE = "too_large"
     FILTERED = "filtered"
+    TOO_SIMILAR = "too_similar"
     NO_MATCH = "no_match"
     CRASHED = "crashed"
     TIMED_OUT = "timed_out"

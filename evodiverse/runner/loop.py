@@ -21,6 +21,7 @@ from evodiverse.runner.rows import (
     EVALUATION_COLUMNS,
     SWAP_COLUMNS,
     checkpoint,
+    empty_archive,
     log_rows,
     read_record,
     refill_archive,
@@ -34,6 +35,8 @@ from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Pools, empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
 from evodiverse.search.niches import Similarities
+from evodiverse.search.novelty import reject_similar
+from evodiverse.search.repair import Repairs, place_repairs
 from evodiverse.search.screening import InnerSearch
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import IterationInfo, State
@@ -145,6 +148,7 @@ class Planned(NamedTuple):
         n_calls: The number of calls that the surrogate learns from, if there is one.
         n_rated: The number of calls by which it rates the library.
         shares: The shares of the models, if a bandit chooses among them.
+        repairs: The candidates that failed and that a model is shown in it.
     """
 
     pools: Pools
@@ -153,6 +157,7 @@ class Planned(NamedTuple):
     n_calls: int
     n_rated: int
     shares: Shares = ()
+    repairs: Repairs = ()
 
 
 class Begun(NamedTuple):
@@ -178,7 +183,7 @@ class Loop:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._archive = Archive(setup.search.early_stop.top if setup.search.early_stop else 0)
+        self._archive = empty_archive(setup.search)
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
@@ -194,6 +199,9 @@ class Loop:
         self._evaluated: dict[str, TimedEvaluation] = {}
         self._replies: deque[int] = deque()
         self._surrogate = _surrogate(setup, self._archive, self._similarities)
+        self._reject = None
+        if setup.search.novelty is not None and self._similarities is not None:
+            self._reject = reject_similar(setup.search.novelty, self._archive, self._similarities)
 
     def run(self) -> ports.Snapshot:
         """Run to the end and return the last snapshot, which says why the run ended.
@@ -249,11 +257,11 @@ class Loop:
         if not self._begun:
             return None
         begun = self._begun.popleft()
-        attempts = Attempts(begun.slots, state.pools, self._archive)
+        attempts = Attempts(begun.slots, state.pools, self._archive, self._reject)
         begun.fill(attempts)
         return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
 
-    def _plan(self, state: State, n_open: int = 0) -> Planned:
+    def _plan(self, state: State, n_open: int, repairs: Repairs) -> Planned:
         """Return the plan of an iteration that reads a state, while ``n_open`` slots of others are not filled yet."""
         method, n_calls = self._setup.method, self._archive.n_calls
         size = method.size(n_calls + n_open)
@@ -261,19 +269,22 @@ class Loop:
         most = min(size, self._calls_left - n_open)
         n_rated = 0 if self._surrogate is None else self._surrogate.count_rated(n_calls)
         bandit = self._setup.bandit
-        return Planned(state.pools, each, most, n_calls, n_rated, () if bandit is None else bandit.share_out(most))
+        shares = () if bandit is None else bandit.share_out(most)
+        return Planned(state.pools, each, most, n_calls, n_rated, shares, repairs)
 
     def _begin_iterations(self, state: State) -> None:
         """Begin the next iteration, and those after it that read the same state if there is a lag.
 
         No other begins while open slots use up the budget. An iteration does not begin if the user's limit on requests,
-        tokens, cost or time forbids it.
+        tokens, cost or time forbids it. Only the first of several is to repair what failed, which is shown once.
         """
+        repairs = state.repairs
         while len(self._begun) <= self._setup.search.lag:
             n_open = sum(len(begun.slots) for begun in self._begun)
             if self._begun and n_open >= self._calls_left:
                 break
-            begun = self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open))
+            begun = self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open, repairs))
+            repairs = ()
             if isinstance(begun, Cap):
                 self._end_by(begun)
                 break
@@ -304,7 +315,8 @@ class Loop:
                 iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
             )
 
-        requests = request(1, slots)
+        is_for_model = setup.proposers[0].is_for_model
+        requests = place_repairs(request(1, slots), plan.repairs, self._archive, setup.method, is_for_model)
         receive = self._send(setup.proposers[0], requests, request)
         if isinstance(receive, Cap):
             return receive
@@ -335,7 +347,7 @@ class Loop:
                     self._end_by(sent)
                     break
                 receive = sent
-            self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests)))
+            self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests, attempts)))
 
     def _run_inner_search(
         self, search: InnerSearch, requests: Sequence[Request], receive: Receive, attempts: Attempts
@@ -349,7 +361,7 @@ class Loop:
                     self._end_by(sent)
                     break
                 receive = sent
-            search.add(requests, self._receive(receive, requests))
+            search.add(requests, self._receive(receive, requests, attempts))
         self._evaluate(attempts, attempts.screen(search))
 
     def _send(
@@ -374,14 +386,14 @@ class Loop:
         self._view.n_awaited += 0 if isinstance(receive, Cap) else len(requests)
         return receive
 
-    def _receive(self, receive: Receive, requests: Sequence[Request]) -> list[Answer]:
+    def _receive(self, receive: Receive, requests: Sequence[Request], attempts: Attempts) -> list[Answer]:
         """Wait for the answers to requests. Meanwhile, what they propose is evaluated."""
         began, oracle = time.perf_counter(), self.clock.oracle
         awaited = deque(requests)
 
         def use_wait() -> None:
             self._show_replies()
-            self._evaluate_early(awaited)
+            self._evaluate_early(awaited, attempts)
 
         answers = receive(use_wait)
         self.clock.operator += time.perf_counter() - began - (self.clock.oracle - oracle)
@@ -425,17 +437,18 @@ class Loop:
         attempts.close(evaluations)
         self._setup.check()
 
-    def _evaluate_early(self, awaited: deque[Request]) -> None:
+    def _evaluate_early(self, awaited: deque[Request], attempts: Attempts) -> None:
         """Evaluate the first proposals of a round while its other replies are awaited.
 
         They are those that will be charged: the answers before them in the order of the slots are known.
         """
         fresh: dict[str, Hypothesis] = {}
         while awaited and awaited[0].stream in self._arrived:
-            parsed = self._arrived[awaited.popleft().stream]
+            request = awaited.popleft()
+            parsed = self._arrived[request.stream]
             if isinstance(parsed, Rejection) or self._is_evaluated(parsed.key):
                 continue
-            if self._archive.call_of(parsed.key) is None:
+            if self._archive.call_of(parsed.key) is None and not attempts.find_rejection(request.pool, parsed):
                 fresh.setdefault(parsed.key, parsed)
         if fresh:
             self._evaluate_all(list(fresh.values()))
@@ -548,6 +561,7 @@ class Loop:
         try:
             for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
                 refill_archive(self._archive, rows, details)
+                self._check_keys(rows)
                 self._view.note(rows)
             if self._archive.n_calls != n_calls:
                 raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
@@ -574,6 +588,20 @@ class Loop:
         if self._surrogate is not None:
             self._surrogate.rate(saved["n_rated"])
         return state
+
+    def _check_keys(self, rows: Sequence[ports.Row]) -> None:
+        """Refuse to continue a run whose first candidate has another key by now; its log would mix two kinds of keys.
+
+        Raises:
+            InputError: The key differs.
+        """
+        first = [(str(row["genotype"]), row["key"]) for row in rows if row["call"] == 1]
+        parsed = contracts.parse(self._setup.task, [genotype for genotype, _ in first])
+        if [one.key for one in parsed if isinstance(one, Hypothesis)] != [key for _, key in first]:
+            raise InputError(
+                f"{self._setup.store.path} was started by a version that told candidates apart in another way; "
+                "continue with that version (see versions in run.json), or use overwrite=true to start over"
+            )
 
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger, bandit = self._setup.ledger, self._setup.bandit

@@ -89,6 +89,10 @@ class OperatorProposer:
     def record_unused(self, show: Callable[[], object]) -> None:
         """Do nothing: no request is made before its answer is needed, and all answers come at once."""
 
+    def is_for_model(self, request: Request) -> bool:  # noqa: ARG002
+        """Return False: no request goes to a language model."""
+        return False
+
     def begin(self, requests: Sequence[Request], seconds: float, hooks: Hooks) -> Receive | Cap:  # noqa: ARG002
         """Return a function that returns one answer per request, in order, or the cap on time if it is reached."""
         return self._ledger.find_cap((), seconds) or (lambda _: self._propose(requests))
@@ -216,6 +220,10 @@ class ModelProposer:
     _rounds: list[_Round] = field(default_factory=list, init=False)
     _is_useful: bool = field(default=False, init=False)
     _has_ended: bool = field(default=False, init=False)
+
+    def is_for_model(self, request: Request) -> bool:  # noqa: ARG002
+        """Return True: all requests go to the language model."""
+        return True
 
     def begin(self, requests: Sequence[Request], seconds: float, hooks: Hooks) -> Receive | Cap:
         """Send requests, and return a function that receives one answer per request; or the cap that forbids them.
@@ -413,7 +421,7 @@ class SplitProposer:
         See `ModelProposer.begin`. A cap that forbids the requests to the model forbids the round. The operator works
         while the replies of the model are awaited.
         """
-        split = [(request, self._is_for_model(request)) for request in requests]
+        split = [(request, self.is_for_model(request)) for request in requests]
         to_model = [request for request, is_for_model in split if is_for_model]
         to_operator = [request for request, is_for_model in split if not is_for_model]
         make = self.by_operator.begin(to_operator, seconds, hooks)
@@ -433,7 +441,8 @@ class SplitProposer:
 
         return receive
 
-    def _is_for_model(self, request: Request) -> bool:
+    def is_for_model(self, request: Request) -> bool:
+        """Return whether the language model gets a request, which is the same for all attempts at a slot."""
         stream = request.stream._replace(purpose=Purpose.SHARE, attempt=0)
         return bool(stream.rng().random() < self.model_share)
 

@@ -11,6 +11,7 @@ from evodiverse.ports import Row
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Migration, SwapTrial
+from evodiverse.search.settings import Search
 from evodiverse.search.state import Adaptation, Attempt, IterationInfo, Progress, Screened, State
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome
 
@@ -73,6 +74,7 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
         "pools": [pool.tolist() for pool in state.pools],
         "xi": state.thermostat.xi,
         "rates": list(state.thermostat.rates),
+        "repairs": [list(calls) for calls in state.repairs],
         **asdict(state.progress),
         "top_mean": None if top_mean is None or isnan(top_mean) else top_mean,
     }
@@ -89,11 +91,19 @@ def restore(saved: Mapping[str, Any]) -> State:
         pools=tuple(np.array(pool, dtype=np.int64) for pool in saved["pools"]),
         thermostat=Thermostat(saved["xi"], tuple(saved["rates"])),
         progress=Progress(**{field.name: saved[field.name] for field in fields(Progress)}),
+        repairs=saved.get("repairs", ()),
     )
 
 
+def empty_archive(search: Search) -> Archive:
+    """Return an archive without candidates for a run with these settings."""
+    return Archive(search.early_stop.top if search.early_stop else 0, keep_failed=search.keep_failed)
+
+
 SWAP_COLUMNS = ("iteration", *(field.name for field in fields(SwapTrial)))
-EVALUATION_COLUMNS = ("iteration", "pool", "outcome", "call", "genotype", "key", "score", "energy", "valid", "error")
+EVALUATION_COLUMNS = (
+    *("iteration", "pool", "outcome", "call", "parents", "genotype", "key", "score", "energy", "valid", "error"),
+)
 
 
 def refill_archive(archive: Archive, rows: Sequence[Mapping[str, Any]], detail_columns: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Event, Exchanged, exchange_rules, swap_rate
 from evodiverse.search.niches import Similarities
+from evodiverse.search.repair import choose_repairs
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
@@ -23,7 +24,7 @@ def start(attempts: Attempts, archive: Archive, method: Method) -> tuple[State, 
     If the attempts are for a single pool but the method has several, every pool starts with the candidates of that
     single pool, and the records of the attempts name no pool.
     """
-    settled = [attempts.offspring(pool) for pool in range(attempts.n_pools)]
+    settled = [attempts.initial(pool) for pool in range(attempts.n_pools)]
     records = attempts.records
     if attempts.n_pools < method.n_pools:
         settled *= method.n_pools
@@ -75,7 +76,9 @@ def advance(
     records, screened = tuple(attempts.records), tuple(attempts.screened)
     pools, trials, migrations = exchanged.pools, exchanged.trials, exchanged.migrations
     info = IterationInfo(iteration, pools, records, trials, migrations, adaptations, screened)
-    return State(iteration, pools, thermostat, progress), info
+    tried = [(record.pool, record.call, record.parents) for record in records if record.call is not None]
+    repairs = choose_repairs(tried, archive, method) if search.repair else ()
+    return State(iteration, pools, thermostat, progress, repairs), info
 
 
 def select_survivors(

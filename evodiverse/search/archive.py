@@ -6,7 +6,7 @@ from math import fsum, isfinite, isnan, nan
 
 import numpy as np
 
-from evodiverse.search.sampling import FloatArray, IntArray
+from evodiverse.search.sampling import BoolArray, FloatArray, IntArray
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
 
 
@@ -19,10 +19,12 @@ class Archive:
 
     Args:
         top: The number of best scores that `top_mean` averages; if it is 0, there is no mean.
+        keep_failed: Whether candidates that failed may join pools, if they have a score.
     """
 
-    def __init__(self, top: int = 0) -> None:
+    def __init__(self, top: int = 0, *, keep_failed: bool = True) -> None:
         self._top = top
+        self._keep_failed = keep_failed
         self._top_scores: list[float] = []
         self._best_call: int | None = None
         self._pools = array("h")
@@ -62,6 +64,16 @@ class Archive:
     def pools(self) -> IntArray:
         """``(n,)`` pools that the calls were made for, in the order of `scores`; -1 for initial candidates."""
         return np.array(self._pools, dtype=np.int64)
+
+    def may_join(self, calls: IntArray) -> BoolArray:
+        """Return which of ``(n,)`` candidates, given by the numbers of their calls, may join pools, as ``(n,)``."""
+        has_score = self.has_score(calls)
+        return has_score if self._keep_failed else has_score & np.frombuffer(self._is_valid, np.bool_)[calls - 1]
+
+    def has_score(self, calls: IntArray) -> BoolArray:
+        """Return which of ``(n,)`` candidates, given by the numbers of their calls, have a score, as ``(n,)``."""
+        has_score: BoolArray = ~np.isnan(self._scores[calls - 1])
+        return has_score
 
     def call_of(self, key: str) -> int | None:
         """Return the number of the oracle call counted for the candidate with this key; None if there is none."""

@@ -9,6 +9,7 @@ import numpy as np
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.mating import Slot
+from evodiverse.search.novelty import Reject
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.screening import Answer, Forecast, InnerSearch
 from evodiverse.search.state import Attempt, Screened
@@ -44,6 +45,7 @@ class Attempts:
         slots: The slots to fill, sorted by the number of the slot within its pool, then by pool.
         pools: The members of each pool.
         archive: The archive of the run.
+        reject: A function that rejects a new proposal for a pool, given by its members; None if all may join.
 
     Attributes:
         n_slots: The number of slots.
@@ -52,12 +54,15 @@ class Attempts:
         screened: The proposals that screening did not choose.
     """
 
-    def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive) -> None:
+    def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive, reject: Reject | None = None) -> None:
         self.n_slots = len(slots)
         self.open_slots = list(slots)
         self.records: list[Attempt] = []
         self.screened: list[Screened] = []
         self._archive = archive
+        self._pools = pools
+        self._reject = reject
+        self._rejections: dict[tuple[int, str], Rejection | None] = {}
         self._members = [set(pool.tolist()) for pool in pools]
         self._held: list[dict[str, int]] = [{} for _ in pools]
         self._pending: list[Hypothesis] = []
@@ -75,8 +80,17 @@ class Attempts:
         by pool. A slot is a place for one offspring; the slots of each pool are numbered.
         """
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
-            self._settled.append(_Settled(request, proposal, parsed, *self._judge(request, parsed)))
+            found = parsed if isinstance(parsed, Rejection) else self.find_rejection(request.pool, parsed) or parsed
+            self._settled.append(_Settled(request, proposal, found, *self._judge(request, found)))
         return self._pending
+
+    def find_rejection(self, pool: int, hypothesis: Hypothesis) -> Rejection | None:
+        """Return why a hypothesis may not join a pool, or None; one that was evaluated before always may."""
+        if self._reject is None or self._archive.call_of(hypothesis.key) is not None:
+            return None
+        if (pool, hypothesis.key) not in self._rejections:
+            self._rejections[pool, hypothesis.key] = self._reject(self._pools[pool], hypothesis)
+        return self._rejections[pool, hypothesis.key]
 
     def screen(self, search: InnerSearch) -> list[Hypothesis]:
         """Choose among the proposals of an inner search, count an oracle call for each, and return their hypotheses.
@@ -116,10 +130,15 @@ class Attempts:
     def offspring(self, pool: int) -> IntArray:
         """Return the new candidates for a pool, by the numbers of the oracle calls that evaluated them.
 
-        The numbers are sorted and have shape ``(n,)``. Candidates without a score are left out.
+        The numbers are sorted and have shape ``(n,)``. Candidates that may not join a pool are left out.
         """
-        calls = sorted(self._held[pool].values())
-        return np.array([call for call in calls if self._archive.candidate(call).score is not None], dtype=np.int64)
+        calls = np.array(sorted(self._held[pool].values()), dtype=np.int64)
+        return calls[self._archive.may_join(calls)]
+
+    def initial(self, pool: int) -> IntArray:
+        """Return the initial candidates of a pool, as `offspring` does; if none may join it, all that have a score."""
+        found, calls = self.offspring(pool), np.array(sorted(self._held[pool].values()), dtype=np.int64)
+        return found if found.size else calls[self._archive.has_score(calls)]
 
     def _judge(self, request: Request, parsed: Hypothesis | Rejection) -> tuple[Outcome, int | None]:
         if isinstance(parsed, Rejection):

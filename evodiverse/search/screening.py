@@ -158,8 +158,8 @@ class InnerSearch:
         """Take in the founders."""
         view = stock.view
         rng = self._streams.at(Purpose.SCREEN, self._iteration, pool=self._stocks.index(stock), slot=1).rng()
-        is_scored = ~np.isnan(self._archive.scores[view.calls - 1])
-        calls, niches = view.calls[is_scored], view.niches[is_scored]
+        may_breed = self._archive.may_join(view.calls)
+        calls, niches = view.calls[may_breed], view.niches[may_breed]
         values = as_values(self._archive.scores[calls - 1])
         best, worth = np.argsort(-values, kind="stable")[:N_RANKED], np.ones(values.size)
         worth[best] = view.worth(calls[best])

@@ -238,6 +238,11 @@ class Search:
         patience: number of consecutive iterations without a new oracle call after which the run ends
         target: score above which the run ends; null: no target
         on_failed_start: what to do if all initial candidates failed
+        keep_failed: whether candidates that failed, but have a score, join their pools and become parents; if all
+            initial candidates failed, they join in any case
+        repair: whether a language model is shown each candidate that failed once, to repair it
+        novelty: least similarity to a member of its pool, as the task measures it, at which a proposal is rejected
+            before it is evaluated; null: none is
         lag: number of iterations that begin before the previous one has ended, so that no request waits for the slowest
             reply; with 0, as in the paper, an iteration reads the state after the one before it, with n, the state
             after the n-th before that
@@ -249,4 +254,7 @@ class Search:
     target: float | None = setting(default=None, least=-inf)
     # What a run logs before it stops is the same with both values.
     on_failed_start: str = setting(default="stop", changes_log=False, choices=ON_FAILED_START)
+    keep_failed: bool = setting(default=True, is_later=True)
+    repair: bool = setting(default=False, is_later=True)
+    novelty: float | None = setting(default=None, is_later=True, above=0, most=1)
     lag: int = setting(default=0, unit="iterations", is_later=True, least=0)

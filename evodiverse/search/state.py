@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.exchange import Migration, Pools, SwapTrial
+from evodiverse.search.repair import Repairs
 from evodiverse.search.screening import Forecast
 from evodiverse.vocabulary import Evaluation, Outcome
 
@@ -33,12 +34,14 @@ class State:
     """The state of a search between two iterations.
 
     ``pools`` holds, for each pool from cold to hot, the sorted numbers of the oracle calls that evaluated its members.
+    ``repairs`` holds the candidates that failed and that the next iteration shows a language model.
     """
 
     iteration: int
     pools: Pools
     thermostat: Thermostat
     progress: Progress
+    repairs: Repairs = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -242,8 +242,14 @@ def _check_able(plan: Plan, task: Task) -> None:
         violations.append(f"method={name} compares hypotheses, but the task of {domain} has no `similarities`")
     if method.screen is not None and not isinstance(task, Featured):
         violations.append(f"method={name} screens proposals, but the task of {domain} has no `features`")
+    violations = [f"{violation}; add it, or use method=pt" for violation in violations]
+    if plan.config.search.novelty is not None and not isinstance(task, Comparable):
+        violations.append(
+            f"search.novelty compares hypotheses, but the task of {domain} has no `similarities`; add it, or use "
+            "search.novelty=null"
+        )
     if violations:
-        raise InputError(*(f"{violation}; add it, or use method=pt" for violation in violations))
+        raise InputError(*violations)
 
 
 def open_sandbox(settings: schema.Sandbox, *preload: str, confines: bool = True) -> ProcessSandbox:

@@ -15,9 +15,9 @@ from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import PRICES, RECORD
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.bandit import recall
-from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, journal_record, refill_archive
+from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, empty_archive, journal_record, refill_archive
 from evodiverse.search.adaptation import Thermostat, adapt_xi
-from evodiverse.search.archive import Archive
+from evodiverse.search.repair import choose_repairs
 from evodiverse.search.screening import is_due
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Progress, State
@@ -209,7 +209,7 @@ def rewind(
         method: The method of the run.
         search: The search settings of the run.
     """
-    archive = Archive(search.early_stop.top if search.early_stop else 0)
+    archive = empty_archive(search)
     by_iteration: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
     for row in evaluations:
         by_iteration[row["iteration"]].append(row)
@@ -235,7 +235,12 @@ def rewind(
     ledger, times = _count_spent(llm_calls, method.n_pools), last[0]["seconds"]
     if ledger is None or times is None:
         return None
-    saved = checkpoint(State(iteration, pools, thermostat, progress), archive, times)
+    tried = sorted(
+        (row["call"], row["pool"], row["parents"]) for row in by_iteration[iteration] if row["call"] is not None
+    )
+    repairs = choose_repairs([(pool, call, parents) for call, pool, parents in tried], archive, method)
+    state = State(iteration, pools, thermostat, progress, repairs if search.repair else ())
+    saved = checkpoint(state, archive, times)
     return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated, "bandit": recall(choices)}
 
 

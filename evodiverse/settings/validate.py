@@ -178,5 +178,10 @@ def _across(config: Config, n_initial: int, *, can_ask: bool) -> Iterator[str]:
         )
     if method.operator is not None and has_model:
         yield f"method={method.name} makes offspring with the operator {method.operator}, not with a model; use llm=off"
+    if config.search.novelty is not None and method.screen is not None and method.screen.n_proposals > 0:
+        yield (
+            f"search.novelty={config.search.novelty} has no effect where method={method.name} screens proposals; set "
+            "search.novelty=null, or method.screen.proposals=0"
+        )
     if has_model and not can_ask:
         yield f"task.domain={config.task.get('domain')} has no prompts for a model; use llm=off"
