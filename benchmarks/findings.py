@@ -36,6 +36,11 @@ EQUATIONS = tuple(
 )
 PMO = tuple(f"task=pmo/{path.stem}" for path in sorted((CONF / "task" / "pmo").glob("*.yaml")))
 LONG = "search.early_stop=null"
+EXAMPLE = (
+    "task=program task.evaluator=docs/examples/bin_packing/evaluator.py "
+    "task.initial.path=docs/examples/bin_packing/worst_fit.py"
+)
+NOVEL = ("search.novelty=0.99", "search.novelty=0.95")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,21 @@ STUDIES = {
         (*MOLECULES, "task=circle_packing budget.oracle_calls=200"),
         range(10, 18),
         ("pt", "pt search.lag=1", "pt search.lag=2"),
+    ),
+    "failures": Study(
+        (EXAMPLE,),
+        range(10, 20),
+        tuple(f"{method}{kept}" for method in ("ea", "pt") for kept in ("", " search.keep_failed=true")),
+        oracle_calls=300,
+    ),
+    "novelty": Study(
+        (EXAMPLE,),
+        range(10, 20),
+        tuple(f"{method} {limit}".strip() for method in ("ea", "diverse") for limit in ("", *NOVEL)),
+        oracle_calls=300,
+    ),
+    "novelty_packing": Study(
+        ("task=circle_packing",), range(10, 15), ("ea", *(f"ea {limit}" for limit in NOVEL)), oracle_calls=300
     ),
     "filters": Study(
         ("task=jnk3",),

@@ -47,7 +47,9 @@ def digest(identity: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(dict(identity), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> dict[str, Any]:
+def find_overrides(
+    identity: Mapping[str, Any], baseline: Mapping[str, Any], later: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the settings in which a run differs from one with the same task, method and llm and no other override.
 
     The seed is left out.
@@ -55,16 +57,17 @@ def find_overrides(identity: Mapping[str, Any], baseline: Mapping[str, Any]) -> 
     Args:
         identity: The settings of the run, by dotted key.
         baseline: The settings of the run without other overrides, by dotted key.
+        later: The values that `identity` leaves out, by dotted key.
 
     Returns:
-        The run's values, sorted by key. A key that only the baseline has counts as an override with the value null,
-        unless the run has a group in place of a plain value, or the reverse. For example, the baseline's
-        ``search.early_stop.top`` is left out if the run has ``search.early_stop=null``, and the baseline's
+        The run's values, sorted by key. A key that only the baseline has counts as an override with its value in
+        ``later``, or else null, unless the run has a group in place of a plain value, or the reverse. For example, the
+        baseline's ``search.early_stop.top`` is left out if the run has ``search.early_stop=null``, and the baseline's
         ``search.early_stop=null`` is left out if the run has ``search.early_stop.top``.
     """
     groups = {group for key in identity for group in _ancestors(key)}
     return {
-        key: identity.get(key)
+        key: identity.get(key, later.get(key))
         for key in sorted((set(identity) | set(baseline)) - NAMED_ELSEWHERE)
         if identity.get(key, _ABSENT) != baseline.get(key, _ABSENT)
         and not (key not in identity and (key in groups or not identity.keys().isdisjoint(_ancestors(key))))

@@ -264,7 +264,10 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     adapted = _adapt_to_model(composed, config.llm)
     settings = _identity(resolve(composed), domain)
     is_plain = overrides_nothing(hydra, _quiet_keys(config.evaluator.name) | NAMED_ELSEWHERE)
-    overrides = {} if is_plain else find_overrides(settings, _identity(compose_published(hydra), domain))
+    overrides: dict[str, Any] = {}
+    if not is_plain:
+        published = _identity(compose_published(hydra), domain)
+        overrides = find_overrides(settings, published, later_defaults(schema.Config))
     if config.name is None:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.mating import Slot, deal_slots, make_requests
+from evodiverse.search.sampling import IntArray
 from evodiverse.search.screening import Answer, InnerSearch, View
 from evodiverse.search.settings import Screen
 from evodiverse.search.state import Attempt, Screened
-from evodiverse.search.streams import Streams
-from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
+from evodiverse.search.streams import Purpose, Streams
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Prompt, Proposal, Reason, Rejection, Request
 from tests.search.builders import make_archive, make_method, make_pools
 
 EVALUATED, REUSED, DUPLICATE, REJECTED = Outcome.EVALUATED, Outcome.REUSED, Outcome.DUPLICATE, Outcome.REJECTED
@@ -322,3 +323,46 @@ def test_a_screened_iteration_charges_at_most_one_call_per_slot() -> None:
     world.attempts = Attempts(deal_slots(world.pools, 2, 3), world.pools, world.archive)
     screened(world, "a", "b", "c", "d", "e", "f")
     assert world.archive.n_calls == 4 + 3
+
+
+# Failed candidates and those that are too similar
+
+
+def test_without_failed_candidates_a_failure_is_charged_but_joins_no_pool() -> None:
+    failed = Evaluation(0.0, 0.0, valid=False, error="crashed")
+    for keep_failed, offspring in ((True, [1, 2]), (False, [2])):
+        archive = Archive(keep_failed=keep_failed)
+        attempts = Attempts([Slot(0, 0), Slot(1, 0)], make_pools([]), archive)
+        requests = [Request(1, 0, slot, 1, (), Prompt.COLD, Streams(0).at(Purpose.OPERATOR, 1)) for slot in (0, 1)]
+        attempts.settle(requests, [answer("a"), answer("b")])
+        attempts.close([failed, Evaluation(0.5, -0.5)])
+        assert attempts.offspring(0).tolist() == offspring
+        assert archive.n_calls == 2
+
+
+def test_initial_candidates_that_all_failed_are_a_start_all_the_same() -> None:
+    failed, unscored = (Evaluation(score, score, valid=False, error="crashed") for score in (0.0, None))
+    archive = Archive(keep_failed=False)
+    attempts = Attempts([Slot(slot, pool) for slot in (0, 1) for pool in (0, 1)], make_pools([], []), archive)
+    requests = [
+        Request(0, s.pool, s.slot, 1, (), Prompt.COLD, Streams(0).at(Purpose.INITIAL, 0)) for s in attempts.open_slots
+    ]
+    attempts.settle(requests, [answer(key) for key in "abcd"])
+    attempts.close([failed, failed, unscored, Evaluation(0.5, -0.5)])
+    assert [attempts.initial(pool).tolist() for pool in (0, 1)] == [[1], [4]]
+
+
+def test_a_rejected_proposal_uses_up_the_attempt_and_one_that_was_evaluated_before_is_not_judged() -> None:
+    judged = []
+
+    def reject(members: IntArray, hypothesis: Hypothesis) -> Rejection | None:
+        judged.append((members.tolist(), hypothesis.key))
+        return Rejection(Reason.TOO_SIMILAR) if hypothesis.key == "a" else None
+
+    world = World()
+    world.attempts = Attempts(world.attempts.open_slots, world.pools, world.archive, reject)
+    records = world.play("a", "a", "b", "k1")
+    assert outcomes(records) == [(REJECTED, None, None)] * 2 + [(EVALUATED, 5, None), (REUSED, None, 1)]
+    assert [(r.error, r.key, r.genotype) for r in records[:1]] == [("too_similar", None, " A ")]
+    assert judged == [([1, 2], "a"), ([2, 3], "a"), ([1, 2], "b")]
+    assert world.attempts.open_slots == [Slot(0, 0), Slot(0, 1)]

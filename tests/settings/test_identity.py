@@ -104,7 +104,7 @@ def compose_with(folder: Path | None, *overrides: str) -> tuple[DictConfig, Hydr
 def test_what_overrides_nothing_is_seen_without_composing_again(overrides: list[str], expected: bool) -> None:
     config, hydra = compose_with(None, *overrides)
     assert overrides_nothing(hydra, QUIET) is expected
-    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}))
+    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}), {})
     assert not (expected and found)
 
 
@@ -113,7 +113,7 @@ def test_a_reference_to_a_key_that_never_counts_is_an_override_of_the_task(tmp_p
     (tmp_path / "task" / "seeded.yaml").write_text("defaults: [bits, _self_]\nname: seeded\nlength: ${seed}\n")
     config, hydra = compose_with(tmp_path, "task=seeded", "seed=7")
     assert not overrides_nothing(hydra, QUIET)
-    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}))
+    found = find_overrides(identity(resolve(config), QUIET, {}), identity(compose_published(hydra), QUIET, {}), {})
     assert "task.length" in found
 
 
@@ -193,12 +193,18 @@ def test_the_default_of_a_later_key_is_no_part_of_an_identity() -> None:
 def test_overrides_are_the_settings_that_differ_sorted_and_null_where_the_run_has_none() -> None:
     identity = {"seed": 1, "method.elites": 1, "a": None, "same": 2}
     baseline = {"seed": 0, "gone": 3, "a.b": 4, "a.c": 5, "same": 2, "method.elites": 3}
-    found = find_overrides(identity, baseline)
+    found = find_overrides(identity, baseline, {})
     assert list(found.items()) == [("a", None), ("gone", None), ("method.elites", 1)]
 
 
+def test_a_later_key_with_its_default_is_an_override_where_the_task_has_another() -> None:
+    assert find_overrides({}, {"search.keep_failed": False}, {"search.keep_failed": True}) == {
+        "search.keep_failed": True
+    }
+
+
 def test_a_group_in_place_of_a_value_is_named_by_its_keys_alone() -> None:
-    assert find_overrides({"a.b": 1}, {"a": None}) == {"a.b": 1}
+    assert find_overrides({"a.b": 1}, {"a": None}, {}) == {"a.b": 1}
 
 
 values = st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.lists(st.floats(0, 1), max_size=3)

@@ -24,7 +24,7 @@ class BitSettings:
         pause: seconds that an evaluation takes
         diary: file to which each evaluation adds its key as it ends
         library: strings of the library that screening rates; 0: there is no library
-        spoiled: what goes wrong: nothing, start, failing, oracle, bug or worker
+        spoiled: what goes wrong: nothing, start, failing, some (strings that begin with 1 fail), oracle, bug or worker
     """
 
     length: int = setting(default=24, unit="bits", least=1)

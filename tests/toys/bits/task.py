@@ -75,6 +75,8 @@ class BitTask:
         self._take_time(key)
         if self.spoiled == "failing":
             return Evaluation(0.0, 0.0, valid=False, error=str(Rejection(Reason.CRASHED, "the toy\nis broken")))
+        if self.spoiled == "some" and key[0] == "1":
+            return Evaluation(0.0, 0.0, valid=False, error=str(Rejection(Reason.CRASHED, "the first bit")))
         n_ones = key.count("1")
         if n_ones == 1 and key[-1] == "1":
             return Evaluation(None, None, valid=False, error=str(Reason.NON_FINITE), details={"n_ones": n_ones})
