@@ -1,4 +1,4 @@
-"""Thirty-two bugs that the tests must catch: python -m tests.planted_bugs [NAME …].
+"""Thirty-seven bugs that the tests must catch: python -m tests.planted_bugs [NAME …].
 
 Each bug is one change of the code and the tests that must notice it. The project is copied to a temporary folder, where
 each bug is planted in turn and its tests run until the first failure. Before that, the tests must pass without a bug.
@@ -108,6 +108,31 @@ BUGS: Final = {
         "if parsed.key in held or known in self._members[request.pool]:",
         "if known in self._members[request.pool]:",
         "tests/search/test_attempts.py",
+    ),
+    "failed_join": Bug(
+        "search/archive.py",
+        "return has_score if self._keep_failed else",
+        "return has_score if True else",
+        "tests/search/test_attempts.py",
+    ),
+    "repair_repaired": Bug(
+        "search/repair.py",
+        "if is_first and is_repairable",
+        "if is_repairable",
+        "tests/search/test_repair.py",
+    ),
+    "repair_lost": Bug("runner/rows.py", 'repairs=saved.get("repairs", ())', "repairs=()", "tests/test_failures.py"),
+    "novel_in_another_pool": Bug(
+        "search/attempts.py",
+        "self._reject(self._pools[pool]",
+        "self._reject(self._pools[0]",
+        "tests/search/test_attempts.py",
+    ),
+    "class_hides_local": Bug(
+        "tasks/programs/forms.py",
+        "if scope is self or scope.kind is not ast.ClassDef:",
+        "if scope.parent is not None:",
+        "tests/tasks/programs/test_program_forms.py",
     ),
     "stream_without_slot": Bug(
         "search/streams.py",

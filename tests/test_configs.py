@@ -121,6 +121,8 @@ CONSTANTS = {
         "attempts": 1,
         "early_stop": {"top": 100, "gain": 1e-3, "patience": None},
         "target": None,
+        "keep_failed": True,
+        "repair": False,
         "oracle_calls": 1000,
         "decoding": {"cold": (0.7, 0.8), "hot": (1.0, 0.95)},
     },
@@ -187,6 +189,14 @@ def test_the_defaults_of_a_domain_are_the_papers_constants(domain: str) -> None:
         defaults.pop(ours, None)
     decoding = {sampler: (how["temperature"], how["top_p"]) for sampler, how in defaults["decoding"].items()}
     assert defaults | {"decoding": decoding} == CONSTANTS[domain]
+
+
+def test_only_a_program_task_of_ones_own_keeps_failed_programs_out_and_repairs_them() -> None:
+    example = CONF.parent / "docs/examples/bin_packing"
+    own = [f"task.evaluator={example / 'evaluator.py'}", f"task.initial.path={example / 'worst_fit.py'}"]
+    for words, kept in ((["task=program", *own], False), (["task=circle_packing"], True), (["task=jnk3"], True)):
+        search = plan(*words).config.search
+        assert (search.keep_failed, search.repair) == (kept, not kept)
 
 
 @pytest.mark.parametrize("domain", DOMAINS)

@@ -100,12 +100,12 @@ def test_the_worked_example_runs_as_documented(tmp_path: Path) -> None:
     assert (run / "best/best_program.py").exists()
 
 
-WORSE = "def choose_bin(item, spaces):\n    return -1\n"
+BROKEN = "def choose_bin(item, spaces):\n    return spaces[{}]\n"
 REPLIES = [
     "<<<<<<< SEARCH\n    best, best_space = -1, 0\n=======\n    best, best_space = -1, {}\n>>>>>>> REPLACE",
     "<<<<<<< SEARCH\nno such line\n=======\n>>>>>>> REPLACE",
     "I am sorry, I cannot help with that.",
-    f"```python\n{WORSE}# {{}}\n```",
+    f"```python\n{BROKEN}```",
     "<<<<<<< SEARCH\n    return best\n=======\n    return best +\n>>>>>>> REPLACE",
 ]
 
@@ -144,6 +144,12 @@ def test_a_models_blocks_and_programs_are_run_and_its_failures_say_why(server: M
     prompt = json.dumps(rows(run, "llm_calls")[-1]["prompt"])
     assert "online bin packing" in prompt
     assert "SEARCH" in prompt
+    failed = [row["call"] for row in made if row["call"] is not None and not row["valid"]]
+    repaired = {row["parents"][0]: row["llm_call"] for row in made if row["parents"][0] in failed}
+    assert repaired
+    requests = {row["llm_call"]: row["prompt"] for row in rows(run, "llm_calls")}
+    for llm_call in repaired.values():
+        assert "It failed (" in requests[llm_call]["messages"][-1]["content"].partition("# The program to edit")[2]
 
 
 def correct(body: Body, number: int) -> Answer:
