@@ -102,8 +102,8 @@ def test_the_worked_example_runs_as_documented(tmp_path: Path) -> None:
 
 BROKEN = "def choose_bin(item, spaces):\n    return spaces[{}]\n"
 REPLIES = [
-    "<<<<<<< SEARCH\n    best, best_space = -1, 0\n=======\n    best, best_space = -1, {}\n>>>>>>> REPLACE",
     "<<<<<<< SEARCH\nno such line\n=======\n>>>>>>> REPLACE",
+    "<<<<<<< SEARCH\n    best, best_space = -1, 0\n=======\n    best, best_space = -1, {}\n>>>>>>> REPLACE",
     "I am sorry, I cannot help with that.",
     f"```python\n{BROKEN}```",
     "<<<<<<< SEARCH\n    return best\n=======\n    return best +\n>>>>>>> REPLACE",
@@ -149,7 +149,7 @@ def test_a_models_blocks_and_programs_are_run_and_its_failures_say_why(server: M
     assert repaired
     requests = {row["llm_call"]: row["prompt"] for row in rows(run, "llm_calls")}
     for llm_call in repaired.values():
-        assert "It failed (" in requests[llm_call]["messages"][-1]["content"].partition("# The program to edit")[2]
+        assert "It failed (" in requests[llm_call].partition("# The program to edit")[2]
 
 
 def correct(body: Body, number: int) -> Answer:
