@@ -6,7 +6,7 @@ mean difference with its 95% bootstrap interval and the one-sided p of the exact
 means with its 95% bootstrap interval. Only seeds that both methods have are compared.
 
 The baseline is Graph GA, except in the study `equations`, which has the paper's ablations and is compared with `pt`,
-over all its problems together, and in the study `lag`.
+over all its problems together, in the study `lag`, and in studies of a setting, which compare each method with itself.
 """
 
 import csv
@@ -48,16 +48,17 @@ METRICS = {
         "sa_1",
         "sa_50",
     ],
-    "programs": ["best_sum", "n_near_best", "n_different_near_best"],
+    "programs": ["best_sum", "best_score", "n_near_best", "n_different_near_best"],
 }
 # Metrics of which only the means are printed.
 NOT_COMPARED = {"hits_0.5", "different_hits_0.7_0.4", "top10", "no_hit_percent", "best_nmse", "sa_1", "sa_50"}
 MEDIANS = {"best_nmse"}
 # Overrides that `label` leaves out: all runs of a study have them in common, or the column of the task says them.
-UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem")
+UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem", "task.evaluator", "task.initial.path")
 BASELINES = {"equations": "pt", "lag": "pt"}
 BASELINE = "graph_ga"
 POOLED = ("equations",)
+OF_A_SETTING = ("failures", "novelty", "novelty_packing")
 # Before the logarithm, errors are clipped to this range: an infinite error, or a law that is met exactly (an error near
 # 0), would otherwise decide a mean.
 LOWEST_NMSE, HIGHEST_NMSE = 1e-20, 1e2
@@ -168,9 +169,14 @@ def main() -> None:
     tables, baseline = read(Path(outputs)), BASELINES.get(study, BASELINE)
     write_lines(RESULTS / f"{study}.csv", tables)
     for (kind, task), table in sorted((pool(tables) if study in POOLED else tables).items()):
-        print_means(task, table, METRICS[kind])
-        if baseline in table:
-            print_differences(task, table, [name for name in METRICS[kind] if name not in NOT_COMPARED], baseline)
+        of_runs = [metrics for seeds in table.values() for metrics in seeds.values()]
+        names = [name for name in METRICS[kind] if any(metrics.get(name) is not None for metrics in of_runs)]
+        print_means(task, table, names)
+        compared = [name for name in names if name not in NOT_COMPARED]
+        for one in [method for method in table if " " not in method] if study in OF_A_SETTING else [baseline]:
+            against = {method: seeds for method, seeds in table.items() if method.split()[0] == one or one == baseline}
+            if one in against:
+                print_differences(task, against, compared, one)
 
 
 if __name__ == "__main__":
