@@ -118,12 +118,12 @@ STUDIES = {
     ),
     "novelty": Study(
         (EXAMPLE,),
-        range(10, 20),
+        range(10, 15),
         tuple(f"{method} {limit}".strip() for method in ("ea", "diverse") for limit in ("", *NOVEL)),
         oracle_calls=300,
     ),
     "novelty_packing": Study(
-        ("task=circle_packing",), range(10, 15), ("ea", *(f"ea {limit}" for limit in NOVEL)), oracle_calls=300
+        ("task=circle_packing",), range(10, 15), ("diverse", *(f"diverse {limit}" for limit in NOVEL)), oracle_calls=300
     ),
     "filters": Study(
         ("task=jnk3",),
