@@ -39,7 +39,7 @@ def test_a_failure_that_says_what_is_wrong_is_repairable(reason: Reason) -> None
     [
         GOOD,
         Evaluation(0.0, 0.0, valid=False),
-        Evaluation(0.0, 0.0, valid=False, error="stage quick: 0.1 is below 0.5"),
+        Evaluation(0.0, 0.0, valid=False, error="below_threshold: it scored 0.1"),
         Evaluation(None, None, valid=False, error="crashed"),
         Evaluation(0.0, 0.0, valid=True, error="crashed"),
     ],

@@ -78,8 +78,8 @@ class ProgramTask:
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Run programs and score their results.
 
-        A failed program scores 0 and still joins its pool (paper, appendix). If the evaluator has stages, a program
-        that fails in one does not run in those after it.
+        A failed program scores 0, with which it can join its pool (paper, appendix). If the evaluator has stages, a
+        program that fails in one does not run in those after it.
         """
         return [self._evaluate(hypothesis.genotype) for hypothesis in hypotheses]
 
