@@ -40,7 +40,7 @@ EXAMPLE = (
     "task=program task.evaluator=docs/examples/bin_packing/evaluator.py "
     "task.initial.path=docs/examples/bin_packing/worst_fit.py"
 )
-NOVEL = ("search.novelty=0.99", "search.novelty=0.95")  # programs of 1,000 tokens need a limit nearer to 1
+NOVEL = ("search.novelty=0.99", "search.novelty=0.95")  # long programs need a limit nearer to 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def write_form(tree: ast.Module) -> str:
     * the name of a parameter, which a caller may use, or look at; but not if the function is a local one that is only
       ever called, without keywords, or a ``lambda`` that is passed as ``key=``;
     * the name of a class, or of what is imported, unless it is imported ``as`` another name;
-    * a name that begins with two underscores.
+    * a name with two underscores in a row.
 
     All names and docstrings count in a program with type parameters, or with a name through which it may see them, such
     as ``locals``, ``eval`` or ``inspect``.
@@ -178,7 +178,7 @@ class _Form:
 
     def _bind(self, name: str, scope: _Scope, *, is_kept: bool = False) -> None:
         scope.bound.add(name)
-        if is_kept or name.startswith("__"):  # in a class, such a name includes that of the class
+        if is_kept or "__" in name:  # in a class A, __x stands for _A__x
             scope.kept.add(name)
 
     def _binder(self, scope: _Scope, *, is_kept: bool = False) -> Write:

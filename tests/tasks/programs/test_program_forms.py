@@ -102,6 +102,10 @@ DIFFERENT = {
         "y = r\nclass A:\n    x = y\nreturn A.x",
     ),
     "mangled": ("class A:\n    def f(self):\n        __x = 1", "class A:\n    def f(self):\n        __y = 1"),
+    "mangled closure": (
+        "_A__x = 1\nclass A:\n    def f(self):\n        return __x",
+        "y = 1\nclass A:\n    def f(self):\n        return __x",
+    ),
     "import": ("import math\nreturn math.pi", "import cmath\nreturn cmath.pi"),
     "locals": ("x = 1\nreturn locals()", "y = 1\nreturn locals()"),
     "eval": ("x = 1\nreturn eval('x')", "y = 1\nreturn eval('x')"),
