@@ -91,7 +91,7 @@ class Niche:
     Attributes:
         radius: least similarity, as the task measures it, at which two candidates count as similar
         share: how many similar candidates a pool keeps at most, as long as dissimilar ones are available; one number
-            for each rung, cold first; the last applies to all further rungs
+            for each rung, as in method.samplers
     """
 
     radius: float = setting(above=0, most=1)
@@ -111,7 +111,7 @@ class Screen:
             screening; null: 100 with llm=off, 0 with a language model
         generations: number of generations of proposals in an iteration; a language model makes only one
         kappa: range from which each iteration draws κ, log-uniformly; proposals rank by mean + κ * standard deviation
-            of the forecast; one range for each rung, cold first; the last applies to all further rungs
+            of the forecast; one range for each rung, as in method.samplers
         radius: least similarity, as the task measures it, at which two candidates count as similar
         at_most: how many of the candidates that an iteration evaluates may be similar to each other
         batch: number of oracle calls of an iteration, over all pools, as pairs: from this number of calls on, this many
