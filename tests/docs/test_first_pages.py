@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,7 @@ def shrink(command: list[str]) -> list[str]:
 @pytest.fixture
 def empty(tmp_path: Path) -> Path:
     """Return a folder that is empty except for the user's own files that the pages mention."""
+    shutil.copytree(ROOT / "benchmarks" / "openevolve_tasks" / "minimization", tmp_path / "FOLDER")
     (tmp_path / "my_oracle.py").write_text("def drug_likeness(batch):\n    return [0.5 for smiles in batch]\n")
     (tmp_path / "mine.csv").write_text("\n".join(["x,y", *(f"{x},{x * x}" for x in range(9))]))
     return tmp_path
