@@ -149,6 +149,7 @@ OWN = {
     "niche_ga": ([inf], [10, 2], False),
     "mol_ga": ([inf], None, False),
     "gp_bo": ([inf], None, True),
+    "dominated_novelty": ([0.0], None, False),
     "best_of_n": ([inf], None, False),
     "restarts": ([inf], None, False),
     "random_start": ([inf], None, False),
@@ -167,7 +168,8 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
         with pytest.raises(InputError, match=r"^method=restarts needs task.operator=reseed, got "):
             plan(f"task={task_of(domain)}", f"method={method}")
         return
-    config = plan(f"task={task_of(domain)}", f"method={method}").config
+    own = ["search.features={length: [0, 10]}"] if method == "dominated_novelty" else []
+    config = plan(f"task={task_of(domain)}", f"method={method}", *own).config
     ladder, share, is_screened = OWN[method]
     capacity, radius, mutation_rate = NICHES[domain]
     if (method, domain) == ("diverse", "molecules"):
@@ -179,7 +181,7 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
         return
     assert (config.method.capacity, config.method.mutation_rate) == (capacity, mutation_rate)
     assert asdict(config.method.niche) == {"radius": radius, "share": share}
-    assert asdict(config.method.survivors) == {"rule": "niche", "weight": "rank"}
+    assert (config.method.survivors.rule, config.method.survivors.weight) == ("niche", "rank")
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
@@ -208,6 +210,7 @@ def test_every_method_of_the_paper_has_its_constants_in_every_domain(
     composed = plan(f"task={task_of(domain)}", f"method={method}", "llm=deepseek").config
     constants, ladder = CONSTANTS[domain], LADDERS[method][list(CONSTANTS).index(domain)]
     made = asdict(composed.method)
+    del made["survivors"]["neighbors"]  # of a rule of ours
     taken = {"offspring", "parents", "elites", "mating_pool", "survivors"}
     assert list(composed.method.ladder) == ladder
     assert composed.method.capacity == constants["capacity_single" if len(ladder) == 1 else "capacity"]

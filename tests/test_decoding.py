@@ -33,6 +33,7 @@ SAMPLERS = {
     "diverse": ["cold", "hot"],
     "pt_niche": ["cold", "hot"],
     "niche_ga": ["cold"],
+    "dominated_novelty": ["cold"],
     "best_of_n": ["cold"],
     "restarts": ["cold"],
     "random_start": ["cold"],

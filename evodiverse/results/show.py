@@ -19,6 +19,7 @@ from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
 from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
 from evodiverse.results.grouping import thin
+from evodiverse.results.metrics.features import find_features, tell_features
 from evodiverse.results.summary import (
     Requests,
     best_candidates,
@@ -77,7 +78,8 @@ def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
         InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
     run = Run(path, read_record(path / "run.json"))
-    log = read_log_so_far(run, {"genotype": str, "error": str, **(find_columns(run) if with_domain else {})})
+    own = {**dict.fromkeys(find_features(run.settings), float), **find_columns(run)} if with_domain else {}
+    log = read_log_so_far(run, {"genotype": str, "error": str, **own})
     n_expected = max(log.last_call, run.record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
@@ -196,6 +198,7 @@ def _describe(log: Log) -> dict[str, str | None]:
         facts["pools"] = ", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder))
         facts["iterations"] = f"{max(iterations):,}"
         facts["oracle calls"] = f"{log.n_calls:,} of {budget:,}, {n_failed:,} failed"
+        facts["features"] = tell_features(log)
     return {**facts, "chosen": (_read(run.path / BEST / CHOSEN, bytes.decode) or "").strip()}
 
 

@@ -1,6 +1,7 @@
 """The end of an iteration: choose survivors, exchange candidates between pools, adapt, and update counters."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -8,9 +9,10 @@ from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Event, Exchanged, exchange_rules, swap_rate
+from evodiverse.search.features import Features, place
 from evodiverse.search.niches import Similarities
 from evodiverse.search.repair import choose_repairs
-from evodiverse.search.sampling import IntArray
+from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
 from evodiverse.search.stopping import count_progress
@@ -60,9 +62,16 @@ def advance(
         The state after the iteration, and the record of everything that happened in it.
     """
     iteration = state.iteration + 1
+    survive = partial(
+        select_survivors,
+        archive=archive,
+        method=method,
+        streams=streams,
+        similarities=similarities,
+        features=search.features,
+    )
     pools = tuple(
-        select_survivors(iteration, pool, members, attempts.offspring(pool), archive, method, streams, similarities)
-        for pool, members in enumerate(state.pools)
+        survive(iteration, pool, members, attempts.offspring(pool)) for pool, members in enumerate(state.pools)
     )
     exchanged, thermostat = Exchanged(pools), state.thermostat
     adaptations: tuple[Adaptation, ...] = ()
@@ -90,6 +99,7 @@ def select_survivors(
     method: Method,
     streams: Streams,
     similarities: Similarities | None = None,
+    features: Features | None = None,
 ) -> IntArray:
     """Return the members and offspring of a pool that survive.
 
@@ -102,6 +112,7 @@ def select_survivors(
         method: The settings of the method.
         streams: The random streams of the run.
         similarities: The task's similarities; None for a task without them.
+        features: The features that span the space in which candidates compete; None without such a space.
 
     Returns:
         The ``(n,)`` survivors, given in the same way and sorted.
@@ -110,7 +121,12 @@ def select_survivors(
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
     hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]
     is_new = ~np.isin(contenders, members)
-    together = Contenders(archive.scores[contenders - 1], pool, is_new, hypotheses, similarities)
+
+    def find_places() -> FloatArray:
+        return place([archive.evaluation(call).details for call in contenders.tolist()], features or {})
+
+    scores, find = archive.scores[contenders - 1], None if features is None else find_places
+    together = Contenders(scores, pool, is_new, hypotheses, similarities, find)
     return np.sort(contenders[survivor_rules[method.survivors.rule](together, method, rng)])
 
 

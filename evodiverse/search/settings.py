@@ -50,12 +50,15 @@ class Survivors:
 
     Attributes:
         rule: how survivors are chosen: sample keeps the elites and draws the others by weight; niche also keeps only a
-            few similar ones; append keeps the best candidates, founders only the initial ones
+            few similar ones; append keeps the best candidates, founders only the initial ones; dominated_novelty keeps
+            those that are far from all fitter ones in the space of search.features
         weight: weight in the draws of survivors, as in method.mating_pool.weight
+        neighbors: number of nearest fitter candidates whose mean distance counts in dominated_novelty
     """
 
     rule: str = setting(choices=sorted(survivor_rules))
     weight: str = setting(choices=sorted(weights))
+    neighbors: int = setting(default=3, unit="candidates", is_later=True, least=1)
 
 
 @dataclass(slots=True)
@@ -246,6 +249,8 @@ class Search:
         lag: number of iterations that begin before the previous one has ended, so that no request waits for the slowest
             reply; with 0, as in the paper, an iteration reads the state after the one before it, with n, the state
             after the n-th before that
+        features: columns of numbers that the task logs, each with its lower and upper bound, such as {length: [0, 10]};
+            they span the space of dominated_novelty, and of the metrics coverage and qd_score
     """
 
     attempts: int = setting(least=1)
@@ -258,3 +263,4 @@ class Search:
     repair: bool = setting(default=False, is_later=True)
     novelty: float | None = setting(default=None, is_later=True, above=0, most=1)
     lag: int = setting(default=0, unit="iterations", is_later=True, least=0)
+    features: Any = setting(default=None, is_later=True)

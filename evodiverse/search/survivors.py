@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evodiverse.search.features import measure_competition
 from evodiverse.search.niches import Similarities, keep_apart
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import BoolArray, FloatArray, IntArray, sample_without_replacement
@@ -32,6 +33,7 @@ class Contenders:
         is_new: ``(n,)`` booleans, true for offspring that were not members before.
         hypotheses: The ``n`` hypotheses, for rules that need similarities.
         similarities: The task's function that compares hypotheses; None for a task without one.
+        find_places: A function that returns the ``(n, d)`` places in the feature space; None without such a space.
     """
 
     scores: FloatArray
@@ -39,6 +41,7 @@ class Contenders:
     is_new: BoolArray
     hypotheses: Sequence[Hypothesis] = ()
     similarities: Similarities | None = None
+    find_places: Callable[[], FloatArray] | None = None
 
 
 SurvivorRule = Callable[[Contenders, "Method", np.random.Generator], IntArray]
@@ -99,6 +102,24 @@ def niche(contenders: Contenders, method: "Method", rng: np.random.Generator) ->
         certain=elites.size,
     )
     return order[taken]
+
+
+@survivor_rules
+def dominated_novelty(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+    """Return the indices of the ``method.capacity`` contenders with the highest competition fitness, best first.
+
+    The competition fitness is that of `measure_competition`: fit and different contenders stay. Contenders that
+    lack a feature come last. Of equal competition fitness, the higher score comes first, and then the older contender.
+
+    Raises:
+        ValueError: There is no feature space.
+    """
+    if contenders.find_places is None:
+        raise ValueError("dominated novelty needs features")
+    if contenders.scores.size <= method.capacity:
+        return np.arange(contenders.scores.size)
+    fitness = measure_competition(contenders.scores, contenders.find_places(), method.survivors.neighbors)
+    return np.lexsort((-contenders.scores, -fitness))[: method.capacity]
 
 
 def _split(contenders: Contenders, method: "Method") -> tuple[IntArray, IntArray]:

@@ -250,6 +250,11 @@ def _check_able(plan: Plan, task: Task) -> None:
         )
     if violations:
         raise InputError(*violations)
+    numbers = [column for column, kind in task.columns.items() if kind in (float, int)]
+    unknown = [column for column in plan.config.search.features or {} if column not in numbers]
+    if unknown:
+        known = f"it has {', '.join(numbers)}" if numbers else "it has none"
+        raise InputError(f"search.features: {unknown[0]} is not a column of numbers that this task logs; {known}")
 
 
 def open_sandbox(settings: schema.Sandbox, *preload: str, confines: bool = True) -> ProcessSandbox:

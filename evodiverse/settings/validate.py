@@ -11,6 +11,7 @@ from evodiverse.settings.schema import Config
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 _MIXTURE = "[{model: openai/gpt-5, weight: 2}, {model: deepseek/deepseek-flash, weight: 1}]"
+_FEATURES = "{length: [0, 10]}"
 SWAPPING = ("metropolis", "random")
 # With a larger exponent, the power of a score of 0.1 is less than 1e-10, which the paper's code adds to each power.
 MAX_POWER = 10
@@ -34,6 +35,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
         *find_beyond(config, ""),
         *_rungs(config.method),
         *_screen(config.method.screen),
+        *_features(config),
         *_llm(config),
         *_evaluator(config),
         *_across(config, n_initial, can_ask=can_ask),
@@ -51,7 +53,7 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must fall from cold to hot, got {ladder}; sort it"
     if rule in SWAPPING and any(cold == hot for cold, hot in pairs):
         yield f"method.ladder must have no equal neighbors if method.swap.rule={rule}, got {ladder}"
-    draws_survivors = method.survivors.rule not in ("append", "founders")
+    draws_survivors = method.survivors.rule not in ("append", "founders", "dominated_novelty")
     weights = [method.mating_pool.weight, *([method.survivors.weight] if draws_survivors else [])]
     if "score_power" in weights and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
@@ -76,6 +78,19 @@ def _screen(screen: Screen | None) -> Iterator[str]:
         yield f"method.screen.batch must hold pairs of whole numbers, such as [[0,10],[1000,100]], got {sizes}"
     elif sizes[0][0] != 0 or any(one[0] >= other[0] for one, other in pairwise(sizes)):
         yield f"method.screen.batch must begin with 0 calls and rise, such as [[0,10],[1000,100]], got {sizes}"
+
+
+def _features(config: Config) -> Iterator[str]:
+    features, rule = config.search.features, config.method.survivors.rule
+    if features is None and rule == "dominated_novelty":
+        yield f"method.survivors.rule={rule} needs search.features; set 'search.features={_FEATURES}' to columns of yours"
+    elif features is not None and not (
+        isinstance(features, dict)
+        and features
+        and all(isinstance(name, str) for name in features)
+        and all(_is_pair(pair, int, float) and -inf < pair[0] < pair[1] < inf for pair in features.values())
+    ):
+        yield f"search.features must give columns their lower and upper bounds, such as {_FEATURES}, got {features}"
 
 
 def _is_pair(value: object, *kinds: type) -> bool:

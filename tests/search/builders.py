@@ -1,6 +1,6 @@
 """Small worlds for the tests of the search core: settings, archives and events with values chosen by the test."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum, sqrt
 
@@ -10,7 +10,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Event, Pools, SwapTrial
 from evodiverse.search.settings import MatingPool, Method, Search, Survivors, Swap
 from evodiverse.search.streams import Streams
-from evodiverse.vocabulary import Evaluation, Hypothesis, Prompt
+from evodiverse.vocabulary import Detail, Evaluation, Hypothesis, Prompt
 
 SWAP = Swap("metropolis", "all", period=5, size=5, xi=2.5, target=0.4, tolerance=0.2, window=1)
 METHOD = Method(
@@ -35,15 +35,22 @@ def make_method(**changes: object) -> Method:
 
 
 def make_archive(
-    scores: Sequence[float | None], energies: Sequence[float | None] | None = None, top: int = 0
+    scores: Sequence[float | None],
+    energies: Sequence[float | None] | None = None,
+    top: int = 0,
+    details: Sequence[Mapping[str, Detail]] = (),
 ) -> Archive:
-    """Return an archive whose call ``c`` has key ``k<c>`` and the ``c``-th score; energies are minus the scores."""
+    """Return an archive whose call ``c`` has key ``k<c>`` and the ``c``-th score; energies are minus the scores.
+
+    The candidates have the first of the ``details``, as far as there are any.
+    """
     archive = Archive(top)
     if energies is None:
         energies = [None if score is None else -score for score in scores]
     for call, (score, energy) in enumerate(zip(scores, energies, strict=True), start=1):
         archive.reserve(f"k{call}")
-        archive.record(Hypothesis(f"g{call}", f"k{call}"), Evaluation(score, energy))
+        own = details[call - 1] if call <= len(details) else {}
+        archive.record(Hypothesis(f"g{call}", f"k{call}"), Evaluation(score, energy, details=own))
     return archive
 
 

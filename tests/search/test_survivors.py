@@ -1,4 +1,4 @@
-"""Survivor rules: elites, tempered sampling, appending, niches and founders."""
+"""Survivor rules: elites, tempered sampling, appending, niches, dominated novelty and founders."""
 
 import string
 from collections import Counter
@@ -32,9 +32,13 @@ def survivors(
     seed: int = 5,
     families: str = "",
     share: int = 1,
+    places: Sequence[float | None] = (),
     **changes: object,
 ) -> list[int]:
-    """Return the surviving calls; candidates with the same letter in ``families`` are similar."""
+    """Return the surviving calls; candidates with the same letter in ``families`` are similar.
+
+    ``places`` are the values of the only feature.
+    """
     method = make_method(ladder=(beta,), niche=Niche(0.5, (share,)), **changes)
     contenders = np.arange(1, len(scores) + 1)
 
@@ -42,8 +46,9 @@ def survivors(
         letters = [(families or string.printable)[int(hypothesis.key[1:]) - 1] for hypothesis in (one, *others)]
         return np.array([float(letter == letters[0]) for letter in letters[1:]])
 
+    archive = make_archive(scores, details=[{"place": place} for place in places])
     return select_survivors(
-        iteration, 0, contenders, NONE, make_archive(scores), method, Streams(seed), similarities
+        iteration, 0, contenders, NONE, archive, method, Streams(seed), similarities, {"place": [0, 1]}
     ).tolist()
 
 
@@ -112,6 +117,31 @@ def test_among_equal_scores_the_older_is_an_elite() -> None:
 @pytest.mark.parametrize("rule", KEEPING)
 def test_all_survive_up_to_capacity(rule: str) -> None:
     assert survivors([0.0, 0.9, 0.1], capacity=3, survivors=Survivors(rule, "score_power")) == [1, 2, 3]
+
+
+def test_dominated_novelty_keeps_the_best_and_what_is_far_from_all_fitter_ones() -> None:
+    rule = Survivors("dominated_novelty", "rank", neighbors=1)
+    places = [0.50, 0.51, 0.52, 0.9, 0.1]
+    assert survivors([0.8, 0.9, 0.7, 0.2, 0.1], capacity=3, survivors=rule, places=places) == [2, 4, 5]
+
+
+def test_dominated_novelty_averages_over_the_nearest_neighbors() -> None:
+    scores, places = [0.9, 0.8, 0.2, 0.1], [0.0, 1.0, 0.05, 0.5]  # nearest: 0.05 and 0.45; mean of two: 0.5 and 0.475
+    kept = [
+        survivors(scores, capacity=3, survivors=Survivors("dominated_novelty", "rank", neighbors=n), places=places)
+        for n in (1, 2)
+    ]
+    assert kept == [[1, 2, 4], [1, 2, 3]]
+
+
+def test_dominated_novelty_drops_the_newer_of_two_candidates_with_one_score_and_one_place() -> None:
+    rule = Survivors("dominated_novelty", "rank")
+    assert survivors([0.5, 0.5, 0.5, 0.1], capacity=2, survivors=rule, places=[0.3, 0.3, 0.3, 0.4]) == [1, 4]
+
+
+def test_dominated_novelty_drops_first_what_lacks_a_feature_and_of_that_the_worst() -> None:
+    rule = Survivors("dominated_novelty", "rank")
+    assert survivors([0.9, 0.8, 0.1, 0.0], capacity=3, survivors=rule, places=[None, None, 0.4, 0.4]) == [1, 3, 4]
 
 
 def test_equal_pools_choose_their_survivors_independently() -> None:

@@ -6,6 +6,7 @@ A metric is a name with a value; tables refer to it by name.
 from evodiverse.ports import Metrics, Tools
 from evodiverse.results.metrics.cost import measure_cost, measure_generations
 from evodiverse.results.metrics.curves import measure_curves
+from evodiverse.results.metrics.features import find_features, measure_features
 from evodiverse.results.metrics.search import measure_search
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run
@@ -23,11 +24,12 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
     Raises:
         InputError: A part of the log is missing or damaged, or scikit-learn is missing, which TF-IDF needs.
     """
-    log = read_log(run, metrics.columns)
+    log = read_log(run, {**dict.fromkeys(find_features(run.settings), float), **metrics.columns})
     return {
         **measure_generations(log),
         **measure_cost(log),
         **measure_search(log, metrics.targets),
         **measure_curves(log),
+        **measure_features(log),
         **metrics.measure(log, tools),
     }

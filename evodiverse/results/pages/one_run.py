@@ -13,6 +13,7 @@ from markupsafe import Markup
 from evodiverse.ports import Annotated, Drawable, Highlight, Sheet
 from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
+from evodiverse.results.metrics.features import find_features, tell_features
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.rendering import render
 from evodiverse.results.show import read_command
@@ -103,7 +104,8 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     view, columns = find_view(run, own), find_columns(run, own)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     numbers, *texts = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"]).values()
-    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **columns})
+    features = dict.fromkeys(find_features(run.settings), float)
+    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **features, **columns})
     best = best_candidates(log.attempts, None)
     return History(
         log,
@@ -172,6 +174,7 @@ def report_run(history: History) -> str:
         requests=requests_by_pool(log.llm_calls),
         errors=errors_by_reason(log.attempts),
         failed=[row_at(log.attempts, at) for at in find_failed(log.attempts)],
+        features=tell_features(log),
     )
 
 

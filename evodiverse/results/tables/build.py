@@ -247,7 +247,12 @@ def _find_absent(layout: Layout, row: Row, own: Sequence[Result], rivals: Sequen
 def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
     if layout.benchmark is not None:
         return benchmark_table(layout, layout.benchmark, results)
-    mine = [result for result in results if layout.kind in ("search", result.kind)]
+    mine = [
+        result
+        for result in results
+        if layout.kind in ("search", result.kind)
+        and (layout.needs is None or result.metrics.get(layout.needs) is not None)
+    ]
     groups = group_by(mine, lambda result: _group(result, with_fit=layout.has_problems))
     columns = _shown_columns(layout, mine)
     lines = []

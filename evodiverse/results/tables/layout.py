@@ -132,6 +132,7 @@ class Layout:
         rows: The rows, for a table of the paper.
         kind: For a table of all runs, the kind of runs that it lists (`Result.kind`), or ``search`` if it lists runs of
             all kinds. None for a table of the paper.
+        needs: For a table of all runs, the metric that a run must have to be listed; None for no such metric.
         notes: The notes below the table.
         fit: The way of fitting equations that the paper's numbers were obtained with, if the table has separate rows
             for each way.
@@ -151,6 +152,7 @@ class Layout:
     llm: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     kind: str | None = None
+    needs: str | None = None
     notes: tuple[str, ...] = ()
     fit: str | None = None
     has_problems: bool = False
