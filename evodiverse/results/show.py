@@ -31,6 +31,7 @@ from evodiverse.results.summary import (
     tell_apart,
     xi_curve,
 )
+from evodiverse.runlog.earlier import KEPT, Earlier, read_kept
 from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
@@ -188,6 +189,7 @@ def _describe(log: Log) -> dict[str, str | None]:
         "seconds": seconds or "none recorded",
         "versions": "\n".join(versions) or "unknown",
         "git commit": f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}",
+        "started from": _tell_start(read_kept(run.path / KEPT)),
         "data": _sources(record.get("sources", {})),
         "pools": None,
         "iterations": "none logged yet",
@@ -200,6 +202,11 @@ def _describe(log: Log) -> dict[str, str | None]:
         facts["oracle calls"] = f"{log.n_calls:,} of {budget:,}, {n_failed:,} failed"
         facts["features"] = tell_features(log)
     return {**facts, "chosen": (_read(run.path / BEST / CHOSEN, bytes.decode) or "").strip()}
+
+
+def _tell_start(earlier: Earlier | None) -> str | None:
+    """Return the earlier run that a run started from, with the calls of its candidates; None without one."""
+    return None if earlier is None else f"{earlier.run}: calls {', '.join(map(str, earlier.calls))}"
 
 
 def _sections(log: Log) -> list[tuple[str, list[RenderableType]]]:

@@ -69,20 +69,23 @@ class Start(NamedTuple):
     answers: Sequence[Answer]
 
 
-def draw_start(task: ports.Task, streams: Streams, n_draws: int, at_most: int) -> Start:
-    """Draw the initial candidates and parse them.
+def draw_start(
+    task: ports.Task, streams: Streams, n_draws: int, at_most: int, given: Sequence[str] | None = None
+) -> Start:
+    """Draw the initial candidates, unless they are given, and parse them.
 
     Args:
         task: The task that draws them.
         streams: The random streams of the run.
         n_draws: The number of pools to draw for; 1 if all pools start from the same candidates.
         at_most: The largest number of candidates for each of these pools.
+        given: The genotypes of the candidates that all pools start from; None to draw them.
 
     Raises:
         InputError: No candidate can be parsed.
     """
     initial = [streams.at(Purpose.INITIAL, 0, pool=pool) for pool in range(n_draws)]
-    drawn = [contracts.draw_initial(task, stream, at_most) for stream in initial]
+    drawn = [contracts.draw_initial(task, stream, at_most) for stream in initial] if given is None else [given]
     slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
     requests = [Request(0, pool, slot, 1, (), Prompt.COLD, initial[pool]) for slot, pool in slots]
     genotypes = [drawn[pool][slot] for slot, pool in slots]

@@ -25,7 +25,7 @@ def place(details: Sequence[Mapping[str, Detail]], features: Features) -> FloatA
     raw = [[_as_float(each.get(column)) for column in features] for each in details]
     low, high = np.array(list(features.values()), dtype=np.float64).T
     with np.errstate(over="ignore"):
-        places = (np.array(raw).reshape(len(details), len(features)) - low) / (high - low)
+        places: FloatArray = (np.array(raw).reshape(len(details), len(features)) - low) / (high - low)
     places[~np.isfinite(places)] = np.nan
     return places
 

@@ -20,6 +20,7 @@ from evodiverse.llm.library import Price
 from evodiverse.llm.model import opened
 from evodiverse.llm.settings import CLASSICAL, Llm
 from evodiverse.ports import ChecksStart, Comparable, Display, Evaluator, Featured, Measurable, Snapshot, Task
+from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.record import ASKED, JOBS, PRICES
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.bandit import Bandit
@@ -152,8 +153,9 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     columns = add_columns(task.columns, screens=plan.config.method.screen is not None)
     model = None if plan.model is None else KINDS[plan.model.client].complete(plan.model, artifact)
     streams, at_most = Streams(plan.config.seed), plan.domain.count_initial(plan.task)
-    draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most))
-    if is_new and is_dry and isinstance(task, ChecksStart):
+    given = None if plan.earlier is None else plan.earlier.genotypes
+    draw = cache(partial(draw_start, task, streams, plan.n_draws, at_most, given))
+    if is_new and is_dry and given is None and isinstance(task, ChecksStart):
         for pool in range(plan.n_draws):
             call(task.check_initial, streams.at(Purpose.INITIAL, 0, pool=pool))
     elif is_new:
@@ -194,6 +196,8 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
             return standing
         if llm is not None:
             write_json(plan.path / PRICES, prices)
+        if plan.earlier is not None:
+            write_json(plan.path / KEPT, plan.earlier._asdict())
         tracking = config.tracking
         place = (tracking.name, tracking.uri, tracking.experiment, Path(config.outputs).expanduser())
         committed = stack.enter_context(followed(lambda: open_tracker(*place), plan.path, plan.settings))

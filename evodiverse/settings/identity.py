@@ -24,9 +24,9 @@ def quiet_keys(schema: type, prefix: str = "") -> frozenset[str]:
     return frozenset(key for key, field, _ in walk_keys(schema, prefix) if not field.metadata.get("changes_log", True))
 
 
-def later_defaults(schema: type) -> dict[str, Any]:
+def later_defaults(schema: type, prefix: str = "") -> dict[str, Any]:
     """Return the defaults of the keys that the schema marks as later than some runs, by dotted key."""
-    return {key: field.default for key, field, _ in walk_keys(schema) if field.metadata.get("is_later")}
+    return {key: field.default for key, field, _ in walk_keys(schema, prefix) if field.metadata.get("is_later")}
 
 
 def identity(settings: Mapping[str, Any], quiet: frozenset[str], later: Mapping[str, Any]) -> dict[str, Any]:

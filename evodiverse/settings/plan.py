@@ -21,6 +21,7 @@ from evodiverse.llm.clients import KINDS
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import Llm
 from evodiverse.ports import Domain, Prompted, Prompts, Versioned
+from evodiverse.runlog.earlier import KEPT, Earlier, read_best, read_kept
 from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.runner.evaluators import ASK
 from evodiverse.search.settings import SAMPLERS, at_rung
@@ -69,6 +70,7 @@ class Plan:
         n_initial: The largest number of oracle calls that the initial candidates can cost.
         adapted: What was changed in the task's sampling parameters because the model does not take them, for the user;
             empty if nothing was.
+        earlier: The candidates of an earlier run to start from; None for the domain's own initial candidates.
     """
 
     config: schema.Config
@@ -81,6 +83,7 @@ class Plan:
     n_draws: int
     n_initial: int
     adapted: str
+    earlier: Earlier | None = None
 
     @property
     def model(self) -> Llm | None:
@@ -166,6 +169,7 @@ class Plan:
             InputError: A user's file cannot be read, or has changed since this process imported it.
         """
         found = dict(self.domain.sources(self.task, artifact_sha256))
+        found |= {} if self.earlier is None else {"initial.run": self.earlier.sha256}
         found |= find_files(self.config.evaluator.command or (), "evaluator")
         found |= {} if self.model is None else find_files(self.model.command_words, "model")
         found |= _find_imported(found) | code_files(str(self.config.task["domain"]))
@@ -248,8 +252,9 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     n_draws = n_initial = 0
     if task is not None:
         # With screening, all pools start from the same candidates, as the surrogate of each pool learns from them.
-        n_draws = 1 if screens or domain.is_shared(task) else method.n_pools
-        n_initial = domain.count_initial(task) * n_draws
+        wanted = _find_start(task)
+        n_draws = 1 if screens or wanted or domain.is_shared(task) else method.n_pools
+        n_initial = wanted[1] if wanted else domain.count_initial(task) * n_draws
     names = {"task": config.task.get("name"), "method": method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))
@@ -279,7 +284,9 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         method.screen = None
     if search.early_stop is not None and search.early_stop.patience is None:
         search.early_stop = None
-    plan = Plan(config, domain, task, settings, overrides, path, shelf, n_draws, n_initial, adapted)
+    earlier = _read_start(task, config, path)
+    n_initial = n_initial if earlier is None else len(earlier.genotypes)
+    plan = Plan(config, domain, task, settings, overrides, path, shelf, n_draws, n_initial, adapted, earlier)
     tracker = config.tracking.name
     if (model := plan.model) is not None:
         model.find_cache()  # refuses a home directory that does not exist
@@ -297,6 +304,26 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:
         raise InputError(*violations)
     return plan
+
+
+def _find_start(task: Any) -> tuple[str, int] | None:
+    """Return ``task.initial.run`` and ``task.initial.best``, if the domain has these keys and the first has a value."""
+    initial = asdict(task).get("initial")
+    if not isinstance(initial, dict) or initial.get("run") is None:
+        return None
+    return str(initial["run"]), int(initial["best"])
+
+
+def _read_start(task: Any, config: schema.Config, path: Path) -> Earlier | None:
+    """Return the candidates of ``task.initial.run``, or None without one.
+
+    Once the run has begun, they come from its own directory, whatever has become of the earlier run.
+    """
+    wanted = _find_start(task)
+    if wanted is None:
+        return None
+    kept = None if config.overwrite else read_kept(path / KEPT)
+    return read_best(*wanted, str(config.task["domain"])) if kept is None else kept
 
 
 def _adapt_to_model(composed: DictConfig, llm: Llm) -> str:
@@ -416,7 +443,8 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     quiet = _quiet_keys(values["evaluator"]["name"]) | quiet_keys(domain.settings, "task.")
-    return identity({**values, "task": {**values["task"], **typed}}, quiet, later_defaults(schema.Config))
+    later = later_defaults(schema.Config) | later_defaults(domain.settings, "task.")
+    return identity({**values, "task": {**values["task"], **typed}}, quiet, later)
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:

@@ -83,7 +83,7 @@ def _screen(screen: Screen | None) -> Iterator[str]:
 def _features(config: Config) -> Iterator[str]:
     features, rule = config.search.features, config.method.survivors.rule
     if features is None and rule == "dominated_novelty":
-        yield f"method.survivors.rule={rule} needs search.features; set 'search.features={_FEATURES}' to columns of yours"
+        yield f"method.survivors.rule={rule} needs search.features; name columns, such as 'search.features={_FEATURES}'"
     elif features is not None and not (
         isinstance(features, dict)
         and features

@@ -14,6 +14,7 @@ from evodiverse.kit.checked_lines import encode_line
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS, read_parts
+from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, PRICES, RECORD, REPORT
 from evodiverse.store.datasets import encode_part, schemas
@@ -32,7 +33,7 @@ def check_not_foreign(path: Path) -> None:
     Raises:
         InputError: The folder contains other files.
     """
-    own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED, PRICES}
+    own = {*DATASETS, *FOLDERS, RECORD, REPORT, JOBS, ASKED, PRICES, KEPT}
     if path.exists() and any(entry.name not in own and not entry.name.startswith(".") for entry in path.iterdir()):
         raise InputError(f"{path} holds other files and no run; choose another folder with outputs=…")
 

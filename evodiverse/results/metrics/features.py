@@ -25,16 +25,14 @@ def find_features(settings: Mapping[str, Any]) -> dict[str, tuple[float, float]]
     }
 
 
-def _are_bounds(*values: object) -> bool:
-    if len(values) != 2 or not all(isinstance(value, int | float) and isfinite(value) for value in values):
-        return False
-    low, high = values
-    return low < high  # type: ignore[operator]
+def _are_bounds(*values: Any) -> bool:
+    is_pair = len(values) == 2 and all(isinstance(value, int | float) and isfinite(value) for value in values)
+    return is_pair and bool(values[0] < values[1])
 
 
 def count_intervals(n_features: int) -> int:
     """Return how many intervals each feature is divided into, so that the grid has about `N_CELLS` cells."""
-    return max(2, round(N_CELLS ** (1 / n_features)))
+    return max(2, round(float(N_CELLS ** (1 / n_features))))
 
 
 def measure_features(log: Log) -> Measurement:

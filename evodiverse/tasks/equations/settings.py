@@ -77,9 +77,13 @@ class InitialSettings:
     Attributes:
         path: text file with your own equations to start from, one right-hand side per line, instead of a linear and a
             quadratic one
+        run: folder of an earlier run whose best candidates to start from, in all pools; they are evaluated again
+        best: number of candidates to take from the earlier run
     """
 
     path: str | None = None
+    run: str | None = setting(default=None, is_later=True)
+    best: int = setting(default=20, unit="candidates", is_later=True, least=1)
 
 
 @dataclass

@@ -48,6 +48,8 @@ class Initial:
             chosen
         shared: whether all pools start from the same molecules
         skip_invalid: whether to skip and count malformed records of the file instead of stopping
+        run: folder of an earlier run whose best candidates to start from, in all pools; they are evaluated again
+        best: number of candidates to take from the earlier run
     """
 
     path: str | None = None
@@ -58,6 +60,8 @@ class Initial:
     among: int = setting(default=5000, unit="molecules", least=1)
     shared: bool = False
     skip_invalid: bool = True
+    run: str | None = setting(default=None, is_later=True)
+    best: int = setting(default=20, unit="candidates", is_later=True, least=1)
 
 
 @dataclass

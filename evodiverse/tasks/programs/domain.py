@@ -35,7 +35,8 @@ def find_violations(settings: ProgramSettings) -> list[str]:
     if settings.trust and task is not OpenEvolveEvaluator:
         violations.append("task.trust=true: only evaluators with OpenEvolve's interface run outside of the sandbox")
     checks: list[Callable[[ProgramSettings], object]] = [] if violations else [task]
-    if (settings.initial.path is not None or settings.evaluator not in BUILTINS) and not initial_paths(settings):
+    needs_path = settings.evaluator not in BUILTINS and settings.initial.run is None
+    if (settings.initial.path is not None or needs_path) and not initial_paths(settings):
         violations.append("task.initial.path has no value; name the program that the search starts from")
     elif not violations:
         checks += [_read_initial, build_prompts, build_operator]
@@ -104,7 +105,7 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:  # noqa: ARG00
 def build_prompts(settings: ProgramSettings) -> ProgramPrompts:
     """Return the prompts for a language model."""
     task = _find_task(settings)(settings)
-    example = _read_initial(settings)[0]
+    example = "".join(_read_initial(settings)[:1])
     return ProgramPrompts(settings, task.description, task.entry_point, example, task.metrics)
 
 
@@ -120,5 +121,5 @@ def _find_task(settings: ProgramSettings) -> type[Evaluator]:
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     if not paths:
-        return [load_start(settings)]
+        return [load_start(settings)] if settings.evaluator in BUILTINS else []
     return read_programs(paths, _find_task(settings)(settings).entry_point, settings.max_characters)

@@ -29,9 +29,13 @@ class Initial:
     Attributes:
         path: program to start from, or a list of several; builtin/layouts for tasks that place points or circles; null:
             the task's own, or initial_program.py next to your own evaluator
+        run: folder of an earlier run whose best candidates to start from, in all pools; they are evaluated again
+        best: number of candidates to take from the earlier run
     """
 
     path: Any = None
+    run: str | None = setting(default=None, is_later=True)
+    best: int = setting(default=20, unit="candidates", is_later=True, least=1)
 
 
 @dataclass
