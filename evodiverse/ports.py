@@ -447,6 +447,8 @@ class Snapshot:
         waited: How long the last iteration waited for proposals, in seconds; None if it did not, or is unknown.
         awaited: The number of replies that have arrived for the current batch of queries to a language model, and the
             number of queries in the batch; None if no reply is outstanding.
+        under_way: The number of requests to a language model that are under way, without those that wait for others to
+            end.
         silent: The time for which candidates have been in evaluation without a result, in seconds; None if no candidate
             is, or only for a short time.
         stopped_by: Why the run ended; None while it is running.
@@ -472,6 +474,7 @@ class Snapshot:
     llm: Usage | None = None
     waited: float | None = None
     awaited: tuple[int, int] | None = None
+    under_way: int = 0
     silent: float | None = None
     stopped_by: str | None = None
 

@@ -285,12 +285,13 @@ def _silence(seconds: float) -> str:
 
 
 def _replies(snapshot: Snapshot) -> str:
-    """Return how long the last iteration waited for replies, and how many are awaited now."""
+    """Return how long the last iteration waited for replies, how many have arrived, and how many are under way."""
     waited = "" if snapshot.waited is None else f", waited {snapshot.waited:,.0f} s"
     if snapshot.awaited is None:
         return waited
     received, asked = snapshot.awaited
-    return f"{waited} ({received:,} of {count_of(asked, 'reply', 'replies')} received)"
+    replies = count_of(asked, "reply", "replies")
+    return f"{waited} ({received:,} of {replies} received, {snapshot.under_way:,} under way)"
 
 
 def format_number(value: float | None) -> str:

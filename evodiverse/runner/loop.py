@@ -122,6 +122,7 @@ class Setup:
             function that returns the state of the run (`Snapshot`), is called only if the run is tracked.
         evaluator: The evaluator of the run; if it is None, the workers evaluate.
         bandit: What shares out requests among models; if it is None, their weights do.
+        n_under_way: The largest number of requests to a language model that are under way at the same time.
     """
 
     method: Method
@@ -139,6 +140,7 @@ class Setup:
     committed: Callable[[Callable[[], ports.Snapshot]], None]
     evaluator: ports.Evaluator | None = None
     bandit: Bandit | None = None
+    n_under_way: int = 0
 
 
 class Planned(NamedTuple):
@@ -190,7 +192,9 @@ class Loop:
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
-        self._view = View(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger)
+        self._view = View(
+            setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger, setup.n_under_way
+        )
         self._state: State | None = None
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS

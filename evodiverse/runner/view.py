@@ -83,15 +83,26 @@ class View:
         archive: The archive of the run.
         clock: The clock of the run.
         ledger: The ledger of the run.
+        n_under_way: The largest number of requests to a language model that are under way at the same time.
     """
 
-    def __init__(self, method: Method, budget: int, task: Task, archive: Archive, clock: Clock, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        method: Method,
+        budget: int,
+        task: Task,
+        archive: Archive,
+        clock: Clock,
+        ledger: Ledger,
+        n_under_way: int = 0,
+    ) -> None:
         self._method = method
         self._budget = budget
         self._task = task
         self._archive = archive
         self._clock = clock
         self._ledger = ledger
+        self._n_under_way = n_under_way
         self._outcomes: Counter[str] = Counter()
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
@@ -167,6 +178,7 @@ class View:
             llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
             waited=self._clock.waited or None,
             awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
+            under_way=max(min(self.n_awaited - self.n_replies, self._n_under_way), 0),
             silent=silent if silent >= LONG else None,
             stopped_by=stopped_by,
         )

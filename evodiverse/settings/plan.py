@@ -106,8 +106,17 @@ class Plan:
             fewest, most = self._count_requests(n_calls)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
             lines += _describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
+            lines.append(f"with up to {count_of(self.n_under_way, 'request')} under way at a time")
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
+
+    @property
+    def n_under_way(self) -> int:
+        """The largest number of requests to a language model that are under way at the same time."""
+        method, model = self.config.method, self.config.llm
+        each = method.offspring * method.n_pools if method.screen is None else method.screen.n_proposals
+        sent = each * (1 + self.config.search.lag)
+        return sent if model.batch else min(sent, model.concurrency)
 
     def _count_requests(self, n_calls: int) -> tuple[int, int]:
         """Return the least and the largest number of requests to a language model that fill all slots of a run.

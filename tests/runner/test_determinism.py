@@ -17,6 +17,7 @@ VARIANTS = [
     ["method=island", "task.shared=true"],
     ["method=random_swap", "method.survivors.rule=append"],
     ["method=pt_niche"],
+    ["method=dominated_novelty", "search.features={n_ones: [0, 24]}"],
     ["method=diverse"],
 ]
 

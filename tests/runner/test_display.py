@@ -302,7 +302,7 @@ def test_a_terminal_that_cannot_draw_gets_plain_lines(
     assert type(choose_display("auto", "title")) is PlainDisplay
 
 
-ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 140))
+ASKED = replace(SNAPSHOT, llm=Usage(1234, 400_000, 50_000, 0.5), awaited=(35, 140), under_way=64)
 
 
 @pytest.mark.parametrize(
@@ -328,8 +328,8 @@ def test_one_exchange_is_not_several() -> None:
 
 
 def test_received_replies_are_counted_during_a_round() -> None:
-    assert "tokens, $0.5000 (35 of 140 replies received)" in format_snapshot(ASKED)
-    assert "(35 of 140 replies received)" in drawn(ASKED)
+    assert "tokens, $0.5000 (35 of 140 replies received, 64 under way)" in format_snapshot(ASKED)
+    assert "(35 of 140 replies received, 64 under way)" in drawn(ASKED)
 
 
 @pytest.mark.parametrize("show", [format_snapshot, drawn])

@@ -106,3 +106,10 @@ def test_the_time_waited_is_that_of_the_last_iteration_in_a_resumed_run_too() ->
     clock.operator += 3.0
     clock.end_iteration()
     assert clock.waited == 3.0
+
+
+@pytest.mark.parametrize(("asked", "replied", "under_way"), [(140, 35, 64), (140, 100, 40), (0, 0, 0)])
+def test_requests_under_way_are_those_without_a_reply_up_to_the_limit(asked: int, replied: int, under_way: int) -> None:
+    view = View(make_method(), 1000, BitTask(4, 1), Archive(0), Clock(), Ledger(Budget(), 1), 64)
+    view.n_awaited, view.n_replies = asked, replied
+    assert view.snapshot(None).under_way == under_way

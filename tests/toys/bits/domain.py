@@ -1,5 +1,5 @@
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,19 @@ from tests.toys.bits.metrics import BitMetrics
 from tests.toys.bits.operators import BitCrossover
 from tests.toys.bits.prompts import BitPrompts
 from tests.toys.bits.task import BitTask, StockedBitTask
+
+
+@dataclass
+class BitInitial:
+    """``task.initial``, for bit strings.
+
+    Attributes:
+        run: folder of an earlier run to start from
+        best: number of candidates to take from it
+    """
+
+    run: str | None = setting(default=None, is_later=True)
+    best: int = setting(default=20, unit="candidates", is_later=True, least=1)
 
 
 @dataclass
@@ -25,6 +38,7 @@ class BitSettings:
         diary: file to which each evaluation adds its key as it ends
         library: strings of the library that screening rates; 0: there is no library
         spoiled: what goes wrong: nothing, start, failing, some (strings that begin with 1 fail), oracle, bug or worker
+        initial: where a pool starts
     """
 
     length: int = setting(default=24, unit="bits", least=1)
@@ -36,6 +50,7 @@ class BitSettings:
     diary: str = ""
     library: int = 0
     spoiled: str = "nothing"
+    initial: BitInitial = field(default_factory=BitInitial)
 
 
 settings = BitSettings
