@@ -105,8 +105,8 @@ class Plan:
         if self.model is not None:
             fewest, most = self._count_requests(n_calls)
             cap = most if self.config.budget.llm_calls is None else self.config.budget.llm_calls
-            lines += _describe_estimate(self.example_queries(self.model), self.model, min(fewest, cap), min(most, cap))
-            lines.append(f"with up to {count_of(self.n_under_way, 'request')} under way at a time")
+            queries, n_under_way = self.example_queries(self.model), self.n_under_way
+            lines += _describe_estimate(queries, self.model, min(fewest, cap), min(most, cap), n_under_way)
         lines += [self.adapted] if self.adapted else []
         return "\n".join(lines)
 
@@ -201,7 +201,9 @@ def _keep_dearest(shares: Mapping[Query, float], settings: Llm) -> dict[Query, f
     return {max(shares, key=find_cost): 1.0}
 
 
-def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int) -> list[str]:
+def _describe_estimate(
+    pools: Sequence[Mapping[Query, float]], settings: Llm, fewest: int, most: int, n_under_way: int
+) -> list[str]:
     """Return the lines of a dry run that say how many requests a run would send, with their tokens and cost.
 
     Args:
@@ -209,6 +211,7 @@ def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fe
         settings: The settings of the models.
         fewest: The number of requests if each slot (the place of one offspring) needs only one attempt.
         most: The number of requests if each slot takes all its attempts.
+        n_under_way: The largest number of requests that are under way at the same time.
     """
     queries = [(query, share / len(pools)) for shares in pools for query, share in shares.items()]
     prompt = sum(len(message.content.encode()) * share for query, share in queries for message in query.messages)
@@ -218,6 +221,7 @@ def _describe_estimate(pools: Sequence[Mapping[Query, float]], settings: Llm, fe
     requests = "request" if max(fewest, most) == 1 else "requests"
     lines = [
         f"and {_range(fewest, most)} {requests} to {', '.join(settings.models)}, unless the search stops early",
+        f"with up to {n_under_way:,} under way at a time,",
         f"of about {prompt_tokens:,.0f} tokens each: {_range(fewest * prompt_tokens, most * prompt_tokens)} in total",
     ]
     if settings.client != "command":  # which is not told of any limit

@@ -96,6 +96,15 @@ def test_a_session_with_other_versions_has_a_line_of_its_own(copy: Path) -> None
     assert re.search(r"^versions +numpy 2.0 *\n +numpy 2.1 *$", printed(copy), flags=re.MULTILINE)
 
 
+def test_a_feature_space_and_an_earlier_run_are_told(run: Path, tmp_path: Path) -> None:
+    assert "features" not in printed(run)
+    words = ["search.features={n_ones: [0, 8]}", f"task.initial.run='{run}'", "task.initial.best=2"]
+    text = printed(run_toy(tmp_path, "budget.oracle_calls=30", "task.length=8", *words), width=300)
+    assert re.match(r"n_ones: \d\.\d% of 400 cells covered, QD score \d", fact(text, "features"))
+    best = [str(row["call"]) for row in best_candidates(columns(rows(run, "evaluations")), 2)]
+    assert fact(text, "started from") == f"{run}: calls {', '.join(best)}"
+
+
 # In what it differs from the defaults
 
 

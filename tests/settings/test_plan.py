@@ -1,4 +1,4 @@
-"""The data and code that a run depends on."""
+"""The data and code that a run depends on, and how many requests are under way."""
 
 from pathlib import Path
 
@@ -47,3 +47,21 @@ def test_the_program_of_an_evaluator_counts_unless_it_is_an_interpreter(folder: 
     assert all({"evaluator/0", "code/evaluator/0/own_helper.py"} <= {*some} for some in found)
     (folder / "own_helper.py").write_text("W = 2\n")
     assert find("./relative") != found[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "n"),
+    [
+        ([], 6),
+        (["method.offspring=4"], 8),
+        (["search.lag=2"], 18),
+        (["method.offspring=20"], 25),
+        (["method=diverse", "method.screen.proposals=12", "search.lag=1"], 24),
+        (["method.offspring=20", "llm.batch=true"], 40),
+    ],
+)
+def test_the_requests_under_way_are_those_of_the_iterations_that_have_begun(words: list[str], n: int) -> None:
+    model = ["llm=openai_compatible", "llm.model=m", "llm.api_base=http://127.0.0.1:9/v1", "llm.concurrency=25"]
+    planned = plan("task=bits", "method.offspring=3", *model, *words)
+    assert planned.n_under_way == n
+    assert f"\nwith up to {n} under way at a time,\n" in planned.summary

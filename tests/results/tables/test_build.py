@@ -37,6 +37,16 @@ def texts(table: Table) -> list[list[str]]:
     return [[cell.text for cell in line.cells] for line in table.lines]
 
 
+# Which runs are in a table
+
+
+def test_the_table_of_feature_spaces_lists_the_runs_that_have_one() -> None:
+    with_features = result({"score": 0.4, "coverage": 0.25, "qd_score": 31.0}, method="ea")
+    tables = tables_of(layout(JNK3), result({"score": 0.4}), with_features)
+    assert [(line.of[1], line.cells[1].text) for line in tables["features"].lines] == [("ea", "0.250")]
+    assert "features" not in tables_of(layout(JNK3), result({"score": 0.4}))
+
+
 # Which runs are in a row
 
 
