@@ -189,7 +189,7 @@ def _describe(log: Log) -> dict[str, str | None]:
         "seconds": seconds or "none recorded",
         "versions": "\n".join(versions) or "unknown",
         "git commit": f"{commit[:12] if commit.isalnum() else commit}{dash}{dirty}",
-        "started from": _tell_start(read_kept(run.path / KEPT)),
+        "started from": tell_start(read_kept(run.path / KEPT)),
         "data": _sources(record.get("sources", {})),
         "pools": None,
         "iterations": "none logged yet",
@@ -204,7 +204,7 @@ def _describe(log: Log) -> dict[str, str | None]:
     return {**facts, "chosen": (_read(run.path / BEST / CHOSEN, bytes.decode) or "").strip()}
 
 
-def _tell_start(earlier: Earlier | None) -> str | None:
+def tell_start(earlier: Earlier | None) -> str | None:
     """Return the earlier run that a run started from, with the calls of its candidates; None without one."""
     return None if earlier is None else f"{earlier.run}: calls {', '.join(map(str, earlier.calls))}"
 

@@ -1,5 +1,6 @@
 """What is shown of a run agrees with its log, whatever its status, and however little of it there is."""
 
+import html
 import io
 import json
 import re
@@ -14,9 +15,10 @@ from rich.console import Console
 from evodiverse.commands import show
 from evodiverse.errors import InputError, Interrupted, ServiceError
 from evodiverse.results.grouping import thin
+from evodiverse.results.pages.one_run import read_history, report_run
 from evodiverse.results.show import print_run
 from evodiverse.results.summary import best_candidates, best_so_far, errors_by_reason, swaps_by_pools, tell_apart
-from evodiverse.runlog.runs import find_records
+from evodiverse.runlog.runs import Run, find_records, read_record
 from tests.results.builders import SETTINGS, columns, evaluated_row, write_parts, write_record, write_run, write_staged
 from tests.runs import rows, run_toy, stop_after
 
@@ -99,10 +101,13 @@ def test_a_session_with_other_versions_has_a_line_of_its_own(copy: Path) -> None
 def test_a_feature_space_and_an_earlier_run_are_told(run: Path, tmp_path: Path) -> None:
     assert "features" not in printed(run)
     words = ["search.features={n_ones: [0, 8]}", f"task.initial.run='{run}'", "task.initial.best=2"]
-    text = printed(run_toy(tmp_path, "budget.oracle_calls=30", "task.length=8", *words), width=300)
+    later = run_toy(tmp_path, "budget.oracle_calls=30", "task.length=8", *words)
+    text = printed(later, width=300)
     assert re.match(r"n_ones: \d\.\d% of 400 cells covered, QD score \d", fact(text, "features"))
     best = [str(row["call"]) for row in best_candidates(columns(rows(run, "evaluations")), 2)]
     assert fact(text, "started from") == f"{run}: calls {', '.join(best)}"
+    page = report_run(read_history(Run(later, read_record(later / "run.json"))))
+    assert all(fact(text, name) in html.unescape(page) for name in ("features", "started from"))
 
 
 # In what it differs from the defaults

@@ -16,7 +16,7 @@ from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics.features import find_features, tell_features
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.rendering import render
-from evodiverse.results.show import read_command
+from evodiverse.results.show import read_command, tell_start
 from evodiverse.results.summary import (
     best_candidates,
     errors_by_reason,
@@ -25,6 +25,7 @@ from evodiverse.results.summary import (
     swaps_by_pools,
     tell_apart,
 )
+from evodiverse.runlog.earlier import KEPT, read_kept
 from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at, rows
 from evodiverse.runlog.runs import Run
 from evodiverse.runlog.values import find_rises
@@ -142,6 +143,7 @@ def find_parents(by_call: Mapping[int, Row], row: Row) -> list[Row]:
 def report_run(history: History) -> str:
     """Return the page about a run; if the run is not complete, the page shows the log so far."""
     log, run, listed = history.log, history.log.run, history.best[:N_LISTED]
+    start = tell_start(read_kept(run.path / KEPT))
     ranks = {row["call"]: rank for rank, row in enumerate(history.best, start=1)}
     first = list(dict.fromkeys(history.highlight.calls)) if history.highlight else []
     calls = [row["call"] for row in history.best[:N_DRAWN] if row["call"] not in first]
@@ -156,7 +158,7 @@ def report_run(history: History) -> str:
         "run.html",
         title=f"{run.task} · {run.method} · {run.llm} · seed {run.seed}",
         history=history,
-        started=[*zip(("command", "started in"), read_command(run.path), strict=True)],
+        started=[*zip(("command", "started in", "started from"), (*read_command(run.path), start), strict=True)],
         rest={key: value for key, value in run.settings.items() if key not in (run.overrides or {})},
         progress=_plan_progress(history),
         pools=_plan_pools(history),
