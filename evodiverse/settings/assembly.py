@@ -333,9 +333,6 @@ def _make_proposers(
     cap = ledger.find_cap(round_bounds, 0.0)
     if cap is not None and KINDS[ready.model.client].asks:
         _LOG.warning("budget.%s does not cover the worst case of a round of %d requests", cap, len(round_bounds))
-    lag = plan.config.search.lag
-    how = f"{count_of(per_pool, 'slot')} for each of {count_of(method.n_pools, 'pool')}, search.lag={lag}"
-    _LOG.info("up to %s under way at a time (%s)", count_of(plan.n_under_way, "request"), how)
     watch = Watch(ledger, [sampler.model for used in samplers for sampler in used], llm.warn_after, llm.give_up_after)
     by_model = ModelProposer(model, samplers, plan.build_prompts(), ready.task, ledger, watch, bandit)
     by_operator = OperatorProposer(workers, ledger)
