@@ -154,14 +154,6 @@ OWN = {
     "restarts": ([inf], None, False),
     "random_start": ([inf], None, False),
 }
-# A task of the paper and one of a user's own, with what the latter needs.
-OWN_AND_PAPERS = {
-    "circle_packing": [],
-    "program": [
-        f"task.evaluator={ROOT}/docs/examples/features/trips.py",
-        f"task.initial.path={ROOT}/evodiverse/commands/templates/program/start.py",
-    ],
-}
 NICHES = {"molecules": (120, 0.4, 0.3), "equations": (60, 0.7, None), "programs": (60, 0.98, None)}
 
 
@@ -190,12 +182,6 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
     assert (config.method.capacity, config.method.mutation_rate) == (capacity, mutation_rate)
     assert asdict(config.method.niche) == {"radius": radius, "share": share}
     assert (config.method.survivors.rule, config.method.survivors.weight) == ("niche", "rank")
-
-
-def test_program_tasks_of_ones_own_differ_from_the_papers_only_in_their_offspring() -> None:
-    papers, own = (plan(f"task={task}", *words).config.task["defaults"] for task, words in OWN_AND_PAPERS.items())
-    assert own | {"offspring": 1} == papers
-    assert own["offspring"] == 4
 
 
 @pytest.mark.parametrize("domain", DOMAINS)
