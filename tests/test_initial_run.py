@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError, Interrupted
-from tests.runs import log, plan, rows, run_here, run_toy, stop_after, stopped_after, write_at_once
+from tests.runs import ROOT, log, plan, rows, run_here, run_toy, stop_after, stopped_after, write_at_once
 
 FEW = ("budget.oracle_calls=60", "task.initial.best=7")
 
@@ -19,8 +19,8 @@ def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ranked(run: Path) -> list[tuple[int, str]]:
-    """Return the calls and keys of a run's candidates, best first, the older first of equal scores."""
-    charged = [row for row in rows(run, "evaluations") if row["call"] is not None and row["score"] is not None]
+    """Return the calls and keys of a run's valid candidates, best first, the older first of equal scores."""
+    charged = [row for row in rows(run, "evaluations") if row["call"] is not None and row["valid"]]
     return [(row["call"], row["key"]) for row in sorted(charged, key=lambda row: (-row["score"], row["call"]))]
 
 
@@ -100,7 +100,14 @@ def test_a_damaged_copy_is_refused(tmp_path: Path, earlier: Path) -> None:
     [
         ("task=jnk3", "task.initial.size=10", "budget.oracle_calls=24"),
         ("task=equation", "budget.oracle_calls=5"),
-        ("task=circle_packing", "budget.oracle_calls=5"),
+        (
+            "task=program",
+            f"task.evaluator={ROOT}/docs/examples/features/points.py",
+            f"task.initial.path={ROOT}/docs/examples/features/points_start.py",
+            "search.features={reach: [0, 0.7], nearest: [0, 0.3]}",
+            "method=dominated_novelty",
+            "budget.oracle_calls=12",
+        ),
     ],
 )
 def test_every_domain_can_start_from_an_earlier_run(tmp_path: Path, words: tuple[str, ...]) -> None:
