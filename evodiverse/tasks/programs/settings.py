@@ -73,7 +73,7 @@ class ProgramSettings:
     """
 
     evaluator: str = ""
-    trust: bool = False
+    trust: bool = setting(default=False, is_later=True)
     n: int | None = setting(default=None, unit="circles or points", least=1, most=MAX_CIRCLES)
     reference: float | None = setting(default=None, least=1e-3, most=1e6)
     instances: str | None = None
