@@ -137,9 +137,9 @@ STUDIES = {
 }
 
 
-def main() -> None:
-    name, outputs = sys.argv[1:]
-    commands = list(STUDIES[name].commands())
+def make_runs(study: Study, outputs: str) -> None:
+    """Make those runs of a study that do not exist yet, one on each core."""
+    commands = list(study.commands())
 
     def run(number: int) -> None:
         print(f"{number + 1} of {len(commands)}: {' '.join(commands[number])}", flush=True)
@@ -149,6 +149,11 @@ def main() -> None:
     with ThreadPoolExecutor(available_cores()) as pool:
         for _ in pool.map(run, range(len(commands))):
             pass
+
+
+def main() -> None:
+    name, outputs = sys.argv[1:]
+    make_runs(STUDIES[name], outputs)
 
 
 if __name__ == "__main__":

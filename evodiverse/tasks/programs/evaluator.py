@@ -205,13 +205,13 @@ class Evaluator(ABC):
 
 
 class Placing(Evaluator):
-    """The evaluator of a task whose programs place points or circles.
+    """The evaluator of a task whose programs place points or circles, or construct another object.
 
     Attributes:
-        task: The value of ``task`` on the command line, and the name of the task's folder.
-        things: What is placed, in the plural.
+        task: The name of the task's folder.
+        things: What ``task.n`` counts, in the plural.
         quantity: The name of the quantity that is maximized or minimized.
-        n: The default number of things.
+        n: The default number of things; 0 if the task has no ``task.n``.
         reference: The value that scores 1 for the default number of things.
         fewest, most: The smallest and largest number of things; more would take too long to measure.
         best_known: The best published values by the number of things.
@@ -220,10 +220,10 @@ class Placing(Evaluator):
     task: ClassVar[str]
     things: ClassVar[str]
     quantity: ClassVar[str]
-    n: ClassVar[int]
+    n: ClassVar[int] = 0
     reference: ClassVar[float]
-    fewest: ClassVar[int]
-    most: ClassVar[int]
+    fewest: ClassVar[int] = 1
+    most: ClassVar[int] = 1
     best_known: ClassVar[Mapping[int, BestKnown]]
 
     def __init__(self, settings: ProgramSettings) -> None:
@@ -239,7 +239,9 @@ class Placing(Evaluator):
         """Return everything that is wrong with ``task.n`` and with ``task.reference``, the value that scores 1."""
         n, reference = settings.n, settings.reference
         violations = []
-        if n is None:
+        if not cls.n:
+            violations += [] if n is None else [f"task.n has no meaning for task={cls.task}; leave it out"]
+        elif n is None:
             violations.append(f"task.n has no value; task={cls.task} sets it")
         elif not cls.fewest <= n <= cls.most:
             violations.append(f"task.n must be from {cls.fewest} to {cls.most} for task={cls.task}, got {n}")

@@ -1,0 +1,139 @@
+"""The common parts of the tasks whose results are measured in exact arithmetic, without any tolerance."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+from evodiverse.kit.own_columns import OwnColumn, column_types
+from evodiverse.ports import Discovery
+from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, disproved, tell_place, to_json
+from evodiverse.vocabulary import Job, Reason, Rejection
+
+LARGEST: Final = Fraction(sys.float_info.max)
+
+
+def round_down(value: Fraction) -> float:
+    """Return the largest float that is at most a value, which must be in the range of floats."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+class Exact(Placing):
+    """The evaluator of a task whose results are measured in exact arithmetic.
+
+    The score is value / reference, or reference / value if smaller values are better. The value is logged as ``value``,
+    rounded to a float: down, or up if smaller values are better. The result is logged as JSON, exact to the last bit,
+    so that the value can be verified from the log alone.
+
+    Attributes:
+        result: The name of the column of the result, and of its file in ``best/``.
+        title: The title of pictures, with the field ``{n}`` for ``task.n``.
+        is_larger_better: Whether larger values are better.
+        measure: The function that returns the exact value of the quantity for a given result. It raises ValueError if
+            the result is invalid.
+    """
+
+    result: ClassVar[str]
+    title: ClassVar[str]
+    is_larger_better: ClassVar[bool]
+    measure: ClassVar["staticmethod[[Any], Fraction]"]
+
+    def read(self, value: Any) -> Any:
+        """Return the result that a program returned, as JSON can express it.
+
+        Raises:
+            ValueError: It does not have the form that the task asks for.
+        """
+        return value
+
+    def score(self, value: Any) -> Scored | Rejection:
+        """Return the score of a result, or the reason why it is invalid."""
+        try:
+            result = self.read(value)
+            exact = self.measure(result)
+        except ValueError as error:
+            return Rejection(Reason.INVALID, str(error))
+        if exact > LARGEST:
+            return Rejection(Reason.INVALID, f"the {self.quantity} is too large for a float")
+        measured = self._round(exact)
+        score = measured / self._reference if self.is_larger_better else self._reference / measured
+        return Scored(score, {"value": measured, self.result: json.dumps(result, separators=(",", ":"))})
+
+    def report(self, discovery: Discovery) -> Mapping[str, bytes]:
+        """Return the result and the value of a candidate as a JSON file."""
+        content = {self.result: self.find_result(discovery), "value": discovery.details["value"]}
+        return {f"{self.result}.json": to_json(content)}
+
+    def verify(self, discovery: Discovery) -> Verified:
+        """Return the exact value of the logged result.
+
+        Raises:
+            ServiceError: The logged value is different, or the result is invalid.
+        """
+        try:
+            exact = self.measure(self.find_result(discovery))
+        except ValueError as error:
+            raise disproved(discovery, str(error)) from error
+        if self._round(exact) != discovery.details["value"]:
+            raise disproved(discovery, f"it is {float(exact)!r}")
+        how = f"the logged {self.result}, measured again in exact arithmetic"
+        return Verified(self.quantity, exact, how, self.best_known.get(self._n), self.is_larger_better)
+
+    def find_result(self, discovery: Discovery) -> Any:
+        """Return a candidate's result from the log."""
+        return json.loads(str(discovery.details[self.result]))
+
+    def caption(self, discovery: Discovery) -> list[str]:
+        """Return the lines of text of a candidate's picture."""
+        verified = self.verify(discovery)
+        lines = [self.title.format(n=self._n), f"{self.quantity}\t{float(verified.value):.10g}"]
+        if verified.best_known is not None and verified.behind is not None:
+            is_even = abs(verified.behind) <= verified.best_known.unit
+            comparison = "\tmatched" if is_even else f"\tbehind by\t{float(verified.behind):.3g}"
+            lines.append(f"best known\t{verified.best_known.value}{comparison}")
+        return [*lines, tell_place(discovery)]
+
+    def _round(self, exact: Fraction) -> float:
+        """Return the worse of the two floats next to a value."""
+        return round_down(exact) if self.is_larger_better else -round_down(-exact)
+
+
+COLUMNS: Final[Mapping[str, OwnColumn]] = {
+    "value": OwnColumn(
+        float,
+        "measured quantity, rounded to the worse of the two adjacent floats; whether higher or lower values are better "
+        "stands in [Problems](programs.md#problems)",
+    ),
+    "result": OwnColumn(
+        str, "what the program returned, as JSON, exact to the last bit, so that the value can be verified from the log"
+    ),
+}
+"""The columns of ``evaluations`` that the tasks add whose programs construct an object."""
+
+
+class Construction(Exact):
+    """The evaluator of a task whose programs construct an object that JSON can express."""
+
+    columns = column_types(COLUMNS)
+    things = "dimensions"
+    result = "result"
+
+    def job(self, source: str) -> Job:
+        """Return the sandbox job that asks a program for the object."""
+        return Job(source, self.entry_point, (), None, self._limits)
+
+
+def check_integers(value: Any, shape: str) -> list[list[int]]:
+    """Return a list of vectors of integers, all of the same length.
+
+    Raises:
+        ValueError: The value is anything else; the message says that it must be ``shape``.
+    """
+    if isinstance(value, list) and all(
+        isinstance(row, list) and len(row) == len(value[0]) and all(type(x) is int for x in row) for row in value
+    ):
+        return value
+    raise ValueError(f"the result is not {shape}")
