@@ -1,7 +1,7 @@
 """Search the problems of docs/programs.md without a model: python benchmarks/problems.py OUTPUTS [PROBLEM ...].
 
-Makes those runs that do not exist yet, one on each core: five seeds of a search and of `restarts`, 1,000 programs each.
-Stop it whenever you like: the same command resumes where it stopped. Prints the table of all complete runs.
+Makes those runs that do not exist yet, one on each core: five seeds of a search and of `restarts`, 1,000 programs each,
+fewer if a run meets the mark. Stop it whenever you like: the same command resumes where it stopped. Prints the table of all complete runs.
 """
 
 import json
@@ -13,19 +13,24 @@ from findings import Study, make_runs
 
 from evodiverse.runlog.runs import survey_runs
 
-PROBLEMS = {
-    "minimum_overlap": "",
-    "autocorrelation1": "",
-    "autocorrelation2": "",
-    "autocorrelation3": "",
-    "sums_differences": "",
-    "kissing": "",
-    "cap_set": "",
-}
+PROBLEMS = (
+    "minimum_overlap",
+    "autocorrelation1",
+    "autocorrelation2",
+    "autocorrelation3",
+    "circles_in_rectangle",
+    "heilbronn_convex13",
+    "heilbronn_convex14",
+    "hexagons11",
+    "hexagons12",
+    "sums_differences",
+    "kissing",
+    "cap_set",
+)
 METHODS = ("graph_ga method.offspring=4", "restarts task.initial.path=builtin/layouts")
 SEEDS = range(10, 15)
 MET = 1 - 1e-7
-"""The score from which a run meets the mark, which scores 1, to seven digits."""
+"""The score from which a run meets the mark, which scores 1, to seven digits; the run then ends."""
 
 
 def print_table(outputs: Path) -> None:
@@ -44,7 +49,7 @@ def print_table(outputs: Path) -> None:
 
 def main() -> None:
     outputs, *names = sys.argv[1:]
-    tasks = tuple(f"task={name} {PROBLEMS[name]}".strip() for name in names or PROBLEMS)
+    tasks = tuple(f"task={name} search.target={MET}" for name in names or PROBLEMS)
     make_runs(Study(tasks, SEEDS, METHODS, oracle_calls=1_000), outputs)
     print_table(Path(outputs))
 

@@ -126,14 +126,16 @@ class Construction(Exact):
         return Job(source, self.entry_point, (), None, self._limits)
 
 
-def check_integers(value: Any, shape: str) -> list[list[int]]:
-    """Return a list of vectors of integers, all of the same length.
+def check_integers(value: Any, n: int) -> list[list[int]]:
+    """Return the vectors that a program returned: at least one, with ``n`` integers each.
 
     Raises:
-        ValueError: The value is anything else; the message says that it must be ``shape``.
+        ValueError: The program returned anything else.
     """
-    if isinstance(value, list) and all(
-        isinstance(row, list) and len(row) == len(value[0]) and all(type(x) is int for x in row) for row in value
-    ):
+    if isinstance(value, list) and value and all(_is_vector(row, n) for row in value):
         return value
-    raise ValueError(f"the result is not {shape}")
+    raise ValueError(f"the result is not a list of vectors of {n} integers")
+
+
+def _is_vector(row: Any, n: int) -> bool:
+    return isinstance(row, list) and len(row) == n and all(type(x) is int for x in row)

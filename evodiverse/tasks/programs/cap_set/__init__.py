@@ -1,0 +1,1 @@
+"""Cap sets: evaluator, seed program, and the task's own mutations."""
