@@ -1,7 +1,8 @@
 """Search the problems of docs/programs.md without a model: python benchmarks/problems.py OUTPUTS [PROBLEM ...].
 
-Makes those runs that do not exist yet, one on each core: five seeds of a search and of `restarts`, 1,000 programs each,
-fewer if a run meets the mark. Stop it whenever you like: the same command resumes where it stopped. Prints the table of all complete runs.
+Makes those runs that do not exist yet, one on each core: five seeds of a search and of `restarts`, 1,000
+programs each, fewer if a run meets the mark. Stop it whenever you like: the same command resumes where it stopped.
+Prints the table of all complete runs.
 """
 
 import json
