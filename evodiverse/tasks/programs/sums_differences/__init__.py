@@ -1,0 +1,1 @@
+"""Sums and differences of sets: evaluator, seed program, and the task's own mutations."""
