@@ -219,7 +219,7 @@ class Placing(Evaluator):
 
     task: ClassVar[str]
     things: ClassVar[str]
-    quantity: ClassVar[str]
+    quantity: str
     n: ClassVar[int] = 0
     reference: ClassVar[float]
     fewest: ClassVar[int] = 1

@@ -3,7 +3,7 @@
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
@@ -38,8 +38,8 @@ class Exact(Placing):
 
     result: ClassVar[str]
     title: ClassVar[str]
-    is_larger_better: ClassVar[bool]
-    measure: ClassVar["staticmethod[[Any], Fraction]"]
+    is_larger_better: bool
+    measure: Callable[[Any], Fraction]
 
     def read(self, value: Any) -> Any:
         """Return the result that a program returned, as JSON can express it.

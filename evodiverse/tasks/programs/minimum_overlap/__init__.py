@@ -1,0 +1,1 @@
+"""Erdős' minimum overlap problem: evaluator, seed program, and the task's own mutations."""
