@@ -33,7 +33,7 @@ def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
     The sequences are the digits of two large numbers, to a base that is larger than any digit of their product.
     """
     n_digits = len(ours) + len(theirs) - 1
-    width = (max(ours) * max(theirs) * n_digits).bit_length() // 8 + 1
+    width = (max(*ours, *theirs) ** 2 * n_digits).bit_length() // 8 + 1
     ours_packed, theirs_packed = (
         int.from_bytes(b"".join(value.to_bytes(width, "little") for value in values), "little")
         for values in (ours, theirs)
@@ -43,7 +43,7 @@ def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
 
 
 class StepFunction(Construction):
-    """The evaluator of a task whose programs construct a step function, given by its heights on intervals of equal length."""
+    """The evaluator of a task whose programs construct a step function, by its heights on intervals of equal length."""
 
     entry_point = "construct_steps"
 

@@ -53,16 +53,18 @@ def find_orbits(rng: np.random.Generator, n: int, flips: int) -> np.ndarray:
     points = points_of(np.arange(3**n), n)
     orders = [np.arange(n)] * flips + [rng.permutation(n)]
     images = [codes_of(points[:, order] * rng.choice([-1, 1], n)) for order in orders]
-    labels, before = np.arange(3**n), None
-    while before is None or (labels != before).any():
+    images += [np.argsort(image) for image in images]
+    labels = np.arange(3**n)
+    for _ in range(20):
         before = labels
         for image in images:
             labels = np.minimum(labels, labels[image])
-            labels = np.minimum(labels, labels[np.argsort(image)])
+        if (labels == before).all():
+            break
     return np.unique(labels, return_inverse=True)[1]
 
 
-def join_orbits(rng: np.random.Generator, orbit: np.ndarray, n: int, rounds: int) -> np.ndarray:
+def join_orbits(rng: np.random.Generator, orbit: np.ndarray, n: int) -> np.ndarray:
     """Return a large cap set that is a union of orbits: repeatedly drop some of its orbits, and fill it up greedily."""
     sizes = np.bincount(orbit)
     if not 1 < len(sizes) <= 160:
@@ -76,7 +78,7 @@ def join_orbits(rng: np.random.Generator, orbit: np.ndarray, n: int, rounds: int
     sound = np.flatnonzero(~hits[every, every, every])
     hits, sizes = hits[np.ix_(sound, sound, sound)], sizes[sound]
     best: list[int] = []
-    for _ in range(rounds):
+    for _ in range(5):
         trial = fill(rng, hits, sizes, [one for one in best if rng.random() < 0.6])
         if sizes[trial].sum() >= sizes[best].sum():
             best = trial

@@ -35,8 +35,8 @@ def climb(rng: np.random.Generator, digits: int, cap: int, total: int, tries: in
     for _ in range(tries):
         size = rng.integers(1, 2 + np.array(best) // 4)
         steps = rng.integers(-size, size + 1)
-        trial = [max(1, int(old + step)) for old, step in zip(best, steps, strict=True)]
-        trial = min(trial[0], 100), trial[1], min(trial[2], 200)
+        a, b, c = (max(1, int(old + step)) for old, step in zip(best, steps, strict=True))
+        trial = min(a, 100), b, min(c, 200)
         if (new := quality(*trial)) > value:
             best, value = trial, new
     return best

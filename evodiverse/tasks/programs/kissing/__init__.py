@@ -1,0 +1,1 @@
+"""Kissing numbers: evaluator, seed program, and the task's own mutations."""

@@ -1,0 +1,70 @@
+"""Kissing numbers: a program constructs as many directions as it can that are at least 60 degrees apart."""
+
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from evodiverse.tasks.programs.evaluator import BestKnown
+from evodiverse.tasks.programs.exact import Construction, check_integers
+
+Vectors = list[list[int]]
+
+MOST_VECTORS: Final = 2_000
+LARGEST: Final = 10**15
+
+
+def count_directions(vectors: Vectors) -> Fraction:
+    """Return the number of vectors.
+
+    Two vectors are at least 60 degrees apart if their scalar product is at most half the product of their lengths: if
+    it is not above 0, or four times its square is at most the product of the squared lengths.
+
+    Raises:
+        ValueError: A vector is zero, or two vectors are less than 60 degrees apart.
+    """
+    largest = max(abs(x) for vector in vectors for x in vector)
+    # In 64 bits, four times the square of a scalar product must not overflow.
+    fits = 4 * (len(vectors[0]) * largest**2) ** 2 < 2**63
+    points = np.array(vectors, np.int64 if fits else object)
+    squares = (points * points).sum(axis=1)
+    for number, (point, square) in enumerate(zip(points, squares, strict=True)):
+        if square == 0:
+            raise ValueError(f"vector {number} is zero")
+        products = points[number + 1 :] @ point
+        is_near = (products > 0) & (4 * products * products > square * squares[number + 1 :])
+        if is_near.any():
+            other = number + 1 + int(is_near.argmax())
+            raise ValueError(f"vectors {number} and {other} are less than 60 degrees apart")
+    return Fraction(len(vectors))
+
+
+class Kissing(Construction):
+    """The evaluator of this task."""
+
+    entry_point = "construct_vectors"
+    task = "kissing"
+    quantity = "number of vectors"
+    n = 11
+    reference = 593.0
+    most = 16
+    is_larger_better = True
+    # The largest known numbers of vectors by the number of dimensions.
+    best_known: ClassVar = {
+        2: BestKnown("6", "optimal"),
+        3: BestKnown("12", "Schütte and van der Waerden 1953, optimal"),
+        4: BestKnown("24", "Musin 2003, optimal"),
+        8: BestKnown("240", "Levenshtein, Odlyzko and Sloane 1979, optimal"),
+        11: BestKnown("604", "EinsteinArena (2026), quoted; AlphaEvolve's report (2025) has 593"),
+    }
+    measure = staticmethod(count_directions)
+
+    def read(self, value: Any) -> Vectors:
+        """Return the vectors."""
+        vectors = check_integers(value, self._n)
+        if len(vectors) > MOST_VECTORS or any(abs(x) > LARGEST for vector in vectors for x in vector):
+            raise ValueError(f"expected up to {MOST_VECTORS:,} vectors of integers up to 10**15")
+        return vectors
+
+
+TASK: Final = Kissing
