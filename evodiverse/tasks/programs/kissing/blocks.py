@@ -28,20 +28,21 @@ def find_orbits(rng: np.random.Generator, vectors: np.ndarray, flips: int, turns
     n = vectors.shape[1]
     places = (2 * vectors.max() + 1) ** np.arange(n)[::-1]
     orders = [np.arange(n)] * flips + [rng.permutation(n) for _ in range(turns)]
-    images = [
-        np.searchsorted(vectors @ places, vectors[:, order] * rng.choice([-1, 1], n) @ places) for order in orders
-    ]
-    labels, before = np.arange(len(vectors)), None
-    while before is None or (labels != before).any():
+    codes = vectors @ places
+    images = [np.searchsorted(codes, vectors[:, order] * rng.choice([-1, 1], n) @ places) for order in orders]
+    images += [np.argsort(image) for image in images]
+    labels = np.arange(len(vectors))
+    for _ in range(20):
         before = labels
         for image in images:
             labels = np.minimum(labels, labels[image])
-            labels = np.minimum(labels, labels[np.argsort(image)])
+        if (labels == before).all():
+            break
     return np.unique(labels, return_inverse=True)[1]
 
 
-def join_orbits(rng: np.random.Generator, vectors: np.ndarray, orbit: np.ndarray, rounds: int) -> np.ndarray:
-    """Return a union of orbits of vectors that are far enough apart: repeatedly drop some of its orbits, and fill up."""
+def join_orbits(rng: np.random.Generator, vectors: np.ndarray, orbit: np.ndarray) -> np.ndarray:
+    """Return a union of orbits that are far enough apart: repeatedly drop some of its orbits, and fill it up."""
     sizes, first = np.bincount(orbit), np.unique(orbit, return_index=True)[1]
     if len(sizes) > 2500:
         return vectors[:1]
@@ -55,7 +56,7 @@ def join_orbits(rng: np.random.Generator, vectors: np.ndarray, orbit: np.ndarray
         return vectors[:1]
     meets, sizes = meets[np.ix_(sound, sound)], sizes[sound]
     best = np.zeros(0, int)
-    for _ in range(rounds):
+    for _ in range(6):
         chosen = best[rng.random(len(best)) < rng.uniform(0.3, 0.95)]
         is_free = np.array(~meets[chosen].any(axis=0))
         is_free[chosen] = False
