@@ -9,7 +9,7 @@ from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
 from evodiverse.tasks.molecules import task as molecules
 from evodiverse.tasks.molecules.objective import objective
-from evodiverse.tasks.programs import feedback, points
+from evodiverse.tasks.programs import exact, feedback, points
 from evodiverse.tasks.programs.bin_packing import evaluator as bin_packing
 from evodiverse.tasks.programs.circle_packing import evaluator as circle_packing
 
@@ -74,6 +74,7 @@ def write_page() -> Iterator[str]:
         "Programs": feedback.COLUMNS,
         "Programs: circle packing": circle_packing.COLUMNS,
         "Programs: points (`heilbronn`, `distances`)": points.COLUMNS,
+        "Programs: [problems](programs.md#problems) whose programs construct an object": exact.COLUMNS,
         "Programs: bin packing": bin_packing.COLUMNS,
     }
     for heading, columns in own.items():

@@ -36,7 +36,7 @@ DOMAINS = [path.parent.name for path in sorted((ROOT / "evodiverse" / "tasks").g
 
 def task_of(domain: str) -> str:
     """Return a task of a domain that needs no file of the user."""
-    return next(name for name in COMPLETE if TASKS[name].domain == f"evodiverse.tasks.{domain}")
+    return next(name for name in COMPLETE if TASKS[name].get("domain") == f"evodiverse.tasks.{domain}")
 
 
 @pytest.fixture(scope="module")

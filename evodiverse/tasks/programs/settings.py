@@ -60,7 +60,7 @@ class ProgramSettings:
     Attributes:
         evaluator: evaluator that scores programs: the name of a built-in task, or the path of your own evaluator.py
         trust: whether an evaluator with OpenEvolve's interface runs outside of the sandbox, with the programs
-        n: number of circles or points to place
+        n: number of circles or points to place, or of dimensions; in autocorrelation, the number of the inequality
         reference: result that scores 1
         instances: instances to pack: weibull5k, or3, or your own file in OR-Library's format for bin packing
         timeout: limit on a program's CPU time; its wall time is limited to three times this
@@ -74,7 +74,7 @@ class ProgramSettings:
 
     evaluator: str = ""
     trust: bool = setting(default=False, is_later=True)
-    n: int | None = setting(default=None, unit="circles or points", least=1, most=MAX_CIRCLES)
+    n: int | None = setting(default=None, least=1, most=MAX_CIRCLES)
     reference: float | None = setting(default=None, least=1e-3, most=1e6)
     instances: str | None = None
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)

@@ -27,7 +27,7 @@ TASKS = [
     ("cap_set", 5),
 ]
 MOVES = [(task, n, name) for task, n in TASKS for name in moves_of(task)]
-FIRST = {task: n for task, n in reversed(TASKS)}
+FIRST = dict(reversed(TASKS))
 
 
 def evaluator_of(task, n):

@@ -15,7 +15,10 @@ ROOTS = blocks.list_vectors(3, 2)  # the twelve neighbors in the densest lattice
 
 
 def test_the_roots_of_known_lattices_reach_the_kissing_numbers():
-    eight = [*(2 * blocks.list_vectors(8, 2)), *(v for v in np.indices((2,) * 8).reshape(8, -1).T * 2 - 1 if v.prod() > 0)]
+    eight = [
+        *(2 * blocks.list_vectors(8, 2)),
+        *(v for v in np.indices((2,) * 8).reshape(8, -1).T * 2 - 1 if v.prod() > 0),
+    ]
     four = blocks.list_vectors(4, 2)
     assert [count_directions([list(map(int, v)) for v in vectors]) for vectors in (ROOTS, four, eight)] == [12, 24, 240]
 

@@ -33,6 +33,11 @@ def test_valid_settings_have_no_violations(settings: ProgramSettings) -> None:
         PACKING,
         ProgramSettings(evaluator="heilbronn", n=11, reference=0.0365299),
         ProgramSettings(evaluator="distances", n=16, reference=12.88923),
+        ProgramSettings(evaluator="minimum_overlap", reference=0.38087031),
+        ProgramSettings(evaluator="autocorrelation", n=2, reference=0.962643),
+        ProgramSettings(evaluator="sums_differences", reference=1.1584172816),
+        ProgramSettings(evaluator="kissing", n=11, reference=593),
+        ProgramSettings(evaluator="cap_set", n=8, reference=512),
     ],
 )
 def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSettings) -> None:
@@ -47,6 +52,8 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
         ({"n": 0}, "task.n must be between 1 and 500, or null, got 0"),
         ({"n": 2000}, "task.n must be between 1 and 500, or null, got 2000"),
         ({"n": None}, "task.n has no value; task=circle_packing sets it"),
+        ({"evaluator": "minimum_overlap", "n": 3}, "task.n has no meaning for task=minimum_overlap; leave it out"),
+        ({"evaluator": "autocorrelation", "n": 4}, "task.n must be from 1 to 3 for task=autocorrelation, got 4"),
         ({"reference": None}, "task.reference has no value"),
         ({"reference": 0.0}, "task.reference must be between 0.001 and 1e\\+06, or null, got 0.0"),
         ({"reference": 1e-320}, "task.reference must be between"),

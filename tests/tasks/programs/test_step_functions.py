@@ -1,4 +1,4 @@
-"""Step functions: overlaps and autoconvolutions are exact, rules are strict, and the blocks improve what is measured."""
+"""Step functions: what is measured is exact, rules are strict, and the blocks improve what is measured."""
 
 import math
 from fractions import Fraction

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.sums_differences.blocks import climb, quality
 from evodiverse.tasks.programs.sums_differences.evaluator import (
     SumsDifferences,
@@ -15,7 +16,6 @@ from evodiverse.tasks.programs.sums_differences.evaluator import (
     list_elements,
     measure_set,
 )
-from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Reason, Rejection
 
 FORMS = st.tuples(st.lists(st.integers(1, 40), min_size=1, max_size=5), st.integers(1, 3), st.integers(1, 5))
