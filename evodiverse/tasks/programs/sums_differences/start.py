@@ -13,5 +13,4 @@ def construct_set() -> tuple[list[int], int, int]:
     digits = 2
     cap = 1
     total = 1
-    weights = [(2 * cap + 1) ** place for place in range(digits)]
-    return weights, cap, total
+    return [(2 * cap + 1) ** place for place in range(digits)], cap, total
