@@ -1,10 +1,12 @@
 """The common parts of the tasks whose programs construct a step function: exact arithmetic and the evaluator."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
+from evodiverse.kit.pictures import INK, new_figure, styled, to_png
+from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.exact import Construction
 
 MOST_STEPS: Final = 2_000
@@ -42,10 +44,23 @@ def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
     return [int.from_bytes(product[start : start + width], "little") for start in range(0, len(product), width)]
 
 
+_SIDE = 880  # pixels
+
+
+@styled()
+def draw_steps(heights: Sequence[float], lines: Sequence[str]) -> bytes:
+    """Return a PNG of a step function; for the lines of text, see `to_png`."""
+    figure, (axes,) = new_figure(_SIDE)
+    axes.stairs(heights, fill=True, color=INK)
+    axes.set(xlabel="step", ylabel="height")
+    return to_png(figure, lines)
+
+
 class StepFunction(Construction):
     """The evaluator of a task whose programs construct a step function, by its heights on intervals of equal length."""
 
     entry_point = "construct_steps"
+    title = "heights of the step function"
 
     def read(self, value: Any) -> list[float]:
         """Return the heights of the steps."""
@@ -57,3 +72,7 @@ class StepFunction(Construction):
             return [float(height) for height in value]
         except OverflowError:
             raise ValueError("a height is too large for a float") from None
+
+    def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
+        """Return a picture of a candidate's step function as ``steps.png``."""
+        return {"steps.png": draw_steps(self.find_result(discovery), self.caption(discovery))}

@@ -144,6 +144,8 @@ def test_a_result_is_verified_from_the_log_and_a_changed_log_is_found_out(n, bet
     assert float(verified.value) == pytest.approx(scored.details["value"], rel=1e-15)
     assert verified.is_larger_better is (n == 2)
     assert not verified.is_record
+    (picture,) = tested.illustrate(Discovery(candidate, 1, 0)).values()
+    assert picture.startswith(b"\x89PNG")
     changed = {**scored.details, "value": math.nextafter(float(str(scored.details["value"])), 0)}
     with pytest.raises(ServiceError, match="the result of call 7 differs from the logged one"):
         tested.verify(Discovery(Candidate(7, "source", "key", 1.0, -1.0, details=changed), 1, 0))
