@@ -247,7 +247,7 @@ class Placing(Evaluator):
             violations.append(f"task.n must be from {cls.fewest} to {cls.most} for task={cls.task}, got {n}")
         if reference is None:
             violations.append(f"task.reference has no value; give the {cls.quantity} that scores 1")
-        if n not in {None, cls.n} and reference == cls.reference:
+        if cls.n and n not in {None, cls.n} and reference == cls.reference:
             violations.append(f"task.reference={reference} is for {cls.n} {cls.things}; give the one for task.n={n}")
         return violations
 

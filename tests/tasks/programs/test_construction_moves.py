@@ -82,3 +82,11 @@ def test_no_building_block_or_move_holds_a_result(task):
         assert sum(type(value) is float for value in numbers) <= 8
         assert max([len(node.elts) for node in ast.walk(function) if isinstance(node, ast.List)], default=0) <= 3
     assert all(len(re.findall(r"\d", move.template)) < 20 for move in moves_of(task).values())
+
+
+@pytest.mark.parametrize(("task", "n"), TASKS)
+def test_a_model_is_told_what_to_return_and_what_scores(task, n):
+    evaluator = evaluator_of(task, n)
+    for words in (f"`{evaluator.entry_point}()`", "The score is", "30 seconds"):
+        assert words in evaluator.description
+    assert "$" not in evaluator.description

@@ -62,8 +62,8 @@ def test_large_and_small_integers_are_judged_alike(largest):
         ([[1, 0, 0], [0, 0, 0]], "vector 1 is zero"),
         ([[1, 0, 0], [1, 0, 0]], "vectors 0 and 1 are less than 60 degrees apart"),
         ([[1.5, 0, 0]], "the result is not a list of vectors of 3 integers"),
-        ([[10**15 + 1, 0, 0]], "expected up to 2,000 vectors of integers up to 10**15"),
-        ([[1, 0, 0]] * 2001, "expected up to 2,000 vectors of integers up to 10**15"),
+        ([[10**15 + 1, 0, 0]], "expected up to 1,000 vectors of integers up to 10**15"),
+        ([[1, 0, 0]] * 1001, "expected up to 1,000 vectors of integers up to 10**15"),
     ],
 )
 def test_any_other_result_is_invalid(vectors, why):
