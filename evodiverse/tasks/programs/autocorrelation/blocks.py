@@ -59,8 +59,8 @@ def polish(heights: np.ndarray, inequality: int, rounds: int) -> np.ndarray:
 
 
 def lay_noise(rng: np.random.Generator, n: int) -> np.ndarray:
-    """Lay out n steps of random heights, some of them much larger than others."""
-    return np.array(rng.random(n) ** rng.integers(1, 4))
+    """Lay out n steps of random heights, some much larger than others, and a random share of them 0."""
+    return np.array(rng.random(n) ** rng.integers(1, 4) * (rng.random(n) < rng.uniform(0.2, 1)))
 
 
 def lay_waves(rng: np.random.Generator, n: int) -> np.ndarray:
