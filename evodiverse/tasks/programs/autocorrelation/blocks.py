@@ -41,7 +41,7 @@ def polish(heights: np.ndarray, inequality: int, rounds: int) -> np.ndarray:
         cost = np.append(np.zeros(n), 1 / most)
         if inequality == 2:
             beside = 4 * values + np.append(values[1:], 0) + np.insert(values[:-1], 0, 0)
-            cost[:n] = -(beside @ slopes) / (2 * values @ values + values[1:] @ values[:-1]) / 2
+            cost[:n] = -(beside @ slopes) / (2 * values @ values + values[1:] @ values[:-1])
         rows = np.concatenate([signs * slopes[high], -np.ones((len(high), 1))], axis=1)
         least = -reach if inequality == 3 else np.maximum(-reach, -kept)
         limits = np.stack([np.append(least + np.zeros(n), 0), np.append(np.full(n, reach), 2 * most)], axis=1)
