@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Points: TypeAlias = Sequence[Sequence[float]]
-"""The finite coordinates x and y of each point."""
+"""The finite numbers that place each point or shape; the first two are x and y."""
 
 
-def to_integers(points: Points) -> tuple[list[tuple[int, int]], int]:
-    """Return the coordinates multiplied by a power of two that makes them integers, and this factor."""
-    ratios = [(x.as_integer_ratio(), y.as_integer_ratio()) for x, y in points]
-    scale = max(denominator for ratio in ratios for _, denominator in ratio)
-    return [(x * (scale // per_x), y * (scale // per_y)) for (x, per_x), (y, per_y) in ratios], scale
+def to_integers(points: Points) -> tuple[list[tuple[int, ...]], int]:
+    """Return the numbers multiplied by a power of two that makes them integers, and this factor."""
+    ratios = [[value.as_integer_ratio() for value in point] for point in points]
+    scale = max(denominator for point in ratios for _, denominator in point)
+    return [tuple(value * (scale // denominator) for value, denominator in point) for point in ratios], scale
 
 
 _SIDE, _DOT = 880, 18  # pixels: the side of the square, and the diameter of a point
@@ -59,7 +59,7 @@ def fit(points: Points) -> list[Place]:
     return list(zip(x, y, strict=True))
 
 
-_DRIVER: Final = "def drive(place_points):\n    return (place_points(),)\n"
+_DRIVER: Final = "def drive(place):\n    return (place(),)\n"
 """The code that calls a program's function in the sandbox. It puts the returned array into a tuple, since the result of
 a job with declared shapes is a tuple."""
 
@@ -67,20 +67,25 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
         "measured quantity, rounded to the worse of the two adjacent floats: for `heilbronn`, the area of the smallest "
-        "triangle as a share of the whole triangle, higher is better; for `distances`, the squared ratio of the "
-        "largest to the smallest distance, lower is better",
+        "triangle as a share of the whole triangle, higher is better; for `heilbronn_convex`, the same as a share of "
+        "the convex hull; for `circles_in_rectangle`, the sum of the radii in a rectangle of perimeter 4, higher is "
+        "better; for `distances`, the squared ratio of the largest to the smallest distance, lower is better; for "
+        "`hexagons`, the side of the enclosing hexagon in sides of the packed ones, lower is better",
     ),
     "points": OwnColumn(
-        str, "the points as JSON, exact to the last bit, so that a new best value can be verified from the log"
+        str,
+        "the points as JSON, exact to the last bit, so that a new best value can be verified from the log; circles are "
+        "x, y and radius, hexagons x, y and the tangent of half the angle by which they are turned",
     ),
 }
-"""The columns of ``evaluations`` that the tasks that place points add."""
+"""The columns of ``evaluations`` that the tasks that place points, circles of any radius or hexagons add."""
 
 
 class PointPlacing(Exact):
-    """The evaluator of point placements.
+    """The evaluator of placements of points, or of shapes that a few numbers place.
 
     Attributes:
+        n_coordinates: How many numbers place one point.
         draw: The function that draws what lies under valid points in a picture, and returns their places in the unit
             square.
     """
@@ -89,17 +94,18 @@ class PointPlacing(Exact):
     columns = column_types(COLUMNS)
     things = "points"
     result = "points"
+    n_coordinates: ClassVar[int] = 2
     draw: ClassVar["staticmethod[[Axes, Points], Sequence[Place]]"]
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the points."""
-        return Job(source, self.entry_point, (), (Array((self._n, 2)),), self._limits, _DRIVER)
+        return Job(source, self.entry_point, (), (Array((self._n, self.n_coordinates)),), self._limits, _DRIVER)
 
     def read(self, value: Any) -> Points:
         """Return the coordinates of the points as lists.
 
         Args:
-            value: A tuple of one ``(n, 2)`` array, the coordinates of the points.
+            value: A tuple of one ``(n, n_coordinates)`` array, the numbers that place the points.
         """
         (array,) = value
         points: list[list[float]] = array.tolist()

@@ -22,7 +22,7 @@ def measure_ratio(points: Points) -> Fraction:
         ValueError: Two points are the same.
     """
     whole, _ = to_integers(points)
-    first: dict[tuple[int, int], int] = {}
+    first: dict[tuple[int, ...], int] = {}
     for number, point in enumerate(whole):
         if first.setdefault(point, number) != number:
             raise ValueError(f"points {first[point]} and {number} are the same")
@@ -30,7 +30,7 @@ def measure_ratio(points: Points) -> Fraction:
     return Fraction(max(squares), min(squares))
 
 
-def _find_squares(whole: Sequence[tuple[int, int]]) -> list[int]:
+def _find_squares(whole: Sequence[Sequence[int]]) -> list[int]:
     """Return the square of the distance of each pair of points, in the order of `combinations`."""
     return [(ax - bx) ** 2 + (ay - by) ** 2 for (ax, ay), (bx, by) in combinations(whole, 2)]
 

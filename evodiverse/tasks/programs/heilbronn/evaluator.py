@@ -29,10 +29,10 @@ def measure_share(points: Points) -> Fraction:
     for number, (x, y) in enumerate(whole):
         if x < 0 or y < 0 or x + y > scale:
             raise ValueError(f"point {number} lies outside the triangle")
-    return Fraction(min(_find_areas(whole)), scale**2)
+    return Fraction(min(find_areas(whole)), scale**2)
 
 
-def _find_areas(whole: Sequence[tuple[int, int]]) -> list[int]:
+def find_areas(whole: Sequence[Sequence[int]]) -> list[int]:
     """Return twice the area of each triangle of three points, in the order of `combinations`."""
     triangles = combinations(whole, 3)
     return [abs((bx - ax) * (cy - ay) - (cx - ax) * (by - ay)) for (ax, ay), (bx, by), (cx, cy) in triangles]
@@ -54,13 +54,17 @@ def draw_triangles(axes: "Axes", points: Points) -> list[Place]:
         points: The points, at least three, in the triangle with the corners (0,0), (1,0) and (0,1).
     """
     places = [to_place(x, y) for x, y in points]
-    corners = zip(*(to_place(x, y) for x, y in _CORNERS), strict=True)
-    axes.fill(*corners, facecolor=GROUND, edgecolor=INK, linewidth=2, clip_on=False)
+    fill_smallest(axes, points, places, [to_place(x, y) for x, y in _CORNERS])
+    return places
+
+
+def fill_smallest(axes: "Axes", points: Points, places: Sequence[Place], region: Sequence[Place]) -> None:
+    """Draw a region, given by the places of its corners, and the smallest triangles that the points in it form."""
+    axes.fill(*zip(*region, strict=True), facecolor=GROUND, edgecolor=INK, linewidth=2, clip_on=False)
     for number, triangle in enumerate(find_smallest(points)):
         ends = [*zip(*(places[index] for index in triangle), strict=True)]
         axes.fill(*ends, color=_FILLS[number % len(_FILLS)], linewidth=0)
         axes.fill(*ends, fill=False, edgecolor=INK, linewidth=0.75, zorder=2)
-    return places
 
 
 def find_smallest(points: Points) -> list[tuple[int, ...]]:
@@ -68,7 +72,7 @@ def find_smallest(points: Points) -> list[tuple[int, ...]]:
 
     These are all triangles whose area is at most ``1 + EQUAL`` times the smallest area.
     """
-    areas = _find_areas(to_integers(points)[0])
+    areas = find_areas(to_integers(points)[0])
     most = min(areas) * (1 + EQUAL)
     triangles = combinations(range(len(points)), 3)
     return [one for one, area in zip(triangles, areas, strict=True) if area <= most]
