@@ -1,4 +1,4 @@
-"""Building blocks of programs that pack circles into a rectangle: functions whose source the moves insert into a program.
+"""Building blocks of programs that pack circles into a rectangle: functions whose source the moves insert.
 
 They improve any placement of circles and lay out any number of circles. They know nothing about good packings.
 

@@ -116,7 +116,7 @@ def climb(hexagons: np.ndarray) -> np.ndarray:
 
 
 def find_contacts(hexagons: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return who may touch whom: the owner of a side (n: the hexagon around all), the owner of a corner, both angles."""
+    """Return who may touch whom: the owner of a side (n: the hexagon around all) and of a corner, and both angles."""
     n = len(hexagons)
     i, j = np.triu_indices(n, 1)
     gaps = gaps_between(hexagons, i, j)

@@ -1,8 +1,8 @@
 """A program packs regular hexagons with sides of 1 into a regular hexagon with sides as short as possible.
 
-Everything is measured in exact arithmetic. The hexagon in the row x, y, t has its center at (x, y) and is turned by twice
-the arc tangent of t, so that the cosine and sine of the angle, (1 - t²) / (1 + t²) and 2t / (1 + t²), are rational. All
-distances then have the form a + b·√3 with rational a and b.
+Everything is measured in exact arithmetic. The hexagon in the row x, y, t has its center at (x, y) and is turned by
+twice the arc tangent of t, so that the cosine and sine of the angle, (1 - t²) / (1 + t²) and 2t / (1 + t²), are
+rational. All distances then have the form a + b·√3 with rational a and b.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,7 +87,14 @@ def is_at_least_zero(a: Fraction, b: Fraction) -> bool:
 
 def find_reach(hexagons: Sequence[Hexagon]) -> list[Fraction]:
     """Return how far hexagons reach from (0, 0) in each of the directions `NORMALS`, rounded up."""
-    return [max(_round_up(one.y * h + one.sin * to_h, one.x * g + one.cos * to_g) for one in hexagons for to_g, to_h in NORMALS) for g, h in NORMALS]
+    return [
+        max(
+            _round_up(one.y * h + one.sin * to_h, one.x * g + one.cos * to_g)
+            for one in hexagons
+            for to_g, to_h in NORMALS
+        )
+        for g, h in NORMALS
+    ]
 
 
 def _round_up(a: Fraction, b: Fraction) -> Fraction:
@@ -104,7 +111,9 @@ def draw_hexagons(axes: "Axes", rows: Points) -> list[Place]:
     hexagons = read_hexagons(rows)
     reach = [float(one) for one in find_reach(hexagons)]
     normals = [(float(g) * sqrt(3), float(h)) for g, h in NORMALS]
-    x, y, apothem = linprog([0, 0, 1], A_ub=[(-g, -h, -1) for g, h in normals], b_ub=[-one for one in reach], bounds=(None, None)).x
+    x, y, apothem = linprog(
+        [0, 0, 1], A_ub=[(-g, -h, -1) for g, h in normals], b_ub=[-one for one in reach], bounds=(None, None)
+    ).x
     scale = sqrt(3) / 4 / apothem
 
     def outline(x: float, y: float, side: float, cos: float, sin: float) -> Iterator[tuple[float, ...]]:
@@ -134,8 +143,12 @@ class Hexagons(PointPlacing):
     is_larger_better = False
     # The smallest known sides by the number of hexagons; AlphaEvolve's report (2025) has 3.930092 and 3.941912.
     best_known: ClassVar = {
-        11: BestKnown("3.92450", "Berthold and others, Kravatsky and others (2026), on Friedman's Packing Center; cut there"),
-        12: BestKnown("3.94164", "Novikov, Berthold, Kravatsky and others (2026), on Friedman's Packing Center; cut there"),
+        11: BestKnown(
+            "3.92450", "Berthold and others, Kravatsky and others (2026), on Friedman's Packing Center; cut there"
+        ),
+        12: BestKnown(
+            "3.94164", "Novikov, Berthold, Kravatsky and others (2026), on Friedman's Packing Center; cut there"
+        ),
     }
     measure = staticmethod(measure_side)
     draw = staticmethod(draw_hexagons)
