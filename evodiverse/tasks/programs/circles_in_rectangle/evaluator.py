@@ -1,5 +1,6 @@
 """A program packs circles of any radius into a rectangle of perimeter 4, so that the sum of radii is maximal."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -38,7 +39,7 @@ def measure_sum(circles: Points) -> Fraction:
     return Fraction(2 * sum(radius for _, _, radius in whole), high_x - low_x + high_y - low_y)
 
 
-def find_rectangle(circles: Points) -> tuple[float, float, float, float]:
+def find_rectangle(circles: Sequence[Sequence[int]]) -> tuple[int, int, int, int]:
     """Return the smallest x and y, and the largest x and y, of the smallest rectangle around circles."""
     return (
         min(x - r for x, _, r in circles),
@@ -55,12 +56,13 @@ def draw_circles(axes: "Axes", circles: Points) -> list[Place]:
         axes: The axes to draw on, whose limits are those of the unit square.
         circles: The x, y and radius of each circle; they do not overlap.
     """
-    low_x, low_y, high_x, high_y = find_rectangle(circles)
+    whole, _ = to_integers(circles)
+    low_x, low_y, high_x, high_y = find_rectangle(whole)
     size = max(high_x - low_x, high_y - low_y)
     width, height = (high_x - low_x) / size, (high_y - low_y) / size
     axes.add_patch(Rectangle((0, 0), width, height, facecolor=GROUND, edgecolor=INK, linewidth=2, clip_on=False))
-    places = [((x - low_x) / size, (y - low_y) / size) for x, y, _ in circles]
-    for place, (_, _, radius) in zip(places, circles, strict=True):
+    places = [((x - low_x) / size, (y - low_y) / size) for x, y, _ in whole]
+    for place, (_, _, radius) in zip(places, whole, strict=True):
         axes.add_patch(Circle(place, radius / size, facecolor="#bed8e8", edgecolor=INK, clip_on=False))
     return places
 

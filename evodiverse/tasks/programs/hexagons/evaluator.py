@@ -38,13 +38,14 @@ class Hexagon(NamedTuple):
 
 
 def read_hexagons(rows: Points) -> list[Hexagon]:
-    """Return the exact hexagons for rows x, y, t, where t is the tangent of half the angle."""
+    """Return the exact hexagons for rows x, y, t, where t is the tangent of half the angle, seen from the first one."""
     exact = [tuple(map(Fraction, row)) for row in rows]
-    return [Hexagon(x, y, (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)) for x, y, t in exact]
+    left, low, _ = exact[0]
+    return [Hexagon(x - left, y - low, (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)) for x, y, t in exact]
 
 
 def measure_side(rows: Points) -> Fraction:
-    """Return the side of the smallest regular hexagon, not turned, around hexagons; rounded up, by less than 1e-30.
+    """Return the side of the smallest regular hexagon, not turned, around hexagons; rounded up, by less than 1e-38 of it.
 
     Args:
         rows: The x, y and t of each hexagon.
