@@ -29,7 +29,7 @@ SETS = st.lists(
 
 
 def find_sum(circles: Sequence[Sequence[float]]) -> Fraction:
-    """Return the sum of the radii in a rectangle of perimeter 4, circle by circle; this shares no code with the scoring.
+    """Return the sum of the radii in a rectangle of perimeter 4, circle by circle, with code of its own.
 
     Raises:
         ValueError: Two circles overlap, or all circles are the same point.
@@ -96,7 +96,7 @@ def test_score_and_another_method_agree_and_the_float_never_flatters(circles: An
     try:
         exact = find_sum(circles)
     except ValueError:
-        with pytest.raises(ValueError, match="overlap|is a point"):
+        with pytest.raises(ValueError, match=r"overlap|is a point"):
             measure_sum(circles)
         return
     answer = score(circles)

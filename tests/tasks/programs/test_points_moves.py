@@ -1,4 +1,4 @@
-"""The moves of the tasks that place points: each keeps a program running and helps now and then."""
+"""The moves of the tasks that place points or shapes: each keeps a program running and helps now and then."""
 
 import ast
 from collections.abc import Mapping
@@ -9,10 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from evodiverse.tasks.programs.circles_in_rectangle import blocks as circles_blocks
+from evodiverse.tasks.programs.circles_in_rectangle.evaluator import CirclesInRectangle
 from evodiverse.tasks.programs.distances import blocks as distances_blocks
 from evodiverse.tasks.programs.distances.evaluator import Distances
 from evodiverse.tasks.programs.heilbronn import blocks as heilbronn_blocks
 from evodiverse.tasks.programs.heilbronn.evaluator import Heilbronn
+from evodiverse.tasks.programs.heilbronn_convex import blocks as convex_blocks
+from evodiverse.tasks.programs.heilbronn_convex.evaluator import HeilbronnConvex
+from evodiverse.tasks.programs.hexagons import blocks as hexagons_blocks
+from evodiverse.tasks.programs.hexagons.evaluator import Hexagons
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import Move, insert_move, make_statements, places_for
 from evodiverse.tasks.programs.operators.names import undefined_names
@@ -35,9 +41,11 @@ TASKS = {
     for task, problem, functions in (
         ("heilbronn", Heilbronn, heilbronn_blocks),
         ("distances", Distances, distances_blocks),
+        ("heilbronn_convex", HeilbronnConvex, convex_blocks),
+        ("circles_in_rectangle", CirclesInRectangle, circles_blocks),
+        ("hexagons", Hexagons, hexagons_blocks),
     )
 }
-POINTS = TASKS["heilbronn"].moves["polish"].place
 ALL = [(task, name) for task in TASKS for name in sorted(TASKS[task].moves)]
 POLISHING = [(task, name) for task, name in ALL if "polish(" in TASKS[task].moves[name].template]
 LOOPS = [(task, name) for task, name in ALL if "quality(" in TASKS[task].moves[name].template]
@@ -51,12 +59,20 @@ def insert(task: str, source: str, name: str, seed: int) -> str:
 
 
 @cache
-def run(source: str) -> np.ndarray:
+def run(task: str, source: str) -> np.ndarray:
     """Return the points that a program places, which is one of ours."""
     names: dict[str, Any] = {}
     exec(source, names)  # noqa: S102
-    points: np.ndarray = names["place_points"]()
+    points: np.ndarray = names[TASKS[task].problem.entry_point]()
     return points
+
+
+def polish(task: str, points: np.ndarray) -> np.ndarray:
+    """Return points polished by the task's own building block, in the form that programs return."""
+    if task != "hexagons":
+        return np.array(TASKS[task].functions.polish(points))
+    turned = hexagons_blocks.polish(np.column_stack([points[:, :2], 2 * np.arctan(points[:, 2])]))
+    return np.column_stack([turned[:, :2], np.tan(turned[:, 2] / 2)])
 
 
 def measure(task: str, points: np.ndarray) -> float:
@@ -69,29 +85,29 @@ def measure(task: str, points: np.ndarray) -> float:
 @pytest.mark.parametrize(("task", "name"), ALL)
 def test_a_move_keeps_a_program_running_and_its_points_valid(task: str, name: str) -> None:
     for seed in range(1 if (task, name) in POLISHING else 4):
-        points = run(insert(task, TASKS[task].seed, name, seed))
-        assert points.shape == (TASKS[task].problem.n, 2)
+        points = run(task, insert(task, TASKS[task].seed, name, seed))
+        assert points.shape == (TASKS[task].problem.n, TASKS[task].problem.n_coordinates)
         assert measure(task, points) >= 0  # raises for invalid ones
 
 
 @pytest.mark.parametrize(("task", "name"), LOOPS)
 def test_moves_that_keep_what_is_better_never_make_it_worse(task: str, name: str) -> None:
     seed = TASKS[task].seed
-    assert measure(task, run(insert(task, seed, name, 1))) >= measure(task, run(seed))
+    assert measure(task, run(task, insert(task, seed, name, 1))) >= measure(task, run(task, seed))
 
 
 @pytest.mark.parametrize(("task", "name"), POLISHING)
 def test_a_polishing_move_ends_where_polishing_changes_little(task: str, name: str) -> None:
-    points = run(insert(task, TASKS[task].seed, name, 0))
-    again = measure(task, TASKS[task].functions.polish(points))
+    points = run(task, insert(task, TASKS[task].seed, name, 0))
+    again = measure(task, polish(task, points))
     assert again == pytest.approx(measure(task, points), rel=1e-5)
 
 
 @pytest.mark.parametrize(("task", "name"), ALL)
 def test_the_number_of_points_is_the_programs_own(task: str, name: str) -> None:
     for n in (3, 4, 7, 12):
-        points = run(insert(task, start_of(task, n), name, 3))
-        assert points.shape == (n, 2)
+        points = run(task, insert(task, start_of(task, n), name, 3))
+        assert len(points) == n
         assert np.isfinite(points).all(), n
 
 
@@ -117,18 +133,23 @@ def test_the_work_of_a_move_is_bounded_and_all_that_it_reads_is_there(task: str,
     for seed in range(4):
         child = read(insert(task, TASKS[task].seed, name, seed))
         assert undefined_names(child) == set()
-        assert 0 < estimate_work(child, "place_points") < (MAX_WORK if (task, name) in POLISHING else 12_000)
+        assert (
+            0
+            < estimate_work(child, TASKS[task].problem.entry_point)
+            < (MAX_WORK if (task, name) in POLISHING else 12_000)
+        )
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_moves_come_after_the_points_are_made(task: str) -> None:
-    function = functions_of(read(TASKS[task].seed))["place_points"]
-    assert [ast.unparse(function.body[place]) for place in places_for(function, POINTS)] == ["return points"]
+    function = functions_of(read(TASKS[task].seed))[TASKS[task].problem.entry_point]
+    places = places_for(function, TASKS[task].moves["polish"].place)
+    assert [function.body[place] for place in places] == function.body[-1:]
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_operator_makes_every_move(task: str) -> None:
-    operator = ProgramOperator("place_points", grammar_of(task))
+    operator = ProgramOperator(TASKS[task].problem.entry_point, grammar_of(task))
     made = {
         part
         for slot in range(300)
@@ -145,7 +166,7 @@ def test_the_number_of_points_and_the_building_blocks_are_left_alone(task: str) 
     assert grammar.fixed == {"N", *functions_of(TASKS[task].blocks)}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["heilbronn", "distances", "heilbronn_convex"])
 @pytest.mark.parametrize("start", range(3))
 def test_polished_points_are_where_no_small_step_improves_them(task: str, start: int) -> None:
     rng = np.random.default_rng(start)
@@ -166,6 +187,24 @@ def test_four_points_and_six_are_polished_to_what_is_known_by_hand() -> None:
     assert max(shares) == pytest.approx(1 / 3)
     ratios = [distances_blocks.quality(distances_blocks.polish(rng.normal(0, 1, (4, 2)))) for _ in range(10)]
     assert max(ratios) == pytest.approx(1 / 2)
+
+
+def test_few_circles_and_hexagons_are_polished_to_what_is_known_by_hand() -> None:
+    rng = np.random.default_rng(0)
+    sums = [circles_blocks.quality(circles_blocks.polish(circles_blocks.lay_anywhere(rng, 2))) for _ in range(10)]
+    assert max(sums) == pytest.approx(2 / 3)
+    sides = [-hexagons_blocks.quality(hexagons_blocks.polish(hexagons_blocks.lay_rows(rng, 3))) for _ in range(10)]
+    assert min(sides) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("start", range(3))
+def test_a_flip_moves_one_point_across_the_line_of_two_others(start: int) -> None:
+    rng = np.random.default_rng(start)
+    points = convex_blocks.round_out(rng.random((7, 2)))
+    flipped = convex_blocks.flip(rng, points, 1)
+    before, after = (convex_blocks.find_areas(one, convex_blocks.triples(7)) for one in (points, flipped))
+    assert ((before * after < 0) & np.isclose(np.abs(before), np.abs(after))).any()
+    assert (points == flipped).all(axis=1).sum() == 6
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 11, 40])

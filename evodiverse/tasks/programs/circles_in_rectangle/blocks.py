@@ -51,7 +51,7 @@ def polish(circles: np.ndarray) -> np.ndarray:
     n = len(circles)
     i, j = np.triu_indices(n, 1)
     circles = fit(np.column_stack([circles[:, :2], np.maximum(circles[:, 2], 0)]))
-    for reach in (0.5 / np.sqrt(n), 9):
+    for reach in (1 / np.sqrt(4 * n), 9):
         x, y, r = circles.T
         near = np.hypot(x[i] - x[j], y[i] - y[j]) - r[i] - r[j] < reach
         x, y, r = climb(circles, i[near], j[near], 2.4 * reach)
@@ -73,7 +73,7 @@ def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np
     start = np.append(circles.T, (circles[:, 0] + circles[:, 2]).max())
     near = walls @ start + edges < reach
     walls, edges = walls[near], edges[near]
-    cost = np.repeat([0.0, -1.0, 0.0], [2 * n, n, 1])
+    cost = np.repeat([0, -1, 0], [2 * n, n, 1])
 
     def gaps(z: np.ndarray) -> np.ndarray:
         x, y, r = z[:-1].reshape(3, n)

@@ -63,16 +63,16 @@ def soften(points: np.ndarray, width: float) -> np.ndarray:
 
 def polish(points: np.ndarray) -> np.ndarray:
     """Move points to a local maximum of the smallest share of the hull, keeping the orientation of each triangle."""
-    n = len(points)
-    corners, edges = triples(n), find_edges(points)
-    points = (points - points.mean(axis=0)) / np.sqrt(find_areas(points, edges).sum())
+    points = round_out(points)
+    corners, edges = triples(len(points)), find_edges(points)
+    points /= np.sqrt(find_areas(points, edges).sum())
+    areas = find_areas(points, corners)
     for share in (0.4, 1):
-        areas = find_areas(points, corners)
         near = np.abs(areas) <= np.quantile(np.abs(areas), share)
-        points, least = climb(points, corners[:, near], np.where(areas[near] < 0, -1, 1), edges)
-        if quality(points) > least - 1e-9:
+        moved, least = climb(points, corners[:, near], np.where(areas[near] < 0, -1, 1), edges)
+        if quality(moved) > least - 1e-9:
             break
-    return points
+    return moved
 
 
 def climb(points: np.ndarray, corners: np.ndarray, signs: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, float]:
@@ -122,10 +122,8 @@ def lay_anywhere(rng: np.random.Generator, n: int) -> np.ndarray:
 def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
     """Lay out n points that a part of a turn maps onto each other, half to a sixth, except for the last few."""
     parts = rng.integers(2, 7)
-    spots = lay_anywhere(rng, n // parts)
-    turns = 2 * np.pi * np.arange(parts) / parts
-    laid = [spots @ [[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]] for turn in turns]
-    return np.concatenate([*laid, lay_anywhere(rng, n % parts) / 4])
+    laid = np.exp(2j * np.pi * np.arange(parts) / parts)[:, None] * (lay_anywhere(rng, n // parts) @ [1, 1j])
+    return np.concatenate([np.stack([laid.real.ravel(), laid.imag.ravel()], axis=1), lay_anywhere(rng, n % parts) / 4])
 
 
 def lay_mirrored(rng: np.random.Generator, n: int) -> np.ndarray:

@@ -120,7 +120,7 @@ def find_contacts(hexagons: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     n = len(hexagons)
     i, j = np.triu_indices(n, 1)
     gaps = gaps_between(hexagons, i, j)
-    near = gaps.max(axis=1) < 0.6
+    near = gaps.max(axis=1) < 1
     i, j, best = i[near], j[near], gaps[near].argmax(axis=1)
     inside, wall = np.divmod(np.arange(6 * n), 6)
     one = np.concatenate([np.where(best < 6, i, j), np.full(6 * n, n)])

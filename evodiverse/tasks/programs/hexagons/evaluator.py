@@ -38,7 +38,10 @@ class Hexagon(NamedTuple):
 
 
 def read_hexagons(rows: Points) -> list[Hexagon]:
-    """Return the exact hexagons for rows x, y, t, where t is the tangent of half the angle, seen from the first one."""
+    """Return the exact hexagons for rows x, y, t, where t is the tangent of half the angle.
+
+    The first one is moved to (0, 0), and the others with it.
+    """
     exact = [tuple(map(Fraction, row)) for row in rows]
     left, low, _ = exact[0]
     return [Hexagon(x - left, y - low, (1 - t * t) / (1 + t * t), 2 * t / (1 + t * t)) for x, y, t in exact]
