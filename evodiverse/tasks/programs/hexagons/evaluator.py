@@ -48,7 +48,7 @@ def read_hexagons(rows: Points) -> list[Hexagon]:
 
 
 def measure_side(rows: Points) -> Fraction:
-    """Return the side of the smallest regular hexagon, not turned, around hexagons; rounded up, by less than 1e-38 of it.
+    """Return the side of the smallest regular hexagon, not turned, around hexagons, rounded up by less than 1e-38.
 
     Args:
         rows: The x, y and t of each hexagon.
