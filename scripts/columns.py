@@ -73,7 +73,7 @@ def write_page() -> Iterator[str]:
         "Equations": equations.COLUMNS,
         "Programs": feedback.COLUMNS,
         "Programs: circle packing": circle_packing.COLUMNS,
-        "Programs: points (`heilbronn`, `distances`)": points.COLUMNS,
+        "Programs: points, circles in a rectangle and hexagons": points.COLUMNS,
         "Programs: [problems](programs.md#problems) whose programs construct an object": exact.COLUMNS,
         "Programs: bin packing": bin_packing.COLUMNS,
     }

@@ -78,7 +78,7 @@ def test_each_mistake_gives_one_line() -> None:
 UNKNOWN = {
     "method=ptt": "did you mean pt?",
     "llm=gpt": "did you mean gpt5?",
-    "task=protein": "expected one of autocorrelation1, autocorrelation2, autocorrelation3, bin_packing, cap_set, circle_packing, distances, dual_kinase, equation, gsk3b, heilbronn, jnk3, kissing, minimum_overlap, program, sums_differences",  # noqa: E501
+    "task=protein": "expected one of autocorrelation1, autocorrelation2, autocorrelation3, bin_packing, cap_set, circle_packing, circles_in_rectangle, distances, dual_kinase, equation, gsk3b, heilbronn, heilbronn_convex13, heilbronn_convex14, hexagons11, hexagons12, jnk3, kissing, minimum_overlap, program, sums_differences",  # noqa: E501
     "task=kinase": "did you mean dual_kinase?",
     "task=zaleplon_mpo": "did you mean pmo/zaleplon_mpo?",
     "task=pmo/zaleplon": "did you mean pmo/zaleplon_mpo?",

@@ -73,7 +73,7 @@ def climb(circles: np.ndarray, i: np.ndarray, j: np.ndarray, reach: float) -> np
     start = np.append(circles.T, (circles[:, 0] + circles[:, 2]).max())
     near = walls @ start + edges < reach
     walls, edges = walls[near], edges[near]
-    cost = np.repeat([0, -1, 0], [2 * n, n, 1])
+    cost = np.repeat([0.0, -1, 0], [2 * n, n, 1])
 
     def gaps(z: np.ndarray) -> np.ndarray:
         x, y, r = z[:-1].reshape(3, n)

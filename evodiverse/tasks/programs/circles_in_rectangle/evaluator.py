@@ -76,7 +76,7 @@ class CirclesInRectangle(PointPlacing):
     title = "{n} circles in a rectangle of perimeter 4"
     quantity = "sum of radii"
     n = 21
-    reference = 2.36583213
+    reference = 2.36583237
     n_coordinates = 3
     fewest = 1
     most = 200

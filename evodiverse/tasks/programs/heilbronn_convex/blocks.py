@@ -121,7 +121,7 @@ def lay_anywhere(rng: np.random.Generator, n: int) -> np.ndarray:
 
 def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
     """Lay out n points that a part of a turn maps onto each other, half to a sixth, except for the last few."""
-    parts = rng.integers(2, 7)
+    parts = int(rng.integers(2, 7))
     laid = np.exp(2j * np.pi * np.arange(parts) / parts)[:, None] * (lay_anywhere(rng, n // parts) @ [1, 1j])
     return np.concatenate([np.stack([laid.real.ravel(), laid.imag.ravel()], axis=1), lay_anywhere(rng, n % parts) / 4])
 

@@ -14,8 +14,8 @@ from scipy.optimize import minimize
 def quality(hexagons: np.ndarray) -> float:
     """Return the negative side of the hexagon around hexagons, less a penalty for the deepest overlap."""
     i, j = np.triu_indices(len(hexagons), 1)
-    overlap = max(0, -gaps_between(hexagons, i, j).max(axis=1).min(initial=0))
-    return -find_side(hexagons) - 1000 * overlap
+    least = gaps_between(hexagons, i, j).max(axis=1).min(initial=0)
+    return float(1000 * least - find_side(hexagons))
 
 
 def normals() -> np.ndarray:

@@ -62,7 +62,8 @@ def measure_side(rows: Points) -> Fraction:
             raise ValueError(f"hexagons {one} and {other} overlap")
     reach = find_reach(hexagons)
     widths = [(reach[side] + reach[side + 3]) / 2 for side in range(3)]
-    return max(*widths, sum(reach[::2]) / 3, sum(reach[1::2]) / 3) * 2 / ROOT[0]
+    triangles = [sum(reach[first::2], Fraction(0)) / 3 for first in (0, 1)]
+    return max(*widths, *triangles) * 2 / ROOT[0]
 
 
 def are_apart(one: Hexagon, other: Hexagon) -> bool:
@@ -140,7 +141,7 @@ class Hexagons(PointPlacing):
     title = "{n} hexagons with sides of 1 in a hexagon"
     quantity = "side of the enclosing hexagon"
     n = 11
-    reference = 3.930092
+    reference = 3.924501
     n_coordinates = 3
     fewest = 1
     most = 60
