@@ -61,18 +61,18 @@ def soften(points: np.ndarray, width: float) -> np.ndarray:
     return np.array(found.x.reshape(2, n).T)
 
 
-def polish(points: np.ndarray) -> np.ndarray:
-    """Move points to a local maximum of the smallest share of the hull, keeping the orientation of each triangle."""
+def polish(points: np.ndarray, share: float = 0.4) -> np.ndarray:
+    """Move points to a local maximum of the smallest share of the hull, keeping the orientation of each triangle.
+
+    Only the smallest triangles are watched at first, a ``share`` of all; if another one becomes smaller, all are.
+    """
     points = round_out(points)
     corners, edges = triples(len(points)), find_edges(points)
     points /= np.sqrt(find_areas(points, edges).sum())
     areas = find_areas(points, corners)
-    for share in (0.4, 1):
-        near = np.abs(areas) <= np.quantile(np.abs(areas), share)
-        moved, least = climb(points, corners[:, near], np.where(areas[near] < 0, -1, 1), edges)
-        if quality(moved) > least - 1e-9:
-            break
-    return moved
+    near = np.abs(areas) <= np.quantile(np.abs(areas), share)
+    moved, least = climb(points, corners[:, near], np.where(areas[near] < 0, -1, 1), edges)
+    return moved if share == 1 or quality(moved) > least - 1e-9 else polish(points, 1)
 
 
 def climb(points: np.ndarray, corners: np.ndarray, signs: np.ndarray, edges: np.ndarray) -> tuple[np.ndarray, float]:
@@ -117,6 +117,13 @@ def lay_anywhere(rng: np.random.Generator, n: int) -> np.ndarray:
     """Lay out n points at random in the unit disk."""
     angle = 2 * np.pi * rng.random(n)
     return np.array(np.sqrt(rng.random((n, 1))) * np.stack([np.cos(angle), np.sin(angle)], axis=1))
+
+
+def lay_ringed(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Lay out n points, half of them or more on the unit circle, almost evenly, and the others at random inside."""
+    ring = int(rng.integers(n // 2, n))
+    angle = 2 * np.pi * (np.arange(ring) + rng.normal(0, 0.1, ring)) / ring
+    return np.concatenate([np.stack([np.cos(angle), np.sin(angle)], axis=1), 0.8 * lay_anywhere(rng, n - ring)])
 
 
 def lay_turned(rng: np.random.Generator, n: int) -> np.ndarray:
