@@ -122,4 +122,4 @@ def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     if not paths:
         return [load_start(settings)] if settings.evaluator in BUILTINS else []
-    return read_programs(paths, _find_task(settings)(settings).entry_point, settings.max_characters)
+    return read_programs(paths, _find_task(settings)(settings).entry_point, settings.max_characters, settings.n)

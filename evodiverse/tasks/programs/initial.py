@@ -18,17 +18,21 @@ _N: Final = re.compile(r"^N = \d+$", re.MULTILINE)
 
 def load_start(settings: ProgramSettings) -> str:
     """Return the program of a task that comes with EvoDiverse, with its constant ``N`` set to ``task.n``."""
-    source = (find_folder(settings.evaluator) / START).read_text(encoding="utf-8")
-    return source if settings.n is None else _N.sub(f"N = {settings.n}", source, count=1)
+    return _set_n((find_folder(settings.evaluator) / START).read_text(encoding="utf-8"), settings.n)
 
 
-def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) -> list[str]:
+def _set_n(source: str, n: int | None) -> str:
+    return source if n is None else _N.sub(f"N = {n}", source, count=1)
+
+
+def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, n: int | None = None) -> list[str]:
     """Return the sources of the programs in the user's files, in the order of the files.
 
     Args:
         paths: The files that ``task.initial.path`` names.
         entry_point: The name of the function that each program must define.
         max_characters: The maximum length of a program, in characters.
+        n: ``task.n``, to which the constant ``N`` of programs that come with EvoDiverse is set.
 
     Raises:
         InputError: A file cannot be read or does not hold a program of this task, or two files hold the same program.
@@ -38,7 +42,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     programs: dict[str, tuple[Path, str]] = {}
     for path in paths:
         try:
-            source = _read_source(path)
+            source = _read_source(path, n)
         except InputError as error:
             violations += error.violations
             continue
@@ -56,6 +60,6 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int) 
     return [source for _, source in programs.values()]
 
 
-def _read_source(path: Path) -> str:
+def _read_source(path: Path, n: int | None) -> str:
     made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
-    return made or "".join(text for _, text in TextFile(path, "task.initial.path").texts())
+    return _set_n(made, n) if made else "".join(text for _, text in TextFile(path, "task.initial.path").texts())

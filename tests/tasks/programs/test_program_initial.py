@@ -6,6 +6,7 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.programs.initial import read_programs
+from evodiverse.tasks.programs.settings import find_folder
 from tests.tasks.programs.builders import write
 
 
@@ -27,3 +28,8 @@ def test_all_violations_are_reported_at_once(tmp_path: Path) -> None:
     assert [violation.split(":", 1)[0] for violation in refused.value.violations] == ["task.initial.path"] * 4
     for words in ("cannot read", "is not a program of this task", "is the same program as", "is not UTF-8"):
         assert words in str(refused.value)
+
+
+def test_layouts_that_come_with_a_task_place_as_many_as_asked_for() -> None:
+    (source,) = read_programs([find_folder("hexagons") / "layouts.py"], "place_hexagons", 10_000, 12)
+    assert "\nN = 12\n" in source
