@@ -16,11 +16,6 @@ from evodiverse.runner.workers import available_cores
 
 CONF = Path(__file__).parents[1] / "conf"
 MOLECULES = ("task=jnk3", "task=gsk3b")
-OTHERS = (
-    "task=equation task.problem=builtin/oscillator2",
-    "task=equation task.problem=builtin/reaction3",
-    "task=circle_packing",
-)
 EQUATIONS = tuple(
     f"task=equation task.problem=builtin/{name}"
     for name in (
@@ -84,7 +79,6 @@ STUDIES = {
             "best_of_n",
         ),
     ),
-    "others": Study(OTHERS, range(20, 28), ("graph_ga", "pt_niche", "ea", "pt")),
     "equations": Study(
         EQUATIONS,
         range(3),

@@ -74,7 +74,7 @@ def write_page() -> Iterator[str]:
         "Programs": feedback.COLUMNS,
         "Programs: circle packing": circle_packing.COLUMNS,
         "Programs: points, circles in a rectangle and hexagons": points.COLUMNS,
-        "Programs: [problems](programs.md#problems) whose programs construct an object": exact.COLUMNS,
+        "Programs: [problems](problems.md) whose programs construct an object": exact.COLUMNS,
         "Programs: bin packing": bin_packing.COLUMNS,
     }
     for heading, columns in own.items():

@@ -105,7 +105,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
         "measured quantity, rounded to the worse of the two adjacent floats; whether higher or lower values are better "
-        "stands in [Problems](programs.md#problems)",
+        "stands in [Problems](problems.md)",
     ),
     "result": OwnColumn(
         str, "what the program returned, as JSON, exact to the last bit, so that the value can be verified from the log"
