@@ -9,8 +9,6 @@ from typing import Final
 
 from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import InputError, describe, reason
-from evodiverse.tasks.programs.openevolve import CONFIG, has_interface, read_config
-from evodiverse.tasks.programs.settings import OPENEVOLVE_START
 from evodiverse.text import printable
 
 _COPY: Final = "task"
@@ -84,6 +82,9 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
     Raises:
         InputError: The folder has no such evaluator, a file exists already, or a file cannot be read or written.
     """
+    from evodiverse.tasks.programs.openevolve import CONFIG, has_interface, read_config  # here: --help stays fast
+    from evodiverse.tasks.programs.settings import OPENEVOLVE_START
+
     evaluator = source / "evaluator.py"
     if not has_interface(evaluator):
         raise InputError(f"{evaluator} does not exist or defines no evaluate(program_path); name OpenEvolve's folder")

@@ -8,9 +8,7 @@ from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
 from evodiverse.kit.inputs import expanded
-from evodiverse.runlog.log import read_log_so_far
 from evodiverse.runlog.record import RECORD
-from evodiverse.runlog.runs import Run, read_record
 
 KEPT: Final = "initial.json"
 """The file in a run directory with the candidates that the run started from, which come from an earlier run."""
@@ -51,6 +49,9 @@ def read_best(folder: str, n: int, domain: str) -> Earlier:
         InputError: The folder is not that of a run, the run belongs to another domain, has no valid candidate with a
             score, or its log is damaged.
     """
+    from evodiverse.runlog.log import read_log_so_far  # here so that a mistake is told without loading pyarrow
+    from evodiverse.runlog.runs import Run, read_record
+
     path = expanded(folder)
     if not (path / RECORD).is_file():
         raise InputError(f"task.initial.run={folder} is not the folder of a run (no {RECORD}); name one that is")

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
 from evodiverse.search.sampling import FloatArray
 from evodiverse.vocabulary import Detail
@@ -48,6 +47,8 @@ def measure_competition(scores: FloatArray, places: FloatArray, n_neighbors: int
         places: ``(n, d)`` places, as `place` returns them.
         n_neighbors: The number of nearest fitter candidates, at least 1.
     """
+    from scipy.spatial.distance import cdist  # here so that a mistake is told without loading scipy
+
     fitness = np.full(scores.size, -np.inf)
     ranked = np.argsort(-scores, kind="stable")
     ranked = ranked[np.isfinite(places[ranked]).all(axis=1)]

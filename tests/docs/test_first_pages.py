@@ -31,13 +31,13 @@ def read_commands() -> Iterator[list[str]]:
 
 
 def shrink(command: list[str]) -> list[str]:
-    """Return a quick version of a command: one small run, or a dry run for a sweep or with a model."""
+    """Return a quick version of a command: one small run, or a dry run with a model or for a sweep of one seed."""
     settings = dict(argument.split("=", 1) for argument in command if "=" in argument)
     if command[0] != "evodiverse" or {"--help", "--cfg"} & set(command):
         return command
     if "-m" in command or settings.get("llm", "off") != "off":
         elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
-        return [*command, "dry_run=true", *elsewhere]
+        return [*command, "dry_run=true", *elsewhere, *(["seed=0"] if "-m" in command else [])]
     return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
 
 
