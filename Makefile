@@ -34,8 +34,7 @@ test-slow: .venv/.weekly data ## run the slower tests: launchers, kills, full di
 	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
 test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
-	@$(PYTEST) --collect-only --quiet --quiet >/dev/null # compiles the tests once, before several processes would at the same time
-	$(PYTEST) -n 5 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
+	$(PYTEST) -n 6 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
 
 test-torch: .venv/.torch data ## run the tests that need torch
 	@$(BIN)/evodiverse-data fetch minilm
