@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError, Interrupted
-from tests.runs import ROOT, log, plan, rows, run_here, run_toy, stop_after, stopped_after, write_at_once
+from tests.runs import CONF, ROOT, log, plan, rows, run_here, run_toy, stop_after, stopped_after, write_at_once
 
 FEW = ("budget.oracle_calls=60", "task.initial.best=7")
 
@@ -116,3 +116,16 @@ def test_every_domain_can_start_from_an_earlier_run(tmp_path: Path, words: tuple
     again = [(row["key"], row["score"]) for row in rows(second, "evaluations")[:3]]
     assert [key for key, _ in again] == [key for _, key in ranked(first)[:3]]
     assert [score for _, score in again] == sorted((score for _, score in again), reverse=True)
+
+
+def test_every_task_takes_an_earlier_run() -> None:
+    told = {}
+    for file in (CONF / "task").glob("*.yaml"):
+        own = ["task.evaluator=docs/examples/bin_packing/evaluator.py"] if file.stem == "program" else []
+        with pytest.raises(InputError) as error:
+            plan(f"task={file.stem}", "task.initial.run=nowhere", *own)
+        told[file.stem] = error.value.violations
+    assert set(told) >= {"jnk3", "equation", "program", "circle_packing", "cap_set", "hexagons12"}
+    assert {one for violations in told.values() for one in violations} == {
+        "task.initial.run=nowhere is not the folder of a run (no run.json); name one that is"
+    }
