@@ -285,7 +285,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     overrides: dict[str, Any] = {}
     if not is_plain:
         published = _identity(compose_published(hydra), domain)
-        overrides = find_overrides(settings, published, later_defaults(schema.Config))
+        overrides = find_overrides(settings, published, _find_later(domain))
     if config.name is None:
         path = shelf / override_label(overrides) / f"seed{config.seed}"
     else:
@@ -456,8 +456,12 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
     task, _ = read_settings(domain, values["task"])
     typed = {} if task is None else asdict(task)
     quiet = _quiet_keys(values["evaluator"]["name"]) | quiet_keys(domain.settings, "task.")
-    later = later_defaults(schema.Config) | later_defaults(domain.settings, "task.")
-    return identity({**values, "task": {**values["task"], **typed}}, quiet, later)
+    return identity({**values, "task": {**values["task"], **typed}}, quiet, _find_later(domain))
+
+
+def _find_later(domain: Domain) -> dict[str, Any]:
+    """Return the defaults that `identity` leaves out, of the keys of all runs and of the domain's own."""
+    return later_defaults(schema.Config) | later_defaults(domain.settings, "task.")
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:

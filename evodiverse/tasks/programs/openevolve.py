@@ -61,15 +61,16 @@ class OpenEvolveEvaluator(Evaluator):
         self._path = expanded(settings.evaluator).absolute()
         self._is_confined = not settings.trust
         source = _read(self._path, "task.evaluator")
+        tree = parse(source)
         config = read_config(self._path.with_name(CONFIG))
-        self._stages = _find_stages(source, config)
+        self._stages = _find_stages(tree, config)
         self.columns = {METRICS: str, FEEDBACK: str, **stage_columns(self._stages)}
         start = _read_start(settings)
         used = _find_used(source, start)
         functions = [one.name for one in start.body if isinstance(one, ast.FunctionDef) and one.name in used]
         self.entry_point = (functions or used)[-1]
-        self.libraries = _find_libraries(self._path.parent, parse(source), start)
-        told = str(config["prompt"].get("system_message") or ast.get_docstring(parse(source)) or "")
+        self.libraries = _find_libraries(self._path.parent, tree, start)
+        told = str(config["prompt"].get("system_message") or ast.get_docstring(tree) or "")
         self.description = (
             f"{told.strip()}\n\nAn evaluator imports the program and uses its {' and '.join(used)}. It may take "
             f"{settings.timeout:g} s of CPU time, and reports the score."
@@ -254,12 +255,12 @@ def read_config(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return {name: part if isinstance(part := parts.get(name), dict) else {} for name in ("evaluator", "prompt")}
 
 
-def _find_stages(source: str, config: Mapping[str, Mapping[str, Any]]) -> Mapping[str, tuple[str, float]]:
+def _find_stages(tree: ast.Module, config: Mapping[str, Mapping[str, Any]]) -> Mapping[str, tuple[str, float]]:
     """Return the function of each stage and the score needed to go beyond it, by the name of the stage.
 
     Without stages, the only function is ``evaluate``, and the name is empty.
     """
-    names = module_names(parse(source))
+    names = module_names(tree)
     thresholds = config["evaluator"].get("cascade_thresholds", list(_THRESHOLDS))
     if "evaluate_stage1" not in names or not config["evaluator"].get("cascade_evaluation", True):
         return {"": ("evaluate", math.inf)}

@@ -98,7 +98,7 @@ class UserEvaluator(Evaluator):
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
-        helpers = _find_helpers(settings)
+        helpers = _find_helpers(path, module)
         self._helpers = None if helpers is None else str(helpers)
         # The call of the last candidate drawn, and its picture.
         self._drawn: tuple[int | None, Mapping[str, bytes | None]] = (None, {})
@@ -114,7 +114,7 @@ class UserEvaluator(Evaluator):
         path = expanded(settings.evaluator).absolute()
         moves = {"moves": path.with_name(MOVES), "blocks": path.with_name(BLOCKS)}
         own = {role: file for role, file in moves.items() if moves["moves"].is_file() and file.is_file()}
-        helpers = _find_helpers(settings)
+        helpers = _find_helpers(path, _load(path, read_input(path)))
         return {"evaluator": path, **own, **({} if helpers is None else list_files(helpers, "evaluator"))}
 
     @property
@@ -281,10 +281,9 @@ def _find_driver(content: bytes) -> str | None:
     return ast.get_source_segment(decode_source(content), defined[-1]) if defined else None
 
 
-def _find_helpers(settings: ProgramSettings) -> Path | None:
+def _find_helpers(path: Path, module: ModuleType) -> Path | None:
     """Return the folder that ``HELPERS`` of a user's file names, or None if it names none."""
-    path = expanded(settings.evaluator).absolute()
-    name = getattr(_load(path, read_input(path)), "HELPERS", None)
+    name = getattr(module, "HELPERS", None)
     return None if name is None else path.with_name(name)
 
 

@@ -5,8 +5,6 @@ from fractions import Fraction
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from matplotlib.patches import Circle, Rectangle
-
 from evodiverse.kit.pictures import GROUND, INK
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
@@ -56,6 +54,8 @@ def draw_circles(axes: "Axes", circles: Points) -> list[Place]:
         axes: The axes to draw on, whose limits are those of the unit square.
         circles: The x, y and radius of each circle; they do not overlap.
     """
+    from matplotlib.patches import Circle, Rectangle
+
     whole, _ = to_integers(circles)
     low_x, low_y, high_x, high_y = find_rectangle(whole)
     size = max(high_x - low_x, high_y - low_y)

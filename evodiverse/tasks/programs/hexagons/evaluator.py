@@ -11,8 +11,6 @@ from itertools import combinations
 from math import isqrt, sqrt
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from scipy.optimize import linprog
-
 from evodiverse.kit.pictures import GROUND, INK
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points
@@ -113,6 +111,8 @@ def draw_hexagons(axes: "Axes", rows: Points) -> list[Place]:
         axes: The axes to draw on, whose limits are those of the unit square.
         rows: The x, y and t of each hexagon.
     """
+    from scipy.optimize import linprog
+
     hexagons = read_hexagons(rows)
     reach = [float(one) for one in find_reach(hexagons)]
     normals = [(float(g) * sqrt(3), float(h)) for g, h in NORMALS]
