@@ -7,14 +7,15 @@ something that is never negative in the data. Such parts are recognized by their
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from math import exp, log
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.equations.front import EXACT
+from evodiverse.tasks.equations.front import EXACT, SYMBOLS
 from evodiverse.tasks.equations.operators.guided import nearest_fraction
-from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, simplify
+from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, factor_out, simplify
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
@@ -30,14 +31,13 @@ MAX_SIZE: Final = 200
 DIGITS: Final = range(4, 17)
 """The numbers of significant digits that are tried, the fewest first."""
 
-# How far an edit may move the predictions (root mean square): by `NEGLIGIBLE` times the equation's own error, or by one
-# of these shares of the target's standard deviation. The first is generous, to remove also what another constant makes
-# up for once all are fitted again. If the error grows nevertheless, the edits are made with the next share. The last
-# share is that of errors that count as none.
-_SHARES: Final = (1e-4, 1e-7, EXACT**0.5)
-_NEGLIGIBLE: Final = 0.01
+# How far an edit may move the predictions (root mean square): by a share of the target's standard deviation plus a
+# share of the equation's own error. The first shares are generous, to remove also what another constant makes up for
+# once all are fitted again. If the error grows nevertheless, the edits are made with the next shares. The last one is
+# that of errors that count as none.
+_SHARES: Final = ((1e-4, 0.3), (1e-4, 0.01), (1e-7, 0.01), (EXACT**0.5, 0.01))
 _GROWTH: Final = 1.01
-"""The factor by which the squared errors may grow."""
+"""The factor by which the squared errors may always grow."""
 _ROUNDINGS: Final = 8
 """The difference between two ways to compute the same predictions, in units of the rounding of the data."""
 
@@ -69,8 +69,9 @@ class Pruner:
         n = len(next(iter(columns.values())))
         some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
         self._columns = {name: column[some] for name, column in columns.items()}
+        self._n = n
         self._deviation = variance**0.5
-        self._least = max(_SHARES[-1], _ROUNDINGS * rounding**0.5)
+        self._least = max(_SHARES[-1][0], _ROUNDINGS * rounding**0.5)
         self._assess = assess
         self._refits = refits
         self._pruned: dict[int, Discovery] = {}
@@ -90,15 +91,23 @@ class Pruner:
 
     def _shorten(self, found: Discovery) -> Discovery:
         """Remove parts, fit again, and repeat this until nothing can be removed."""
-        limits, rank = self._limits(found), _rank(read_tree(found.candidate.genotype))
-        while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(found, limits, rank)) is not None:
+        first = found
+        rank = _rank(read_tree(found.candidate.genotype))
+        while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
             found, rank = shorter  # the rank falls each time, so this ends
+        tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
+        if rank[0] <= MAX_SIZE and _rank(simplify(tree)) < rank:
+            own = [params[at] for at in _list_parameters(tree)]
+            found = self._try(found, write_tree(tree, tuple(self._columns)), own, self._limits(found)) or found
         return found
 
     def _step(
-        self, found: Discovery, limits: Mapping[str, float], rank: tuple[int, int]
+        self, first: Discovery, found: Discovery, rank: tuple[int, int]
     ) -> tuple[Discovery, tuple[int, int]] | None:
-        """Return an equation of lower rank whose errors are within limits, and its rank; None if none is found.
+        """Return an equation of lower rank with a description that is no longer, and its rank; None if none is found.
+
+        The description is that of the data, as in `evodiverse.tasks.equations.front`, by this equation and by the first
+        one, from which all were made.
 
         Constants become numbers only when no part can be removed any more, since a free parameter absorbs others when
         the equation is simplified, and a number does not.
@@ -108,10 +117,11 @@ class Pruner:
         for edit, share in product((remove_parts, snap_constants), _SHARES):
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
-            own = list(dict.fromkeys(int(leaf.value) for leaf in edited.tree.leaves("parameter")))
-            for tree, params in ((simplify(edited.tree), None), (edited.tree, [edited.params[at] for at in own])):
+            own = [edited.params[at] for at in _list_parameters(edited.tree)]
+            for tree, params in ((simplify(edited.tree), None), (edited.tree, own)):
                 if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
                     tried.add((tree, params is None))
+                    limits = self._limits(first, _rank(tree))
                     pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
                     if pruned is not None:
                         return pruned, _rank(tree)
@@ -149,14 +159,27 @@ class Pruner:
         )
         return replace(found, candidate=shown)
 
-    def _limits(self, found: Discovery) -> dict[str, float]:
-        """Return the largest errors that an equation may have in another form; empty if its errors are not known."""
-        known = {name: found.details.get(name) for name in ("nmse_train", "nmse_held")}
-        return {name: max(_GROWTH * float(error), self._least**2) for name, error in known.items() if error is not None}
+    def _limits(self, found: Discovery, rank: tuple[int, int] | None = None) -> dict[str, float]:
+        """Return the largest errors that an equation may have in another form; empty if its errors are not known.
 
-    def _tolerance(self, found: Discovery, share: float) -> float:
+        Each part and each parameter that a form of lower rank saves pays for a larger error, since it shortens the
+        description of the data.
+        """
+        known = {name: found.details.get(name) for name in ("nmse_train", "nmse_held")}
+        growth = _GROWTH
+        if rank is not None:
+            size, n_params = _rank(read_tree(found.candidate.genotype))
+            saved = (size - rank[0]) * log(SYMBOLS) + (n_params - rank[1]) * log(self._n) / 2
+            growth = max(growth, exp(2 * saved / self._n))
+        return {name: max(growth * float(error), self._least**2) for name, error in known.items() if error is not None}
+
+    def _tolerance(self, found: Discovery, share: tuple[float, float]) -> float:
         error = float(found.details.get("nmse_train") or 0.0) ** 0.5
-        return float(self._deviation * (max(share, self._least) + _NEGLIGIBLE * error))
+        return float(self._deviation * (max(share[0], self._least) + share[1] * error))
+
+
+def _list_parameters(tree: Node) -> list[int]:
+    return list(dict.fromkeys(int(leaf.value) for leaf in tree.leaves("parameter")))
 
 
 def _rank(tree: Node) -> tuple[int, int]:
@@ -217,7 +240,7 @@ def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
 
 
 def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
-    """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same.
+    """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same up to a factor.
 
     A simple number is the nearest multiple of a half or a third. It must not make the simplified expression longer.
     Another parameter must make it shorter, as in ``(a + params[0]) / (a + params[1])`` if both are equal. The arguments
@@ -234,11 +257,17 @@ def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], toleranc
         for form, gain in ((number(nearest_fraction(value)), 0), *((other, 1) for other in nearest)):
             tried = {**forms, leaf: form}
             snapped = formula.tree.replace_parameters(tried.__getitem__)
-            is_same = _size(snapped.evaluate(columns, params) - expected) <= tolerance
+            is_same = _size(_scaled(snapped.evaluate(columns, params), expected) - expected) <= tolerance
             if is_same and simplify(snapped).size <= simplify(tree).size - gain:
                 tree, forms = snapped, tried
                 break
     return Formula(tree, params)
+
+
+@np.errstate(all="ignore")
+def _scaled(values: FloatArray, expected: FloatArray) -> FloatArray:
+    """Return values times the factor that brings them nearest to those expected."""
+    return np.asarray(values * (np.sum(values * expected) / np.sum(values * values)))
 
 
 @np.errstate(all="ignore")

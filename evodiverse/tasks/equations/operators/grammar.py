@@ -127,7 +127,10 @@ class Grammar:
 
     def _fill(self, form: Node, parts: Mapping[str | float, Node]) -> Node:
         if form.arguments:
-            return self.guard(call(form.operation, *(self._fill(argument, parts) for argument in form.arguments)))
+            arguments = [self._fill(argument, parts) for argument in form.arguments]
+            if form.operation == "absolute" and is_never_negative(arguments[0], self.positive):
+                return arguments[0]
+            return self.guard(call(form.operation, *arguments))
         return parts.get(form.value, form)
 
     def draw_variable(self, rng: np.random.Generator) -> Node:

@@ -7,13 +7,16 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from functools import reduce
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
+from evodiverse.tasks.equations.operators.grammar import Grammar
+from evodiverse.tasks.equations.operators.library import Library, gains, rest, unit
 from evodiverse.tasks.equations.operators.trees import (
+    SUMS,
     FloatArray,
     Kind,
     Node,
@@ -23,11 +26,7 @@ from evodiverse.tasks.equations.operators.trees import (
     draw_factor_place,
     number,
     parameter,
-    variable,
 )
-
-PRODUCT_RATE: Final = 0.5
-"""The probability that a product of factors, and not a single factor, replaces the weakest term."""
 
 MAX_FACTORS: Final = 4
 """The largest number of factors in a new product."""
@@ -39,20 +38,13 @@ The first is the largest distance of an exponent from the fraction, the second t
 relative to the size of the parameter, or to 0.5 if that is larger. The third is the largest size of the parameter.
 """
 
-GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
+INNER_RATE: Final = 0.6
+"""The probability of editing a sum that is a factor of a term, if there is one."""
 
 N_ROWS: Final = 256
-# The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on.
-TAKEN: Final = 0.3
 USELESS: Final = 1e-3
-_DIGITS: Final = 9
-_LARGEST: Final = 1e100
 # Share of the target's sum of squares that counts as rounding error.
 _ROUNDING: Final = 1e-22
-# A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
-# than the smaller share of its sum of squares, which is rounding error.
-_RANK: Final = 1e-8
-_SAME: Final = 1e-26
 
 
 class Guide:
@@ -69,24 +61,17 @@ class Guide:
         some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
         self._columns = dict(zip(names, inputs[some].T, strict=True))
         self._target = target[some]
-        self._factors: list[Node] = []
-        values = []
-        for name, column in self._columns.items():
-            for factor, kind in FACTORS.items():
-                node = grammar.build_factor(factor, variable(name), 0)
-                for params in kind.grid(float(column.min()), float(column.max())):
-                    self._factors.append(node)
-                    values.append(_unit(self.evaluate(node, params)))
-        self._library = np.stack(values)
-        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
-            "term": (self._add_suggested_term, 1.5),
-            "product": (self._add_suggested_product, 2.0),
-            "fresh": (self._start_over, 0.5),
-            "multiply": (self._multiply_suggested, 3.0),
+        self._library = Library(self._columns, self._target, grammar)
+        self.edits: Mapping[str, tuple[Callable[[_Sum, np.random.Generator], list[Node] | None] | None, float]] = {
+            "term": (self._add_term, 2.0),
+            "pair": (self._add_pair, 1.0),
+            "product": (self._add_product, 1.5),
+            "fresh": (self._start_over, 2.0),
+            "multiply": (self._multiply_suggested, 2.5),
             "replace": (self._replace_suggested, 2.0),
-            "exchange": (self._exchange, 3.0),
+            "exchange": (self._exchange, 4.0),
             "prune": (self._prune, 1.0),
-            "snap": (_snap, 0.7),
+            "snap": (None, 0.7),
         }
         """Each kind of edit, and its weight in the choice among them."""
 
@@ -99,50 +84,30 @@ class Guide:
         """
         return np.broadcast_to(node.evaluate(self._columns, params), len(self._target))
 
-    def suggest(
-        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
-    ) -> tuple[Node, FloatArray] | None:
-        """Draw a factor that explains much of what other terms leave unexplained; better factors are drawn more often.
-
-        Args:
-            others: The ``(n,)`` values of each of the other terms.
-            scale: The ``(n,)`` values that the factor is multiplied by, or None for no scaling.
-            rng: The generator of random numbers. At most one number is drawn from it.
-
-        Returns:
-            The factor, with its parameters numbered from 0, and its ``(n,)`` values times ``scale``, all multiplied by
-            the same arbitrary positive number. None if no factor explains anything.
-        """
-        columns = self._library if scale is None else self._library * _unit(scale)
-        explained = _gains(self._target, others, columns)
-        found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
-        best: dict[Node, int] = {}
-        for at in np.argsort(-found, kind="stable").tolist():
-            if found[at] > 0:
-                best.setdefault(self._factors[at], at)
-        if not best:
-            return None
-        at = list(best.values())[min(int(rng.geometric(TAKEN)), len(best)) - 1]
-        return self._factors[at], columns[at]
-
-    def find_needed(self, terms: Sequence[FloatArray]) -> list[int]:
-        """Return the indices of the terms to keep, after removing the weakest one and then all useless ones.
+    def find_needed(
+        self, terms: Sequence[FloatArray], beside: Sequence[FloatArray] = (), n_weakest: int = 1
+    ) -> list[int]:
+        """Return the indices of the terms to keep, after removing the weakest ones and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
         error by at most `USELESS` times the larger of two values: the error before the removal and the rounding error.
+        One term always stays.
 
         Args:
-            terms: The ``(n,)`` values of each of at least two terms.
+            terms: The ``(n,)`` values of each term.
+            beside: The ``(n,)`` values of other terms, which stay.
+            n_weakest: The number of terms to remove even if they are useful.
         """
         kept = list(range(len(terms)))
         while len(kept) > 1:
             values = [terms[at] for at in kept]
             losses = [
-                float(_gains(self._target, [*values[:at], *values[at + 1 :]], _unit(term)[None])[0])
+                float(gains(self._target, [*beside, *values[:at], *values[at + 1 :]], unit(term)[None])[0])
                 for at, term in enumerate(values)
             ]
             weakest = int(np.argmin(losses))
-            if len(kept) < len(terms) and losses[weakest] > USELESS * max(_rest(self._target, values), _ROUNDING):
+            is_useful = losses[weakest] > USELESS * max(rest(self._target, [*beside, *values]), _ROUNDING)
+            if is_useful and len(terms) - len(kept) >= n_weakest:
                 break
             del kept[weakest]
         return kept
@@ -156,91 +121,135 @@ class Guide:
             rng: The random generator. How many values are drawn from it depends on the data.
         """
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
-        return edit(tree, params, rng), f"guided_{kind}"
+        if edit is None:
+            return _snap(tree, params, rng), f"guided_{kind}"
+        total = self._choose_sum(tree, params, rng)
+        terms = edit(total, rng)
+        return (None if terms is None else total.rebuild(terms)), f"guided_{kind}"
 
-    def _add_suggested_term(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Add a term with a single factor that explains much of the remaining error."""
-        found, first = self.suggest(self._values(tree.terms(), params), None, rng), tree.next_parameter()
-        return found and call("add", tree, call("multiply", parameter(first), found[0].shift_parameters(first + 1)))
+    def _choose_sum(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> "_Sum":
+        """Return the equation as a sum of terms, or, if one of its terms has a sum as a factor, perhaps this sum."""
+        terms = tree.terms()
+        inner = [
+            (at, factors, place)
+            for at, factors in enumerate(term.factors() for term in terms)
+            for place, (sign, factor) in enumerate(factors)
+            if sign > 0 and factor.operation in SUMS and not factor.is_constant and len(factors) > 1
+        ]
+        first = tree.next_parameter()
+        if not inner or rng.random() >= INNER_RATE:
+            return _Sum(terms, [self.evaluate(term, params) for term in terms], [], None, params, first, build_total)
+        at, factors, place = inner[rng.integers(len(inner))]
+        others = terms[:at] + terms[at + 1 :]
+        rest_of_product = build_product(factors[:place] + factors[place + 1 :])
 
-    def _add_suggested_product(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Add a product of factors that explains much of the remaining error."""
-        term = self._suggest_product(tree.next_parameter(), self._values(tree.terms(), params), rng)
-        return term and call("add", tree, term)
+        def rebuild(terms: Sequence[Node]) -> Node:
+            return build_total([*others, call("multiply", rest_of_product, build_total(terms))])
 
-    def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
-        """Return a product of factors that explains much of the target by itself."""
-        return self._suggest_product(0, [], rng)
+        scale, addends = self.evaluate(rest_of_product, params), factors[place][1].terms()
+        values = [self.evaluate(addend, params) * scale for addend in addends]
+        return _Sum(addends, values, [self.evaluate(other, params) for other in others], scale, params, first, rebuild)
 
-    def _suggest_product(self, first: int, others: Sequence[FloatArray], rng: np.random.Generator) -> Node | None:
-        """Return a product of a new parameter and factors that explains much of what other terms leave unexplained.
+    def _add_term(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
+        """Add a term of the library that explains much of the remaining error."""
+        found = self._library.suggest_term(total.all_values, total.scale, rng)
+        return found and [*total.terms, found.build(total.first)]
 
-        The factors are chosen one after the other. None is returned if no factor explains anything.
+    def _add_pair(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
+        """Add two terms of the library that together explain much of the remaining error."""
+        one, other = self._library.suggest_pair(total.all_values, total.scale, rng)
+        built = one.build(total.first)
+        return [*total.terms, built, other.build(built.next_parameter())]
 
-        Args:
-            first: The number of the new parameter.
-            others: The ``(n,)`` values of each of the other terms.
-            rng: The random generator. How many values are drawn from it depends on the data.
-        """
-        term, scale = parameter(first), None
+    def _add_product(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
+        """Add a product of factors, chosen one after the other, that explains much of the remaining error."""
+        term, scale = parameter(total.first), total.scale
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
-            found = self.suggest(others, scale, rng)
+            found = self._library.suggest_factor(total.all_values, scale, rng)
             if found is None:
                 break
             factor, scale = found
             term = call("multiply", term, factor.shift_parameters(term.next_parameter()))
-        return term if term.arguments else None
+        return [*total.terms, term] if term.arguments else None
 
-    def _multiply_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+    def _start_over(self, total: "_Sum", rng: np.random.Generator) -> list[Node]:  # noqa: ARG002
+        """Return a new sum of terms of the library, perhaps multiplied by powers of variables."""
+        scale, terms = self._library.compose(rng)
+        built: list[Node] = []
+        for at in self.find_needed([term.column for term in terms], n_weakest=0):
+            built.append(terms[at].build(built[-1].next_parameter() if built else 0))
+        return [reduce(lambda product, factor: call("multiply", product, factor), scale, build_total(built))]
+
+    def _multiply_suggested(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Multiply a term by a factor such that the product explains much of what the other terms do not."""
-        terms = tree.terms()
-        at = int(rng.integers(len(terms)))
-        values = self._values(terms, params)
-        found = self.suggest([*values[:at], *values[at + 1 :]], values[at], rng)
+        at = int(rng.integers(len(total.terms)))
+        found = self._library.suggest_factor(total.without(at), total.values[at], rng)
         if found is None:
             return None
-        terms[at] = call("multiply", terms[at], found[0].shift_parameters(tree.next_parameter()))
-        return build_total(terms)
+        return total.put(at, call("multiply", total.terms[at], found[0].shift_parameters(total.first)))
 
-    def _replace_suggested(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+    def _replace_suggested(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Replace a factor of a term such that the term explains much of what the other terms do not."""
-        terms = tree.terms()
-        at = int(rng.integers(len(terms)))
-        factors = terms[at].factors()
+        at = int(rng.integers(len(total.terms)))
+        factors = total.terms[at].factors()
         place = draw_factor_place(factors, rng)
         if place is None:
             return None
         del factors[place]
-        rest = build_product(factors) if factors else parameter(tree.next_parameter())
-        scale = self.evaluate(rest, params) if factors else None
-        values = self._values(terms, params)
-        found = self.suggest([*values[:at], *values[at + 1 :]], scale, rng)
-        if found is None:
-            return None
-        terms[at] = call("multiply", rest, found[0].shift_parameters(tree.next_parameter() + 1))
-        return build_total(terms)
+        rest_of_term = build_product(factors) if factors else parameter(total.first)
+        scale = total.scale
+        if factors:
+            own = self.evaluate(rest_of_term, total.params)
+            scale = own if scale is None else own * scale
+        found = self._library.suggest_factor(total.without(at), scale, rng)
+        return found and total.put(at, call("multiply", rest_of_term, found[0].shift_parameters(total.first + 1)))
 
-    def _prune(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:  # noqa: ARG002
+    def _prune(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:  # noqa: ARG002
         """Remove the weakest term and all useless ones; see `Guide.find_needed`."""
-        terms = tree.terms()
-        if len(terms) < 2:
+        if len(total.terms) < 2:
             return None
-        return build_total([terms[at] for at in self.find_needed(self._values(terms, params))])
+        return [total.terms[at] for at in self.find_needed(total.values, total.others)]
 
-    def _exchange(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Remove the terms that contribute least, and add a term that explains much of the remaining error.
-
-        First the term whose removal raises the error least is removed, then all terms whose removal hardly raises it;
-        see `Guide.find_needed`.
-        """
-        shorter = self._prune(tree, params, rng)
-        if shorter is None:
+    def _exchange(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
+        """Remove the weakest term and all useless ones, and add terms that explain much of the remaining error."""
+        if len(total.terms) < 2:
             return None
-        add = self._add_suggested_product if rng.random() < PRODUCT_RATE else self._add_suggested_term
-        return add(shorter, params, rng)
+        kept = self.find_needed(total.values, total.others)
+        shorter = total._replace(terms=[total.terms[at] for at in kept], values=[total.values[at] for at in kept])
+        add = pick([(self._add_term, 2.0), (self._add_pair, 1.0), (self._add_product, 1.0)], rng)
+        return add(shorter, rng)
 
-    def _values(self, terms: Sequence[Node], params: Sequence[float]) -> list[FloatArray]:
-        return [self.evaluate(term, params) for term in terms]
+
+class _Sum(NamedTuple):
+    """A sum in which an equation is linear: the equation itself, or a factor of one of its terms.
+
+    Attributes:
+        terms: The terms of the sum.
+        values: The ``(n,)`` values that each term adds to the equation.
+        others: The ``(n,)`` values of each term of the equation beside the sum.
+        scale: The ``(n,)`` values that the equation multiplies the sum by; None for 1.
+        params: The values of the equation's parameters, by their numbers.
+        first: The smallest number that no parameter of the equation has.
+        rebuild: A function that returns the equation with other terms in place of the sum's.
+    """
+
+    terms: list[Node]
+    values: list[FloatArray]
+    others: list[FloatArray]
+    scale: FloatArray | None
+    params: Sequence[float]
+    first: int
+    rebuild: Callable[[Sequence[Node]], Node]
+
+    @property
+    def all_values(self) -> list[FloatArray]:
+        return self.others + self.values
+
+    def without(self, at: int) -> list[FloatArray]:
+        return self.others + self.values[:at] + self.values[at + 1 :]
+
+    def put(self, at: int, term: Node) -> list[Node]:
+        return [*self.terms[:at], term, *self.terms[at + 1 :]]
 
 
 def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
@@ -262,54 +271,3 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
 def nearest_fraction(value: float) -> float:
     """Return the nearest multiple of a half or a third."""
     return min(round(value * 2) / 2, round(value * 3) / 3, key=lambda fraction: abs(value - fraction))
-
-
-def _rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
-    """Return the share of the target's sum of squares that a basis leaves unexplained."""
-    _, left = _project(target, basis)
-    return float(left @ left) / (float(target @ target) or 1.0)
-
-
-def _project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Return an orthonormal basis ``(n, k)`` of the span of k columns, and the residual ``(n,)`` of a target.
-
-    The residual is the target minus its projection onto the span.
-    """
-    orthogonal, _ = np.linalg.qr(np.stack([_unit(column) for column in basis], axis=1))
-    return orthogonal, target - orthogonal @ (orthogonal.T @ target)
-
-
-def _gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
-    """Return the ``(m,)`` shares of the target's sum of squares that each column explains in addition to a basis.
-
-    Args:
-        target: ``(n,)`` values.
-        basis: The ``(n,)`` columns of the basis.
-        columns: ``(m, n)`` columns, each considered separately.
-    """
-    lengths = np.einsum("mn,mn->m", columns, columns)
-    own, squares = lengths, float(target @ target) or 1.0
-    is_new = lengths > 0
-    along = columns @ target
-    if basis:
-        orthogonal, target = _project(target, basis)
-        own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
-        is_new = own > _RANK * lengths
-        along = columns @ target
-        if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
-            near = columns[~is_new]
-            rest = near
-            for _ in range(2):  # the second projection removes what rounding left
-                rest = rest - (rest @ orthogonal) @ orthogonal.T
-            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", rest, rest), rest @ target
-            spread = near.var(axis=1) * near.shape[1]
-            is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
-    explained = along**2 / np.where(is_new, own, 1.0) / squares
-    return np.asarray(np.where(is_new, explained, 0.0))
-
-
-def _unit(column: FloatArray) -> FloatArray:
-    """Return a column scaled to unit length, or zeros if one of its values is too large or not a number."""
-    if not (np.abs(column) < _LARGEST).all():
-        return np.zeros(len(column))
-    return np.asarray(column / (np.sqrt(column @ column) or 1.0))

@@ -46,6 +46,28 @@ def simplify(node: Node) -> Node:
     return node
 
 
+def factor_out(node: Node) -> Node:
+    """Return a tree in which factors with variables that all terms of a sum share stand before this sum."""
+    node = Node(node.operation, tuple(map(factor_out, node.arguments)), node.value)
+    if node.operation not in SUMS:
+        return node
+    signs, addends = zip(*node.flatten(SIGNED_SUMS), strict=True)
+    terms: list[dict[Node, float]] = [{} for _ in addends]
+    for term, addend in zip(terms, addends, strict=True):
+        for factor, exponent in _factors(addend, 1.0):
+            term[factor] = term.get(factor, 0.0) + exponent
+    shared: dict[Node, float] = {}
+    for factor in terms[0]:
+        exponents = [term.get(factor, 0.0) for term in terms]
+        if not factor.is_constant and (min(exponents) > 0 or max(exponents) < 0):
+            shared[factor] = min(exponents, key=abs)
+    if not shared:
+        return node
+    for term in terms:
+        term |= {factor: term[factor] - exponent for factor, exponent in shared.items()}
+    return _join({**shared, _total(list(zip(signs, map(_join, terms), strict=True))): 1})
+
+
 class _Term(NamedTuple):
     """A product: a number, possibly a free parameter, and the other factors above and below the fraction bar."""
 
@@ -126,6 +148,9 @@ class _Pass:
                 free = factor
             elif not (factor.operation == "parameter" and factor.value in self._free):
                 powers[factor] = powers.get(factor, 0.0) + exponent
+        for factor in list(powers):
+            if factor.operation == "power" and factor.arguments[1].value in self._free and powers[factor] == 1:
+                powers.pop(factor.arguments[0], None)  # a free exponent absorbs others
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(sign, None, (node,), ())
         if any(exponent > 0 and exponent % 2 and self._is_scaled(factor) for factor, exponent in powers.items()):
@@ -190,6 +215,14 @@ class _Pass:
             factors.insert(0, number(abs(term.number)))
         product = _multiply(factors)
         return call("divide", product, _multiply(term.below)) if term.below else product
+
+
+def _join(powers: Mapping[Node, float]) -> Node:
+    """Return the product of powers, given the exponent of each base."""
+    above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
+    below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
+    product = _multiply(above) if above else number(1)
+    return call("divide", product, _multiply(below)) if below else product
 
 
 def _multiply(factors: Sequence[Node]) -> Node:

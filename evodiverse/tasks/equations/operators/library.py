@@ -1,0 +1,285 @@
+"""A library of terms that laws are made of, and the linear algebra that finds those that the data ask for.
+
+A term is a factor (see `evodiverse.tasks.equations.operators.grammar`), or a product of two. How much of the target
+terms explain beside others has a closed form, so that thousands of them are compared at once.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
+from evodiverse.tasks.equations.operators.trees import FloatArray, Node, call, parameter, variable
+
+N_ATOMS: Final = 400
+N_PLAIN, N_FREE = 1_500, 4_500
+"""The largest number of factors that are multiplied, and of terms without and with parameters.
+
+Those of the largest weights are kept.
+"""
+
+MAX_TERMS: Final = 6
+N_COMPARED: Final = 500
+"""The largest number of terms in a new sum, and of those among which it is searched for."""
+
+N_BEST, N_DRAWN = 100, 500
+"""The numbers of terms of which all pairs are compared: the best by themselves, and drawn ones without parameters."""
+
+PLAIN_RATE: Final = 0.5
+"""The probability that no term of a new sum has parameters of its own."""
+
+KEPT: Final = (0.3, 1.0)
+"""The smallest and the largest share of the library that takes part in the search for a new sum."""
+
+SCALES: Final = (0.6, 0.2, 0.2)
+"""The probabilities that a new sum is multiplied by no, one or two powers of variables."""
+
+GAIN: Final = 0.99
+"""Terms are exchanged only if this leaves less than this share of the error."""
+
+TAKEN: Final = 0.3
+"""The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on."""
+
+_POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
+_DIGITS: Final = 9
+_LARGEST: Final = 1e100
+# A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
+# than the smaller share of its sum of squares, which is rounding error.
+_EXACT: Final = 1e-20
+_RANK: Final = 1e-8
+_SAME: Final = 1e-26
+
+
+class _Atom(NamedTuple):
+    """A factor with certain values of its parameters, and its values in the data."""
+
+    node: Node
+    weight: float
+    column: FloatArray
+    is_free: bool
+    power_of: str
+    """The name of the variable that the factor is a power of; empty if it is none."""
+
+
+class Term(NamedTuple):
+    """The factors of a term, each with its parameters numbered from 0, and the term's ``(n,)`` values up to scale."""
+
+    factors: tuple[Node, ...]
+    column: FloatArray
+
+    def build(self, first: int) -> Node:
+        """Return the product of the factors and a parameter with the number ``first``, which the others follow."""
+        term = parameter(first)
+        for factor in self.factors:
+            term = call("multiply", term, factor.shift_parameters(term.next_parameter()))
+        return term
+
+
+class Library:
+    """Terms of the variables, evaluated at some of the rows that equations are fitted to.
+
+    Args:
+        columns: The ``(n,)`` values of each variable, by name.
+        target: The ``(n,)`` values of the target.
+        grammar: The grammar that builds the factors.
+    """
+
+    def __init__(self, columns: Mapping[str, FloatArray], target: FloatArray, grammar: Grammar) -> None:
+        self._target = target
+        atoms = [
+            _Atom(node, kind.weight, unit(values), bool(params), name if is_power else "")
+            for name, column in columns.items()
+            for key, kind in FACTORS.items()
+            for node in (grammar.build_factor(key, variable(name), 0),)
+            for is_power in (all(part.operation in _POWERS for _, part, _ in node.places()),)
+            for params in kind.grid(float(column.min()), float(column.max()))
+            for values in (np.broadcast_to(node.evaluate(columns, params), len(target)),)
+        ]
+        self._factors = [(atom.node,) for atom in atoms]
+        self._columns = np.stack([atom.column for atom in atoms])
+        self._powers = [at for at, atom in enumerate(atoms) if atom.power_of]
+        every = sorted(_list_terms(atoms), key=lambda term: -math.prod([atom.weight for atom in term]))
+        plain = [term for term in every if not any(atom.is_free for atom in term)][:N_PLAIN]
+        free = [term for term in every if any(atom.is_free for atom in term)][:N_FREE]
+        self._n_plain, terms = len(plain), plain + free
+        self._terms = [tuple(atom.node for atom in term) for term in terms]
+        one = np.ones(len(target))
+        self._products = np.stack([unit(math.prod((atom.column for atom in term), start=one)) for term in terms])
+
+    def suggest_factor(
+        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+    ) -> tuple[Node, FloatArray] | None:
+        """Draw a factor that explains much of what other terms leave unexplained; better factors are drawn more often.
+
+        Args:
+            others: The ``(n,)`` values of each of the other terms.
+            scale: The ``(n,)`` values that the factor is multiplied by, or None for no scaling.
+            rng: The generator of random numbers. At most one number is drawn from it.
+
+        Returns:
+            The factor, with its parameters numbered from 0, and its ``(n,)`` values times ``scale``, all multiplied by
+            the same arbitrary positive number. None if no factor explains anything.
+        """
+        columns = self._columns if scale is None else self._columns * unit(scale)
+        at = _draw(gains(self._target, others, columns), self._factors, rng)
+        return None if at is None else (*self._factors[at], columns[at])
+
+    def suggest_term(
+        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+    ) -> Term | None:
+        """Draw a term as `suggest_factor` draws a factor."""
+        columns = self._scaled(scale)
+        at = _draw(gains(self._target, others, columns), self._terms, rng)
+        return None if at is None else Term(self._terms[at], columns[at])
+
+    def suggest_pair(
+        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+    ) -> list[Term]:
+        """Draw two terms that together explain much of what others leave unexplained, though each may explain little.
+
+        The arguments are those of `suggest_factor`.
+        """
+        columns = self._scaled(scale)
+        best = np.argsort(-gains(self._target, others, columns), kind="stable")[:N_BEST]
+        some = np.union1d(best, rng.choice(self._n_plain, min(N_DRAWN, self._n_plain), replace=False))
+        pair = _find_pair(self._target, others, columns[some], int(rng.geometric(TAKEN)))
+        return [Term(self._terms[at], columns[at]) for at in some[pair]]
+
+    def compose(self, rng: np.random.Generator) -> tuple[list[Node], list[Term]]:
+        """Return a new sum of terms such that no exchange of one term by another lowers the error.
+
+        Only some terms of the library take part. They are drawn, as is the number of terms in the sum.
+
+        Returns:
+            Powers of variables that the sum is multiplied by, perhaps none, and its terms. The columns of the terms
+            include these factors.
+        """
+        scale, factors = np.ones(len(self._target)), list[Node]()
+        for _ in range(int(rng.choice(len(SCALES), p=SCALES))):
+            columns = self._columns[self._powers] * unit(scale)
+            at = _draw(gains(self._target, [], columns), [self._factors[at] for at in self._powers], rng)
+            if at is not None:
+                scale, factors = columns[at], [*factors, *self._factors[self._powers[at]]]
+        whole = self._n_plain if rng.random() < PLAIN_RATE else len(self._terms)
+        size = min(N_COMPARED, int(whole * rng.uniform(*KEPT)) + 1)
+        some = np.sort(rng.choice(whole, size, replace=False))
+        columns = self._products[some] * unit(scale)
+        chosen = _search(self._target, columns, min(int(rng.integers(1, MAX_TERMS + 1)), size))
+        return factors, [Term(self._terms[some[at]], columns[at]) for at in chosen]
+
+    def _scaled(self, scale: FloatArray | None) -> FloatArray:
+        return self._products if scale is None else self._products * unit(scale)
+
+
+def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
+    """Return the indices of n columns of small error: chosen greedily, then exchanged, alone or two at a time."""
+    chosen: list[int] = []
+    for _ in range(n):
+        chosen.append(int(np.argmax(gains(target, list(columns[chosen]), columns))))
+    error = rest(target, list(columns[chosen]))
+    moves = [*((at,) for at in range(n)), *combinations(range(n), 2)]
+    at = 0
+    while at < len(moves) and error > _EXACT:
+        others = [place for spot, place in enumerate(chosen) if spot not in moves[at]]
+        values = list(columns[others])
+        if len(moves[at]) == 1:
+            new = [int(np.argmax(gains(target, values, columns)))]
+        else:
+            new = _find_pair(target, values, columns, 1)
+        lower = rest(target, list(columns[others + new]))
+        if lower < GAIN * error:
+            chosen, error, at = others + new, lower, 0
+        else:
+            at += 1
+    return chosen
+
+
+def _list_terms(atoms: Sequence[_Atom]) -> Iterator[tuple[_Atom, ...]]:
+    """Yield the factors of each term: none (a constant), one, or two of which one has no parameters."""
+    yield ()
+    yield from ((atom,) for atom in atoms)
+    some = sorted(atoms, key=lambda atom: -atom.weight)[:N_ATOMS]
+    for one, other in combinations(some, 2):
+        if not (one.is_free and other.is_free) and (not one.power_of or one.power_of != other.power_of):
+            yield one, other
+
+
+def _draw(explained: FloatArray, kinds: Sequence[tuple[Node, ...]], rng: np.random.Generator) -> int | None:
+    """Draw the index of a large value, or return None if none is above 0; the best of each kind takes part."""
+    found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
+    rank = int(rng.geometric(TAKEN))
+    best: dict[tuple[Node, ...], int] = {}
+    for at in np.argsort(-found, kind="stable").tolist():
+        if found[at] <= 0 or len(best) == rank:
+            break
+        best.setdefault(kinds[at], at)
+    return list(best.values())[-1] if best else None
+
+
+def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatArray, rank: int) -> list[int]:
+    """Return the indices of the two columns that explain most beside others, or of the pair of a lower rank."""
+    if others:
+        orthogonal, target = project(target, others)
+        columns = columns - (columns @ orthogonal) @ orthogonal.T
+    lengths = np.einsum("mn,mn->m", columns, columns)
+    columns = columns / np.sqrt(np.where(lengths > _RANK, lengths, np.inf))[:, None]
+    along, alike = columns @ target, columns @ columns.T
+    apart = 1 - alike**2
+    shared = along**2 + (along**2)[:, None] - 2 * along * along[:, None] * alike
+    explained = np.triu(np.where(apart > _RANK, shared / np.where(apart > _RANK, apart, 1.0), 0.0), 1)
+    at = int(np.argsort(-explained, axis=None, kind="stable")[rank - 1])
+    return list(divmod(at, len(columns)))
+
+
+def rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
+    """Return the share of the target's sum of squares that a basis leaves unexplained."""
+    _, left = project(target, basis)
+    return float(left @ left) / (float(target @ target) or 1.0)
+
+
+def project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return an orthonormal basis ``(n, k)`` of the span of k columns, and the residual ``(n,)`` of a target.
+
+    The residual is the target minus its projection onto the span.
+    """
+    orthogonal, _ = np.linalg.qr(np.stack([unit(column) for column in basis], axis=1))
+    return orthogonal, target - orthogonal @ (orthogonal.T @ target)
+
+
+def gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
+    """Return the ``(m,)`` shares of the target's sum of squares that each column explains in addition to a basis.
+
+    Args:
+        target: ``(n,)`` values.
+        basis: The ``(n,)`` columns of the basis.
+        columns: ``(m, n)`` columns, each considered separately.
+    """
+    lengths = np.einsum("mn,mn->m", columns, columns)
+    own, squares = lengths, float(target @ target) or 1.0
+    is_new = lengths > 0
+    along = columns @ target
+    if basis:
+        orthogonal, target = project(target, basis)
+        own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
+        is_new = own > _RANK * lengths
+        along = columns @ target
+        if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
+            near = columns[~is_new]
+            rest = near
+            for _ in range(2):  # the second projection removes what rounding left
+                rest = rest - (rest @ orthogonal) @ orthogonal.T
+            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", rest, rest), rest @ target
+            spread = near.var(axis=1) * near.shape[1]
+            is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
+    explained = along**2 / np.where(is_new, own, 1.0) / squares
+    return np.asarray(np.where(is_new, explained, 0.0))
+
+
+def unit(column: FloatArray) -> FloatArray:
+    """Return a column scaled to unit length, or zeros if one of its values is too large or not a number."""
+    if not (np.abs(column) < _LARGEST).all():
+        return np.zeros(len(column))
+    return np.asarray(column / (np.sqrt(column @ column) or 1.0))
