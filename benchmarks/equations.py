@@ -1,7 +1,8 @@
 """Compare EvoDiverse with Operon on equations, with equal time: python benchmarks/equations.py OUTPUTS [PROBLEM]...
 
-A problem is builtin/NAME, or a folder that `benchmarks/laws.py` has written; by default, all built-in problems are
-used. Each run has one core and one numerical thread. Stop it whenever you like: the same command resumes where it
+A problem is builtin/NAME, or a folder with train.csv, test_id.csv and test_ood.csv whose last column is the target, and
+with the law: law.json, as `benchmarks/laws.py` writes it, or law.txt, whose last line is the right-hand side in sympy's
+notation. By default, all built-in problems are used. Each run has one core and one numerical thread. Stop it whenever you like: the same command resumes where it
 stopped.
 
 For each problem and engine (`ours` is EvoDiverse), prints medians over seeds of the error on held-out data: of the one
@@ -14,10 +15,12 @@ import argparse
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from math import inf
 from pathlib import Path
 from statistics import median
@@ -34,7 +37,8 @@ from evodiverse.tasks.equations.problems import PROBLEMS, Problem, Variable
 from evodiverse.tasks.equations.symbolic import Law
 
 OURS, OPERON = "ours", "operon"
-SPLITS, TARGET = ("train", "test_id", "test_ood"), "y"
+SPLITS = ("train", "test_id", "test_ood")
+DECIMAL = re.compile(r"\d+\.\d+(?:e-?\d+)?")
 # Errors below this are no more than rounding.
 TIE = 1e-8
 # Metrics by engine, problem and seed.
@@ -59,7 +63,13 @@ def describe(problem: str) -> list[str]:
         return [f"task.problem={problem}"]
     folder = Path(problem).absolute()
     files = [f"task.data.{split}={folder / split}.csv" for split in SPLITS]
-    return [f"task.problem=csv/{folder.name}", f"task.data.target={TARGET}", *files]
+    return [f"task.problem=csv/{folder.name}", f"task.data.target={read_target(folder)}", *files]
+
+
+def read_target(folder: Path) -> str:
+    """Return the name of the column that the law in a folder predicts, the last one of its files."""
+    with (folder / "train.csv").open() as file:
+        return next(csv.reader(file))[-1]
 
 
 def commands(arguments: argparse.Namespace) -> Iterator[list[str]]:
@@ -110,12 +120,24 @@ def read_results(arguments: argparse.Namespace) -> Results:
 
 
 def read_law(folder: Path) -> Law:
-    """Return the law in a folder that `benchmarks/laws.py` has written."""
-    about = json.loads((folder / "law.json").read_text())
-    names, splits = read_splits({split: folder / f"{split}.csv" for split in SPLITS}, TARGET)
+    """Return the law in a folder; see the top of this file."""
+    target = read_target(folder)
+    names, splits = read_splits({split: folder / f"{split}.csv" for split in SPLITS}, target)
     variables = tuple(Variable(name, "") for name in names)
-    law, constants = about["expression"], tuple(about["constants"])
-    return Law(Problem(folder.name, "", Variable(TARGET, ""), variables, law, constants), splits)
+    if (folder / "law.json").exists():
+        about = json.loads((folder / "law.json").read_text())
+        law, constants = about["expression"], about["constants"]
+    else:
+        law, constants = free_constants((folder / "law.txt").read_text().splitlines()[-1])
+    return Law(Problem(folder.name, "", Variable(target, ""), variables, law, tuple(constants)), splits)
+
+
+def free_constants(law: str) -> tuple[str, list[float]]:
+    """Return a law of numpy and ``params``, and the values of the latter, which were decimal numbers in the law."""
+    constants = [float(number) for number in DECIMAL.findall(law)]
+    numbers = count()
+    law = DECIMAL.sub(lambda _: f"params[{next(numbers)}]", law.replace("Abs(", "absolute("))
+    return re.sub(r"([a-z]+)\(", r"np.\1(", law), constants
 
 
 def middle(runs: Collection[Mapping[str, Any]], name: str) -> float:
