@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -81,9 +82,10 @@ class EquationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             outputs = stack.enter_context(TemporaryDirectory()) if self.outputs is None else self.outputs
             folder = Path(outputs).resolve()
             folder.mkdir(parents=True, exist_ok=True)
-            data = folder / "data.csv"
             lines = [",".join(map(repr, row)) for row in np.column_stack([inputs, target]).tolist()]
-            data.write_text("\n".join([",".join([*names, name]), *lines, ""]), encoding="utf-8")
+            text = "\n".join([",".join([*names, name]), *lines, ""]).encode()
+            data = folder / f"data-{sha256(text).hexdigest()[:8]}.csv"
+            data.write_bytes(text)
             seed = self.random_state
             if not isinstance(seed, int):
                 seed = int(check_random_state(seed).randint(2**31))

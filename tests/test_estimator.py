@@ -41,6 +41,8 @@ def test_an_equation_is_found_and_can_be_applied_and_written(tmp_path: Path) -> 
     again = EquationRegressor(calls=100, outputs=tmp_path, settings={"method.swap.period": 1}).fit(DATA, TARGET)
     assert again.equations_ == model.equations_
     assert made.stat().st_mtime_ns == before  # the run is only read
+    EquationRegressor(calls=4, outputs=tmp_path).fit(DATA, TARGET + 1)
+    assert len(list(tmp_path.glob("data-*.csv"))) == 2  # no run loses its data
 
 
 @pytest.mark.slow

@@ -9,11 +9,12 @@ import numpy as np
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
+from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.intervals import bootstrap_intervals, find_intervals
 from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray
-from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
+from evodiverse.tasks.equations.skeleton import read_skeleton
 
 ABOUT: Final = "equation.json"
 MOST_BYTES: Final = 1 << 24
@@ -26,7 +27,7 @@ class Equation:
     Attributes:
         size: The complexity: the number of operations, variables, numbers and constants.
         error: The mean squared error on the fitted rows, in units of the target's variance.
-        text: The right-hand side, as a person reads it.
+        text: The right-hand side, as a person reads it; … if it is too large.
         latex: The equation in LaTeX, or None if sympy cannot write it.
         sympy: The right-hand side in sympy's notation, or None if sympy cannot write it.
         source: The equation as a Python function of the variables and the array ``params``.
@@ -42,9 +43,18 @@ class Equation:
     params: tuple[float, ...]
 
     def evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float] | FloatArray) -> FloatArray:
-        """Return the ``(n,)`` values for the ``(n,)`` columns of the variables, NaN where the value is not finite."""
+        """Return the ``(n,)`` values for the ``(n,)`` columns of the variables, NaN where the value is not finite.
+
+        Raises:
+            InputError: The equation is too large.
+        """
         n = len(next(iter(columns.values())))
-        values = np.broadcast_to(read_tree(self.source).evaluate(columns, list(params)), n)
+        try:
+            values = np.broadcast_to(read_tree(self.source).evaluate(columns, list(params)), n)
+        except RecursionError as error:  # equations of a language model may be that large
+            raise InputError(
+                f"the equation of size {self.size} is too large to be read; choose another size"
+            ) from error
         return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -84,6 +94,8 @@ class Result:
 
     def intervals(self, data: Any, size: int | None = None, bootstrap: int = 0) -> FloatArray:
         """Return the intervals ``(n_params, 2)`` of `evodiverse.api.Run.intervals`."""
+        if bootstrap < 0:
+            raise InputError(f"bootstrap must be at least 0, got {bootstrap}")
         found = self.pick(size)
         columns = self._columns(data, (*self.variables, self.target))
         target = columns.pop(self.target)
@@ -144,7 +156,7 @@ def read_result(run: Path) -> Result:
         variables = tuple(map(str, about["variables"]))
         front = {one["call"]: _read(one, variables) for one in about["front"]}
         return Result(str(about["target"]), variables, tuple(front.values()), front[about["call"]])
-    except (LookupError, TypeError, ValueError) as error:  # SkeletonError is a ValueError
+    except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
 
 
@@ -154,6 +166,6 @@ def _read(one: Mapping[str, Any], variables: Sequence[str]) -> Equation:
     source = read_skeleton(one["source"], variables, len(params)).source
     try:
         text = write_infix(read_tree(source), params)
-    except RecursionError:
-        raise SkeletonError("an equation is too large") from None
+    except NOT_PYTHON:  # equations of a language model may be that large
+        text = "…"
     return Equation(int(one["complexity"]), float(one["nmse_train"]), text, one["latex"], one["sympy"], source, params)

@@ -141,6 +141,17 @@ def test_files_that_cannot_be_used_are_named(run: Run, change: Any, expected: st
         run.predict({"load": LOAD, "force": FORCE})
 
 
+def test_an_equation_that_is_too_large_does_not_affect_the_others(run: Run) -> None:
+    known = about(run)
+    doubling = "".join(f"    load = load * load + {at}\n" for at in range(12))
+    known["front"][0]["source"] = f"def equation(load, force, params):\n{doubling}    return load\n"
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    data = {"load": LOAD, "force": FORCE}
+    assert np.isfinite(run.predict(data)).all()
+    with pytest.raises(InputError, match="is too large to be read; choose another size"):
+        run.predict(data, size=known["front"][0]["complexity"])
+
+
 def test_a_run_without_equations_is_refused(tmp_path: Path) -> None:
     write_record(tmp_path)
     with pytest.raises(InputError, match="use a run of equations that has found one"):
