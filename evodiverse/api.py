@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -135,6 +135,40 @@ class Run(LoggedRun):
         """
         calls, scores, _ = self._charged()
         return Curve(calls, np.fmax.accumulate(scores) if scores.size else scores)
+
+    def predict(self, data: Any, *, size: int | None = None) -> NDArray[np.float64]:
+        """Return the ``(n,)`` predictions of an equation that the run has found, NaN where they are not finite.
+
+        Args:
+            data: The variables: a mapping or a table (of pandas or Arrow) with a column for each, in any order and
+                among others, or an array ``(n, variables)`` in the order of ``variables`` in ``best/equation.json``.
+            size: The complexity of an equation in ``best/hall_of_fame.csv``; None for the chosen equation.
+
+        Raises:
+            InputError: The run has no equation, or none of this size; or the data lack a column, or are not numbers.
+        """
+        from evodiverse.tasks.equations.result import read_result
+
+        return read_result(self.path).predict(data, size)
+
+    def intervals(self, data: Any, *, size: int | None = None, bootstrap: int = 0) -> NDArray[np.float64]:
+        """Return the ends ``(constants, 2)`` of the 95% confidence intervals of an equation's constants.
+
+        They follow from the covariance of a least-squares fit to the data, and are infinite for constants that the
+        data do not determine.
+
+        Args:
+            data: A mapping or a table, as for `predict`, that also has the column of the target.
+            size: The complexity of the equation, as for `predict`.
+            bootstrap: If above 0, the constants are fitted again to so many samples of the rows, drawn with
+                replacement, and the intervals hold 95% of the constants found.
+
+        Raises:
+            InputError: As for `predict`, or the target or a prediction is not finite in a row.
+        """
+        from evodiverse.tasks.equations.result import read_result
+
+        return read_result(self.path).intervals(data, size, bootstrap)
 
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
         """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all oracle calls, in the order of the numbers.

@@ -58,6 +58,7 @@ def test_every_command_prints_the_version_of_evodiverse(command: str) -> None:
             "commands.doctor",
             "commands.figures",
             "commands.new",
+            "commands.predict",
             "commands.show",
             "commands.tables",
         )

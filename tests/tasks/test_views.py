@@ -143,11 +143,15 @@ def highlight_of(folder: Path, about: str | None, front: str | None) -> Highligh
 
 
 def test_the_chosen_equation_is_shown_first_with_its_errors_and_the_front(tmp_path: Path) -> None:
-    about = json.dumps({"call": 2, "nmse_train": 0.25, "nmse_held": 0.512345, "nmse_id": None, "nmse_ood": "<script>"})
+    known = {"call": 2, "nmse_train": 0.25, "nmse_held": 0.512345, "nmse_id": None, "nmse_ood": "<script>"}
+    about = json.dumps(known | {"no_error": {"ood": "the target is the same in all rows"}})
     shown = highlight_of(tmp_path, about, HALL_OF_FAME)
     assert shown is not None
     assert list(shown.calls) == [2]
-    assert shown.note == "The error (NMSE) of the chosen equation is 0.25 in training, 0.5123 on held-back rows."
+    assert shown.note == (
+        "The error (NMSE) of the chosen equation is 0.25 in training, 0.5123 on held-back rows. "
+        "It has none out of domain: the target is the same in all rows."
+    )
     assert list(shown.lines) == [
         [3, 0.5, 0.75, None, None, 1, "v*x", None],
         [5, 0.25, 0.5, None, None, 2, "<script>", "chosen"],

@@ -12,7 +12,7 @@ from pyarrow import csv
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import open_input
-from evodiverse.kit.tables import BLOCK_BYTES, find_decimal_mark, find_delimiter, find_encoding, read_number
+from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
 from evodiverse.tasks.equations.columns import (
     UNUSABLE,
     as_identifier,
@@ -86,11 +86,45 @@ def _read_columns(path: Path, target: str) -> tuple[dict[str, FloatArray], list[
             continue
         cells = column.cast(pa.string()).fill_null("").to_pylist()
         columns[name], wrong = _read_numbers(cells, delimiter)
-        if wrong:
-            (row, fault), *others = wrong
-            more = f", like {count_of(len(others), 'other row')}" if others else ""
-            faults.append(f"{path}: row {row} of the column {name!r} {fault}{more}; correct or remove it")
+        faults += _describe(path, name, wrong)
     return columns, faults or find_unusable(columns, str(path))
+
+
+def read_columns(
+    path: Path, table: Table, rows: Sequence[Sequence[str]], names: Sequence[str]
+) -> dict[str, FloatArray]:
+    """Return the ``(n,)`` values of those columns of a table that have one of some names, by name.
+
+    Args:
+        path: The file with the table, for error messages.
+        table: The table, of which only the header and the delimiter are used.
+        rows: The cells of its n rows.
+        names: The names of the columns, as identifiers (see `as_identifier`).
+
+    Raises:
+        InputError: A row has too few or too many cells, or a cell holds no number.
+    """
+    uneven = [row for row, cells in enumerate(rows, 1) if len(cells) != len(table.names)]
+    if uneven:
+        n = len(rows[uneven[0] - 1])
+        raise InputError(f"{path}: row {uneven[0]} has {count_of(n, 'cell')}, expected {len(table.names)}; correct it")
+    places = {as_identifier(name): place for place, name in enumerate(table.names)}
+    columns, faults = {}, []
+    for name in filter(places.__contains__, names):
+        columns[name], wrong = _read_numbers([cells[places[name]] for cells in rows], table.delimiter)
+        faults += _describe(path, name, wrong)
+    if faults:
+        raise InputError(*faults)
+    return columns
+
+
+def _describe(path: Path, name: str, wrong: Sequence[tuple[int, str]]) -> list[str]:
+    """Return a message about the cells of a column that hold no number; empty if there are none."""
+    if not wrong:
+        return []
+    (row, fault), *others = wrong
+    more = f", like {count_of(len(others), 'other row')}" if others else ""
+    return [f"{path}: row {row} of the column {name!r} {fault}{more}; correct or remove it"]
 
 
 def _read_table(path: Path) -> tuple[pa.Table, str]:

@@ -241,6 +241,11 @@ def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | Non
     return error if np.isfinite(error) else None
 
 
+def measure_variance(target: FloatArray) -> float:
+    """Return the variance of a target ``(n,)``, exactly 0 if all values are equal."""
+    return float(np.var(target)) if np.ptp(target) else 0.0
+
+
 def measure_held_back(
     predicted: FloatArray | None, target: FloatArray, fitted: FloatArray, variance: float, rounding: float
 ) -> dict[str, Detail]:
@@ -302,6 +307,6 @@ def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -
     if predicted is None:
         return {f"acc01_{name}": 0, f"acc01_95_{name}": 0}
     right = np.abs(predicted - target) <= TOLERANCE * np.abs(target)
-    error, variance = mean_squared_error(predicted, target), float(np.var(target))
+    error, variance = mean_squared_error(predicted, target), measure_variance(target)
     nmse = None if error is None or variance == 0 else error / variance
     return {f"nmse_{name}": nmse, f"acc01_{name}": int(right.all()), f"acc01_95_{name}": int(right.mean() >= LENIENT)}

@@ -7,6 +7,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,10 +19,12 @@ from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
 from evodiverse.tasks.equations.front import Member
+from evodiverse.tasks.equations.intervals import find_intervals
 from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray, Rows
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law
+from evodiverse.tasks.equations.undefined import explain_no_error
 from evodiverse.vocabulary import Job, Limits
 
 if TYPE_CHECKING:
@@ -77,6 +80,10 @@ def lay_out(
     """
     found = front[chosen]
     source, params = found.candidate.genotype, read_params(found)
+    intervals = _find_intervals(source, params, dataset.names, rows[0])
+    explained = [
+        explain_no_error(*split, dataset.names, source, params) for split in zip(rows, predictions, strict=True)
+    ]
     law = dataset.problem
     match = None if law is None else Law(law, dataset.splits).is_same(source, params)
     equations = [(one.candidate.genotype, read_params(one)) for one in front.values()]
@@ -90,16 +97,31 @@ def lay_out(
         "score": found.candidate.score,
         "complexity": chosen.complexity,
         **{name: value for name, value in found.details.items() if name != "params"},
+        "no_error": {name: why for name, why in zip(SPLITS, explained, strict=True) if why is not None},
         "params": params,
+        "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals],
         "law": None if law is None else law.law,
         "law_constants": None if law is None else law.constants,
         "symbolic_match": match,
+        "target": dataset.target.name,
+        "variables": dataset.names,
+        "front": [
+            {
+                "call": member.call,
+                "complexity": member.complexity,
+                "nmse_train": member.error,
+                "source": one.candidate.genotype,
+                "params": read_params(one),
+                **dict(zip(("latex", "sympy"), forms[member] or (None, None), strict=True)),
+            }
+            for member, one in front.items()
+        ],
     }
     return {
-        "equation.py": write_module(found, dataset, params).encode(),
+        "equation.py": write_module(found, dataset, params, intervals).encode(),
         "equation.tex": _write_tex(forms[chosen], written[len(front) :]).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
-        "fit.png": _draw(found, dataset, rows, predictions, match),
+        "fit.png": _draw(found, dataset, rows, predictions, explained, match),
         "hall_of_fame.csv": _list_front(front, chosen, forms).encode(),
     }
 
@@ -129,13 +151,33 @@ def read_params(discovery: Discovery) -> list[float]:
     return params
 
 
-def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]) -> str:
-    """Return the source of a Python module that defines the equation with its constants and needs only numpy."""
+def _find_intervals(
+    source: str, params: Sequence[float], names: Sequence[str], rows: Rows
+) -> list[tuple[float, float]]:
+    """Return the 95% interval of each constant; see `find_intervals`."""
+    columns = dict(zip(names, rows.inputs.T, strict=True))
+    try:
+        tree = read_tree(source)
+    except RecursionError:  # equations of a language model may be that large
+        return [(-inf, inf)] * len(params)
+    ends = find_intervals(lambda values: tree.evaluate(columns, values.tolist()), params, rows.target)
+    return [(low, high) for low, high in ends.tolist()]
+
+
+def write_module(
+    discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: Sequence[tuple[float, float]]
+) -> str:
+    """Return the source of a Python module that defines the equation with its constants and needs only numpy.
+
+    A comment has the intervals of the constants.
+    """
     target = ascii(" ".join(dataset.target.name.split()))
     defined = discovery.candidate.genotype.replace(f", {PARAMS}):", f", {PARAMS}=CONSTANTS):", 1)
+    shown = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in intervals)
+    known = f"# 95% intervals: {shown}\n" if shown else ""
     return (
         f"# Call {discovery.candidate.call} of a search for {target}.\n"
-        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{defined}"
+        f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n{known}\n\n{defined}"
     )
 
 
@@ -214,6 +256,7 @@ def _draw(
     dataset: Dataset,
     splits: Sequence[Rows],
     predictions: Sequence[FloatArray | None],
+    explained: Sequence[str | None],
     match: bool | None,
 ) -> bytes:
     """Return a picture of predictions against data.
@@ -235,6 +278,7 @@ def _draw(
         f"call {discovery.candidate.call}, iteration {discovery.iteration}{verdict}",
         write_equation(dataset.target.name, discovery),
         *([] if law is None else [f"law: {law.law}"]),
+        *(f"no NMSE, {title}: {why}" for title, why in zip(SPLITS.values(), explained, strict=True) if why is not None),
     ]
     return draw_fit(panels, lines)
 

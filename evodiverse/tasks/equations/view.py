@@ -116,6 +116,9 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
     known = {title: about.get(f"nmse_{name}") for name, title in _SPLITS.items()}
     errors = [f"{value:.4g} {title}" for title, value in known.items() if isinstance(value, float)]
     note = f"The error (NMSE) of the chosen equation is {', '.join(errors)}." if calls and errors else ""
+    reasons = about.get("no_error")
+    for name, why in reasons.items() if isinstance(reasons, dict) and note else ():
+        note += f" It has none {_SPLITS.get(name, name)}: {str(why)[:_MOST_CHARACTERS]}."
     caption = "Front of error against complexity"
     return Highlight("Chosen equation", note, calls, caption, [*_FRONT.values(), ""], front) if calls else None
 

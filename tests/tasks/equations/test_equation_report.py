@@ -61,6 +61,13 @@ def test_each_prediction_is_drawn_over_its_measurement(scale: float) -> None:
     assert [tuple(ends) for ends in axes.lines[0].get_data()] == [find_limits(panel.target)] * 2  # the diagonal
 
 
+def test_the_axes_show_values() -> None:
+    axes = drawn(PERFECT)
+    axes.get_figure(root=True).draw_without_rendering()
+    for axis in (axes.xaxis, axes.yaxis):
+        assert {"0", "2", "4"} <= {label.get_text() for label in axis.get_ticklabels()}
+
+
 def test_the_limits_lie_a_little_beyond_the_target_whatever_is_predicted() -> None:
     assert find_limits(np.array([10.0, -10.0, 3.0])) == pytest.approx((-11, 11))
     off = predicting(-1, 1e6, 2, 4)

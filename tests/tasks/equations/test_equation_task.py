@@ -376,6 +376,7 @@ def test_both_readings_of_the_accuracy(n_wrong: int, strict: int, lenient: int) 
 
 def test_a_held_out_target_that_never_changes_has_no_nmse() -> None:
     assert measure_split("id", np.ones(3), np.ones(3)) == {"nmse_id": None, "acc01_id": 1, "acc01_95_id": 1}
+    assert measure_split("id", np.full(3, 0.2), np.full(3, 0.1))["nmse_id"] is None  # though its mean is rounded
     assert measure_split("ood", np.ones(0), np.ones(0)) == {}
 
 

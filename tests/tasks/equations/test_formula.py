@@ -1,3 +1,4 @@
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,6 +84,17 @@ def test_names_become_greek_letters_words_and_indices() -> None:
     latex = show("sigma_max", source, [])
     assert latex.startswith(r"\sigma_{\mathrm{max}} = ")
     assert all(part in latex for part in (r"\beta", r"\mathrm{strain}", "x_{0}", "v_{2}", "S"))
+
+
+def test_names_of_several_letters_are_kept_apart() -> None:
+    source = read_skeleton(
+        "def equation(dose, ka, sex, params):\n    return params[0] * dose * ka * sex / (dose * ka)**params[1]\n",
+        ("dose", "ka", "sex"),
+    ).source
+    assert re.search(r"\}\s*\\mathrm", show("c", source, [2.5, 0.7])) is None
+    assert show("c", read_skeleton(source, ("dose", "ka", "sex")).source, [2.0, 0.0]) == (
+        r"c = 2 \cdot \mathrm{dose} \cdot \mathrm{ka} \cdot \mathrm{sex}"
+    )
 
 
 EXOTIC = {"exp2", "sinc", "deg2rad", "rad2deg", "fmod"}

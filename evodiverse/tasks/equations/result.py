@@ -1,0 +1,171 @@
+"""The equations that a run has found, read from ``best/equation.json``, and their predictions for other data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.files import read_json
+from evodiverse.kit.python import NOT_PYTHON
+from evodiverse.tasks.equations.columns import as_identifier
+from evodiverse.tasks.equations.intervals import bootstrap_intervals, find_intervals
+from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
+from evodiverse.tasks.equations.problems import FloatArray
+from evodiverse.tasks.equations.skeleton import read_skeleton
+
+ABOUT: Final = "equation.json"
+MOST_BYTES: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """An equation of the front, in the form in which it is shown.
+
+    Attributes:
+        size: The complexity: the number of operations, variables, numbers and constants.
+        error: The mean squared error on the fitted rows, in units of the target's variance.
+        text: The right-hand side, as a person reads it; … if it is too large.
+        latex: The equation in LaTeX, or None if sympy cannot write it.
+        sympy: The right-hand side in sympy's notation, or None if sympy cannot write it.
+        source: The equation as a Python function of the variables and the array ``params``.
+        params: The fitted constants.
+    """
+
+    size: int
+    error: float
+    text: str
+    latex: str | None
+    sympy: str | None
+    source: str
+    params: tuple[float, ...]
+
+    def evaluate(self, columns: Mapping[str, FloatArray], params: Sequence[float] | FloatArray) -> FloatArray:
+        """Return the ``(n,)`` values for the ``(n,)`` columns of the variables, NaN where the value is not finite.
+
+        Raises:
+            InputError: The equation is too large.
+        """
+        n = len(next(iter(columns.values())))
+        try:
+            values = np.broadcast_to(read_tree(self.source).evaluate(columns, list(params)), n)
+        except RecursionError as error:  # equations of a language model may be that large
+            raise InputError(
+                f"the equation of size {self.size} is too large to be read; choose another size"
+            ) from error
+        return np.where(np.isfinite(values), values, np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The equations that a run has found.
+
+    Attributes:
+        target: The name of the target.
+        variables: The names of the variables, in the order of an equation's arguments.
+        front: The equations on the front of error against complexity, the simplest first.
+        chosen: The equation that the run has chosen.
+    """
+
+    target: str
+    variables: tuple[str, ...]
+    front: tuple[Equation, ...]
+    chosen: Equation
+
+    def pick(self, size: int | None) -> Equation:
+        """Return the equation of the front with this size, or the chosen one for None.
+
+        Raises:
+            InputError: The front has no equation of this size.
+        """
+        if size is None:
+            return self.chosen
+        found = next((one for one in self.front if one.size == size), None)
+        if found is None:
+            sizes = ", ".join(str(one.size) for one in self.front)
+            raise InputError(f"the front has no equation of size {size}; its sizes are {sizes}")
+        return found
+
+    def predict(self, data: Any, size: int | None = None) -> FloatArray:
+        """Return the ``(n,)`` predictions of `evodiverse.api.Run.predict`."""
+        return self.pick(size).evaluate(self._columns(data, self.variables), self.pick(size).params)
+
+    def intervals(self, data: Any, size: int | None = None, bootstrap: int = 0) -> FloatArray:
+        """Return the intervals ``(n_params, 2)`` of `evodiverse.api.Run.intervals`."""
+        if bootstrap < 0:
+            raise InputError(f"bootstrap must be at least 0, got {bootstrap}")
+        found = self.pick(size)
+        columns = self._columns(data, (*self.variables, self.target))
+        target = columns.pop(self.target)
+        unknown = np.flatnonzero(~np.isfinite(found.evaluate(columns, found.params) - target))
+        if len(unknown):
+            raise InputError(f"row {unknown[0] + 1} has no finite target or no finite prediction; leave out such rows")
+
+        def predict(params: FloatArray) -> FloatArray:
+            return found.evaluate(columns, params)
+
+        if bootstrap:
+            return bootstrap_intervals(predict, found.params, target, bootstrap)
+        return find_intervals(predict, found.params, target)
+
+    @staticmethod
+    def _columns(data: Any, names: Sequence[str]) -> dict[str, FloatArray]:
+        """Return the ``(n,)`` values of each column, by name."""
+        if isinstance(data, np.ndarray | Sequence):
+            array = np.asarray(data)
+            if array.ndim != 2 or array.shape[1] != len(names):
+                raise InputError(
+                    f"expected an array of shape (n, {len(names)}) for {', '.join(names)}, got {array.shape}"
+                )
+            given = dict(zip(names, array.T, strict=True))
+        else:
+            held = list(getattr(data, "column_names", data))  # an Arrow table has these; others yield their names
+            given = {as_identifier(str(name)): data[name] for name in held}
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise InputError(f"the data lack the columns {', '.join(missing)}; they have {', '.join(given) or 'none'}")
+        columns = {}
+        for name in names:
+            try:
+                columns[name] = np.asarray(given[name], dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"the column {name} must hold numbers ({error})") from None
+        if len({column.shape for column in columns.values()}) > 1 or next(iter(columns.values())).ndim != 1:
+            raise InputError("the columns must be one-dimensional and of the same length")
+        return columns
+
+
+def read_result(run: Path) -> Result:
+    """Return the equations that a run has found; ``run`` is its folder.
+
+    Raises:
+        InputError: The run is not one of equations, has no equation yet, or its file is damaged or too old.
+    """
+    path = run / "best" / ABOUT
+    try:
+        about = read_json(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({reason(error)}); use a run of equations that has found one") from None
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
+    if "front" not in about:
+        raise InputError(f"{path} is from an older version; run it again with overwrite=true")
+    try:
+        variables = tuple(map(str, about["variables"]))
+        front = {one["call"]: _read(one, variables) for one in about["front"]}
+        return Result(str(about["target"]), variables, tuple(front.values()), front[about["call"]])
+    except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
+        raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
+
+
+def _read(one: Mapping[str, Any], variables: Sequence[str]) -> Equation:
+    """Return an equation of the front; what is no elementwise arithmetic is refused, since the file may be foreign."""
+    params = tuple(map(float, one["params"]))
+    source = read_skeleton(one["source"], variables, len(params)).source
+    try:
+        text = write_infix(read_tree(source), params)
+    except NOT_PYTHON:  # equations of a language model may be that large
+        text = "…"
+    return Equation(int(one["complexity"]), float(one["nmse_train"]), text, one["latex"], one["sympy"], source, params)

@@ -1,0 +1,199 @@
+"""What a run has found can be applied to other data, from Python and with `evodiverse-predict`."""
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import evodiverse
+from evodiverse.api import Run
+from evodiverse.errors import InputError
+from evodiverse.ports import Discovery
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.in_sandbox import fitting
+from evodiverse.tasks.equations.intervals import find_intervals
+from evodiverse.tasks.equations.problems import Rows, Splits, Variable
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
+from evodiverse.tasks.equations.task import EquationTask
+from evodiverse.vocabulary import Candidate, Hypothesis
+from tests.results.builders import write_record
+from tests.runs import FROM_ROOT
+
+RNG = np.random.default_rng(0)
+LOAD, FORCE = RNG.uniform(1, 4, (2, 40))
+LENGTH = 3 * np.sqrt(LOAD) / FORCE + 0.01 * RNG.normal(size=40)
+NONE = Rows(np.empty((0, 2)), np.empty(0))
+FORMS = ("params[0] * load + params[1]", "params[0] * np.sqrt(load) / force")
+
+
+@pytest.fixture(scope="module")
+def files() -> Iterator[dict[str, bytes]]:
+    """What the task shows of a short front: the second equation is the law."""
+    sandbox = ProcessSandbox([fitting.__name__])
+    splits = Splits(Rows(np.stack([LOAD, FORCE], 1), LENGTH), NONE, Rows(np.array([[-1.0, 2.0]] * 3), np.arange(3.0)))
+    dataset = Dataset(Variable("length", ""), (Variable("load", ""), Variable("force", "")), splits, None)
+    task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=0.0)))
+    parsed = task.parse([f"def equation(load, force, params):\n    return {form}\n" for form in FORMS])
+    hypotheses = [one for one in parsed if isinstance(one, Hypothesis)]
+    yield task.show_best(
+        [
+            Discovery(Candidate(call, one.genotype, one.key, made.score, made.energy, details=made.details), 0, None)
+            for call, (one, made) in enumerate(zip(hypotheses, task.evaluate(hypotheses), strict=True), start=1)
+        ]
+    )
+    sandbox.close()
+
+
+@pytest.fixture
+def run(files: dict[str, bytes], tmp_path: Path) -> Run:
+    write_record(tmp_path / "run", task__domain="evodiverse.tasks.equations")
+    (tmp_path / "run/best").mkdir()
+    for name, content in files.items():
+        (tmp_path / "run/best" / name).write_bytes(content)
+    return evodiverse.load(tmp_path / "run")
+
+
+def about(run: Run) -> dict[str, Any]:
+    known: dict[str, Any] = json.loads((run.path / "best/equation.json").read_text())
+    return known
+
+
+def test_predictions_are_those_of_the_module_that_the_run_writes(run: Run, files: dict[str, bytes]) -> None:
+    module: dict[str, Any] = {}
+    exec(files["equation.py"], module)  # noqa: S102
+    columns = {"force": FORCE[:5], "note": ["a"] * 5, "load": LOAD[:5]}
+    tables = [columns, pd.DataFrame(columns), pa.table(columns), np.stack([LOAD, FORCE], 1)[:5]]
+    for table in tables:
+        np.testing.assert_allclose(run.predict(table), module["equation"](LOAD[:5], FORCE[:5]), rtol=1e-15)
+
+
+def test_any_equation_of_the_front_predicts_and_others_are_refused(run: Run) -> None:
+    listed = (run.path / "best/hall_of_fame.csv").read_text().splitlines()
+    sizes = [int(row["complexity"]) for row in csv.DictReader(listed)]
+    simple = run.predict({"load": LOAD, "force": FORCE}, size=sizes[0])
+    slope, offset = np.polyfit(LOAD, LENGTH, 1)
+    np.testing.assert_allclose(simple, slope * LOAD + offset, rtol=1e-3)
+    with pytest.raises(InputError, match=f"no equation of size 99; its sizes are {', '.join(map(str, sizes))}"):
+        run.predict({"load": LOAD, "force": FORCE}, size=99)
+
+
+def test_what_is_not_finite_is_nan(run: Run) -> None:
+    predicted = run.predict({"load": [-1, 4, 1, np.nan], "force": [1, 1, 0, 1]})
+    assert np.isnan(predicted).tolist() == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({"load": [1.0]}, "the data lack the columns force; they have load"),
+        ({"load": ["a"], "force": [1]}, "the column load must hold numbers"),
+        ({"load": [1, 2], "force": [1]}, "must be one-dimensional and of the same length"),
+        (np.ones((4, 3)), r"expected an array of shape \(n, 2\) for load, force, got \(4, 3\)"),
+        ([1.0, 2.0], r"got \(2,\)"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused(run: Run, data: object, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        run.predict(data)
+
+
+def test_intervals_are_shown_beside_the_constants_and_follow_from_data(run: Run, files: dict[str, bytes]) -> None:
+    shown = np.array(about(run)["intervals"])
+    params = about(run)["params"]
+    expected = find_intervals(lambda values: values[0] * np.sqrt(LOAD) / FORCE, params, LENGTH)
+    np.testing.assert_allclose(shown, expected, rtol=1e-9)
+    data = {"load": LOAD, "force": FORCE, "length": LENGTH}
+    np.testing.assert_allclose(run.intervals(data), expected, rtol=1e-9)
+    np.testing.assert_allclose(run.intervals(data, bootstrap=200), expected, rtol=0.01)
+    assert f"# 95% intervals: {shown[0][0]:.4g} to {shown[0][1]:.4g}\n" in files["equation.py"].decode()
+    with pytest.raises(InputError, match="row 2 has no finite target"):
+        run.intervals({**data, "length": [1, np.nan, *LENGTH[2:]]})
+
+
+def test_a_split_without_an_error_says_why(run: Run) -> None:
+    assert about(run)["no_error"] == {"ood": "sqrt(-1) in row 1 is not a finite number (3 of 3 rows)"}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda known: known.pop("front"), "is from an older version; run it again with overwrite=true"),
+        (lambda known: known["front"][1].update(source="import os"), "is damaged"),
+        (lambda known: known["front"][1].update(params=[]), "is damaged"),
+        (lambda known: known.update(call=7), "is damaged"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(run: Run, change: Any, expected: str) -> None:
+    known = about(run)
+    change(known)
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    with pytest.raises(InputError, match=rf"equation\.json {expected}"):
+        run.predict({"load": LOAD, "force": FORCE})
+
+
+def test_an_equation_that_is_too_large_does_not_affect_the_others(run: Run) -> None:
+    known = about(run)
+    doubling = "".join(f"    load = load * load + {at}\n" for at in range(12))
+    known["front"][0]["source"] = f"def equation(load, force, params):\n{doubling}    return load\n"
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    data = {"load": LOAD, "force": FORCE}
+    assert np.isfinite(run.predict(data)).all()
+    with pytest.raises(InputError, match="is too large to be read; choose another size"):
+        run.predict(data, size=known["front"][0]["complexity"])
+
+
+def test_a_run_without_equations_is_refused(tmp_path: Path) -> None:
+    write_record(tmp_path)
+    with pytest.raises(InputError, match="use a run of equations that has found one"):
+        evodiverse.load(tmp_path).predict({})
+
+
+def command(*arguments: object) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", "from evodiverse.commands.predict import main; raise SystemExit(main())"]
+    return subprocess.run([*words, *map(str, arguments)], env=FROM_ROOT, capture_output=True, text=True)
+
+
+def test_the_command_adds_a_column_to_the_table(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text('note,force,load\n"a, b",2,4.0\nc,1,-1\n')
+    told = command(run.path, tmp_path / "new.csv")
+    assert (told.returncode, told.stderr) == (0, "")
+    (first, second) = csv.DictReader(io.StringIO(told.stdout))
+    assert first == {"note": "a, b", "force": "2", "load": "4.0", "predicted": first["predicted"]}
+    assert float(first["predicted"]) == run.predict({"load": [4], "force": [2]})[0]
+    assert second["predicted"] == ""
+    (tmp_path / "german.csv").write_text("load;force\n4,0;2,0\n")
+    told = command(
+        run.path, tmp_path / "german.csv", "--size", about(run)["front"][0]["complexity"], "--out", "/dev/null"
+    )
+    assert (told.returncode, told.stdout) == (0, "")
+    told = command(run.path, tmp_path / "german.csv", "--out", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text().splitlines()[1] == f"4,0;2,0;{first['predicted'].replace('.', ',')}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("load\n1\n", "the data lack the columns force; they have load"),
+        ("load,force\n1,\n", "row 1 of the column 'force' must be a number, got ''; correct or remove it"),
+        ("load,force\n1\n", "row 1 has 1 cell, expected 2; correct it"),
+        ("load,force,predicted\n1,1,1\n", "already has a column predicted; rename it"),
+    ],
+)
+def test_a_table_that_cannot_be_used_is_one_line_and_exit_code_2(
+    run: Run, tmp_path: Path, text: str, expected: str
+) -> None:
+    (tmp_path / "new.csv").write_text(text)
+    told = command(run.path, tmp_path / "new.csv")
+    assert (told.returncode, told.stdout) == (2, "")
+    assert expected in told.stderr
+    assert told.stderr.count("\n") == 1
