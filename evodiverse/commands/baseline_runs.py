@@ -44,6 +44,7 @@ from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Reason, Rejectio
 # The configuration behind every baseline: one pool, which keeps everything.
 _BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
 _KEYS: Final = ("task", "seed", "outputs", "overwrite", "dry_run", "sandbox.require")
+_MEANINGLESS: Final = ("task.defaults", "task.fit", "task.domain", "task.operators", "task.max_size")
 _EQUATIONS: Final = "evodiverse.tasks.equations"
 _COLUMNS: Final[Mapping[str, type]] = {**EquationTask.columns, "selected": int}
 _ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")
@@ -98,7 +99,7 @@ def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
     """Yield one message for each setting that a baseline does not accept."""
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
-        is_task = key.startswith("task.") and not key.startswith(("task.defaults", "task.fit", "task.domain"))
+        is_task = key.startswith("task.") and not key.startswith(_MEANINGLESS)
         if not (is_task or key in _KEYS):
             yield f"{override} has no effect on a baseline; set only keys of task, {', '.join(_KEYS[1:])}"
 

@@ -43,8 +43,9 @@ def count_initial(settings: EquationSettings) -> int:
 
 
 def _initial(settings: EquationSettings) -> list[str]:
-    names = read_dataset(settings).names
-    return initial_skeletons(names) if settings.initial.path is None else read_equations(settings.initial.path, names)
+    names, path = read_dataset(settings).names, settings.initial.path
+    permitted = settings.permitted
+    return initial_skeletons(names, permitted) if path is None else read_equations(path, names, permitted)
 
 
 def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
@@ -83,7 +84,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator, which needs no language model."""
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
-    return EquationOperator(dataset.names, dataset.positive, *fitted)
+    return EquationOperator(dataset.names, dataset.positive, *fitted, settings.permitted)
 
 
 build_metrics = EquationMetrics
@@ -107,4 +108,4 @@ def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     is_normalized = settings.data.normalize == "target"
     unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
     templates = prompts.read_chosen(settings.prompts.dir)
-    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit)
+    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit, settings.permitted)

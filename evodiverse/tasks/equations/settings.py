@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evodiverse.kit.documented import nearest, setting
+from evodiverse.tasks.equations.permitted import Permitted
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
@@ -87,6 +88,19 @@ class InitialSettings:
 
 
 @dataclass
+class OperatorSettings:
+    """``task.operators``: the operations that equations may use, by numpy's names, such as sin, sqrt and divide.
+
+    Attributes:
+        allow: all operations that an equation may use; null for no limit
+        deny: operations that it may not use
+    """
+
+    allow: list[str] | None = setting(default=None, is_later=True)
+    deny: list[str] | None = setting(default=None, is_later=True)
+
+
+@dataclass
 class EquationSettings:
     """``task``: the settings of the equation task.
 
@@ -96,6 +110,7 @@ class EquationSettings:
         energy: energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)
         timeout: limit on the CPU time of a fit; its wall time is limited to three times this
         memory: limit on the address space of a fit, libraries included
+        max_size: largest size of an equation, counted as the complexity on the front; null for no limit
     """
 
     problem: str | None = None
@@ -103,6 +118,8 @@ class EquationSettings:
     energy: str = setting(default="log", choices=ENERGIES)
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
+    max_size: int | None = setting(default=None, unit="nodes", is_later=True, least=1)
+    operators: OperatorSettings = field(default_factory=OperatorSettings)
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
@@ -111,6 +128,12 @@ class EquationSettings:
     def held_back(self) -> float:
         """The share of the training rows that no fit sees."""
         return HELD_BACK[self.fit] if self.data.hold_back is None else self.data.hold_back
+
+    @property
+    def permitted(self) -> Permitted:
+        """The limits on equations."""
+        allow, deny = self.operators.allow, self.operators.deny
+        return Permitted(None if allow is None else tuple(allow), tuple(deny or ()), self.max_size)
 
     @property
     def source(self) -> str:
@@ -132,7 +155,8 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
     own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science")}
-    violations = [
+    violations = settings.permitted.find_violations()
+    violations += [
         f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"
         for key, value in own.items()
         if value is not None and source != CSV

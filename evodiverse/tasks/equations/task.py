@@ -77,6 +77,7 @@ class EquationTask:
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
+        self._permitted = settings.permitted
         self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
@@ -96,7 +97,7 @@ class EquationTask:
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeleton (an equation with free parameters) in each text, or the reason for its rejection."""
-        return [parse_equation(text, self._dataset.names) for text in genotypes]
+        return [parse_equation(text, self._dataset.names, self._permitted) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return ``(n,)`` Jaccard similarities of an equation's terms to those of others, regardless of constants."""
@@ -166,7 +167,12 @@ class EquationTask:
         return _find_front(map(self._pruner.prune, _find_front(discoveries).values()))
 
     def _assess(self, source: str, params: Sequence[float] | None) -> tuple[str, Evaluation]:
-        """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones."""
+        """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones.
+
+        An equation that is not permitted is not evaluated.
+        """
+        if (fault := self._permitted.find_fault(source)) is not None:
+            return source, Evaluation(None, None, valid=False, error=fault)
         (canonical,), (fitted,) = self._fit([source], None if params is None else [np.array(params)])
         return canonical, self._evaluation(fitted)
 

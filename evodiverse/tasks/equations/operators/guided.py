@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
+from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.trees import (
     FloatArray,
     Kind,
@@ -72,7 +72,7 @@ class Guide:
         self._factors: list[Node] = []
         values = []
         for name, column in self._columns.items():
-            for factor, kind in FACTORS.items():
+            for factor, kind in grammar.factors.items():
                 node = grammar.build_factor(factor, variable(name), 0)
                 for params in kind.grid(float(column.min()), float(column.max())):
                     self._factors.append(node)

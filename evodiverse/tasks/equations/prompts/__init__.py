@@ -10,6 +10,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.problems import Variable
 from evodiverse.tasks.equations.prompts.replies import read_reply
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS
@@ -42,10 +43,16 @@ class EquationPrompts:
         target: The column to be explained.
         variables: The columns that explain it, in the order of an equation's arguments.
         unit: The unit of the errors shown, such as "in units of the target's variance".
+        permitted: The limits on equations, which are added to the system message.
     """
 
     def __init__(
-        self, templates: Mapping[str, str], target: Variable, variables: Sequence[Variable], unit: str
+        self,
+        templates: Mapping[str, str],
+        target: Variable,
+        variables: Sequence[Variable],
+        unit: str,
+        permitted: Permitted = NO_LIMIT,
     ) -> None:
         self._names = tuple(variable.name for variable in variables)
         self._unit = unit
@@ -60,8 +67,8 @@ class EquationPrompts:
             "variable_names": ", and ".join(filter(None, (", ".join(self._names[:-1]), self._names[-1]))),
             "max_params": MAX_PARAMS,
         }
-        self._system = self._fill("system")
-        self.example = initial_skeletons(self._names)[0]
+        self._system = "\n\n".join(filter(None, [self._fill("system"), permitted.describe()]))
+        self.example = initial_skeletons(self._names, permitted)[0]
         texts = [self._system, unit, *(templates[name] for name in FIELDS)]
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
