@@ -12,7 +12,6 @@ from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS: Final = 2
 _TAKEN: Final = {PARAMS, NAME, "np", "__debug__"}
-UNUSABLE: Final = f"cannot be a variable; rename it to a Python identifier other than {', '.join(sorted(_TAKEN))}"
 
 
 def as_identifier(name: str) -> str:

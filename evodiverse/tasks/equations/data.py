@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.equations.columns import as_identifier
-from evodiverse.tasks.equations.csv_data import read_splits
+from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Problem, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
@@ -38,12 +39,14 @@ class Dataset:
         variables: The other columns, in the order of an equation's arguments.
         splits: The training data, and the data that are held out.
         problem: The built-in problem with the law behind the data, or None if the law is not known.
+        notes: What was left out of a user's files, one line each.
     """
 
     target: Variable
     variables: tuple[Variable, ...]
     splits: Splits
     problem: Problem | None
+    notes: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,16 +82,15 @@ def _read_named(settings: EquationSettings) -> Dataset:
         (explained, *variables), splits = read_problem(settings.name, settings.data.root)
         return Dataset(explained, tuple(variables), splits, None)
     data, files = settings.data, _list_files(settings.data)
-    target = as_identifier(str(data.target))
-    names, splits = read_splits(files, target)
-    descriptions = {as_identifier(name): text for name, text in data.descriptions.items()}
-    unknown = sorted(set(descriptions) - {*names, target})
+    own = read_own_data(files, data)
+    unknown = sorted(name for name in data.descriptions if as_identifier(name) not in own.keys)
     if unknown:
         raise InputError(
             f"task.data.descriptions describes columns that {files['train']} does not have: {', '.join(unknown)}"
         )
-    described = [Variable(name, descriptions.get(name, "")) for name in [target, *names]]
-    return Dataset(described[0], tuple(described[1:]), splits, None)
+    meanings = {own.keys[as_identifier(name)]: text for name, text in data.descriptions.items()}
+    target, *variables = (one._replace(meaning=meanings.get(one.name, "")) for one in (own.target, *own.variables))
+    return Dataset(target, tuple(variables), own.splits, None, own.notes)
 
 
 def anonymize(dataset: Dataset) -> Dataset:
@@ -99,7 +101,7 @@ def anonymize(dataset: Dataset) -> Dataset:
     if law is not None:
         renamed = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), law.law)
         law = replace(law, target=target, variables=variables, law=renamed)
-    return Dataset(target, variables, dataset.splits, law)
+    return replace(dataset, target=target, variables=variables, problem=law)
 
 
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
@@ -134,13 +136,16 @@ def find_wild(target: FloatArray) -> NDArray[np.bool_]:
     return np.asarray((high > low) & (np.abs(target - np.median(target)) > WILD * (high - low)))
 
 
-def warn_of_rows(rows: Rows, share: float) -> None:
-    """Log a warning if target values are wild, and one if the choice of the final equation rests on few rows.
+def warn_of_rows(rows: Rows, share: float, notes: Sequence[str] = ()) -> None:
+    """Log notes, a warning if target values are wild, and one if the choice of the final equation rests on few rows.
 
     Args:
         rows: The training data.
         share: The share of the rows to hold back.
+        notes: What was left out of the data, one line each.
     """
+    for note in notes:
+        _LOG.warning("%s", note)
     wild = np.flatnonzero(find_wild(rows.target))
     if len(wild):
         _LOG.warning(

@@ -76,7 +76,7 @@ def build_task(
     """
     opened = sandbox(fitting.__name__)
     dataset = read_dataset(settings)
-    warn_of_rows(dataset.splits.train, settings.held_back)
+    warn_of_rows(dataset.splits.train, settings.held_back, dataset.notes)
     return EquationTask(dataset, opened, settings, _initial(settings))
 
 

@@ -29,10 +29,17 @@ LATER = 1 / 6
 
 
 class Variable(NamedTuple):
-    """A column of data."""
+    """A column of data.
+
+    Attributes:
+        name: The name as an identifier in Python.
+        meaning: The meaning, for prompts; may be empty.
+        label: What the column is called in a user's file, with its unit; empty for other data.
+    """
 
     name: str
     meaning: str
+    label: str = ""
 
 
 class Rows(NamedTuple):

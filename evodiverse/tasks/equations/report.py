@@ -133,8 +133,9 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
     """Return the source of a Python module that defines the equation with its constants and needs only numpy."""
     target = ascii(" ".join(dataset.target.name.split()))
     defined = discovery.candidate.genotype.replace(f", {PARAMS}):", f", {PARAMS}=CONSTANTS):", 1)
+    labels = [f"# {one.name}: {one.label!a}\n" for one in dataset.variables if one.label not in ("", one.name)]
     return (
-        f"# Call {discovery.candidate.call} of a search for {target}.\n"
+        f"# Call {discovery.candidate.call} of a search for {target}.\n{''.join(labels)}"
         f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n\n\n{defined}"
     )
 
@@ -231,7 +232,7 @@ def _draw(
     law = dataset.problem
     verdict = {True: "; it is the law", False: "; it is not the law", None: ""}[match]
     lines = [
-        f"{dataset.target.name}: prediction against data",
+        f"{dataset.target.label or dataset.target.name}: prediction against data",
         f"call {discovery.candidate.call}, iteration {discovery.iteration}{verdict}",
         write_equation(dataset.target.name, discovery),
         *([] if law is None else [f"law: {law.law}"]),

@@ -12,6 +12,9 @@ from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 BUILTIN: Final = "builtin"
 SRBENCH: Final = "srbench"
 CSV: Final = "csv"
+REFUSE, DROP = "refuse", "drop"
+"""What to do about rows with a missing value (``task.data.missing``)."""
+
 GROUPS: Final = {
     "physics": "lsr_synth/phys_osc",
     "biology": "lsr_synth/bio_pop_growth",
@@ -44,6 +47,8 @@ class DataSettings:
         root: folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache
         normalize: unit of the squared error: the variance of the training target (target), or the target's own units
             (none)
+        ignore: columns of your files to leave out
+        missing: what to do about rows with a missing value: refuse or drop
     """
 
     train: str | None = None
@@ -55,6 +60,8 @@ class DataSettings:
     hold_back: float | None = setting(default=None, least=0, most=0.5)
     root: str | None = None
     normalize: str = setting(default="target", choices=("target", "none"))
+    ignore: list[str] | None = setting(default=None, is_later=True)
+    missing: str = setting(default=REFUSE, is_later=True, choices=(REFUSE, DROP))
 
 
 @dataclass
@@ -154,7 +161,7 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
-    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science")}
+    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science", "ignore")}
     violations = settings.permitted.find_violations()
     violations += [
         f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"

@@ -154,5 +154,6 @@ def _flatten(variable: Variable) -> Variable:
 
 
 def _describe(variable: Variable) -> str:
-    name, meaning = _flatten(variable)
-    return f"{name}: {meaning}" if meaning else name
+    name, meaning, label = _flatten(variable)
+    told = meaning or ("" if label == name else label)
+    return f"{name}: {told}" if told else name
