@@ -26,8 +26,7 @@ from evodiverse.search.mating import Slot
 from evodiverse.settings.assembly import open_sandbox
 from evodiverse.settings.command_line import explain, plan_each
 from evodiverse.settings.compose import COMPOSITION_ERRORS
-from evodiverse.settings.identity import override_label
-from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.settings.plan import Plan, find_folder, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
@@ -130,8 +129,9 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
     settings |= {f"engine.{key}": value for key, value in ENGINES[engine].settings.items()}
     overrides = dict(sorted({**plan.overrides, **budget.settings}.items()))
     outputs = plan.path.parents[4]
-    path = outputs / plan.config.task["name"] / engine / plan.config.llm.name / override_label(overrides)
-    return replace(plan, settings=settings, overrides=overrides, path=path / plan.path.name)
+    shelf = outputs / plan.config.task["name"] / engine / plan.config.llm.name
+    path = find_folder(shelf, plan.domain, plan.task, overrides) / plan.path.name
+    return replace(plan, settings=settings, overrides=overrides, path=path)
 
 
 def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:

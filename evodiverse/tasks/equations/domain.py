@@ -9,10 +9,10 @@ from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset, warn_of_rows
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
-from evodiverse.tasks.equations.metrics import EquationMetrics
+from evodiverse.tasks.equations.metrics import OF_PROBLEM, EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
+from evodiverse.tasks.equations.settings import BUILTIN, CSV, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
 
 settings = EquationSettings
@@ -60,6 +60,11 @@ def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -
     other data. ``artifact_sha256`` is unused, since no published file is needed.
     """
     return find_sources(settings)
+
+
+def name_problem(settings: EquationSettings) -> tuple[str, tuple[str, ...]] | None:
+    """Return the name of a problem with a user's own data, and the prefixes of the keys that it stands for."""
+    return (settings.name, OF_PROBLEM) if settings.source == CSV else None
 
 
 def build_task(

@@ -66,12 +66,11 @@ COLUMNS: Final[Mapping[str, type]] = {
 }
 """The columns of ``evaluations`` that the metrics are computed from, with their types."""
 
-# The settings that identify a problem, including a user's own data.
-_OF_PROBLEM: Final = (
+OF_PROBLEM: Final = (
     "task.problem",
-    "task.fit",
     *(f"task.data.{key}" for key in ("train", "test_", "target", "science", "descriptions")),
 )
+"""The prefixes of the settings that identify a problem, including a user's own data."""
 
 
 class EquationMetrics:
@@ -94,7 +93,7 @@ class EquationMetrics:
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
         domain = None if self._problem is None else self._problem.domain
         science = {BUILTIN: domain, SRBENCH: name.partition("/")[0]}.get(source, settings.get("task.data.science"))
-        self.subject = Subject(problem, science, fit, _OF_PROBLEM)
+        self.subject = Subject(problem, science, fit, (*OF_PROBLEM, "task.fit"))
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return the metrics of `measure_equations` and `measure_accuracy`."""
