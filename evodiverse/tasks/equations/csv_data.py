@@ -101,7 +101,8 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> O
         raise InputError(*violations)
     train, first = files["train"], read["train"]
     target = first.keys[as_identifier(str(settings.target))]
-    variables = dict(_list_variables(first, target))
+    sigma = None if settings.sigma is None else first.keys[as_identifier(settings.sigma)]
+    variables = dict(_list_variables(first, (target, sigma)))
     tables: dict[str, dict[str, FloatArray]] = {}
     for key, one in read.items():
         tables[key], faults = _encode(one, variables, target)
@@ -111,29 +112,48 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> O
         faults = find_wrong_target(target, tables["train"][target], str(train))
         faults += [] if variables else [f"{train} has no column other than the target"]
         violations += [f"task.data.train: {fault}" for fault in faults]
+        weights, faults = (None, []) if sigma is None else _weigh(first.columns[sigma], str(settings.sigma))
+        violations += [f"task.data.train: {fault}" for fault in faults]
     if violations:
         raise InputError(*violations)
     names = list(variables)
+    splits = make_splits([tables.get(key, {}) for key in files], names, target)
     return OwnData(
         Variable(target, "", first.labels[target]),
         tuple(variable for variable, _, _ in variables.values()),
-        make_splits([tables.get(key, {}) for key in files], names, target),
+        splits._replace(train=splits.train._replace(weights=weights)),
         tuple(filter(None, (one.note for one in read.values()))),
         {**{name: name for name in names}, **first.keys},
     )
 
 
-def _list_variables(table: _Columns, target: str) -> Iterator[tuple[str, tuple[Variable, str, str | None]]]:
-    """Yield each variable by its name, with its column and, if it is 1 for a text of this column, this text."""
+def _list_variables(
+    table: _Columns, others: Sequence[str | None]
+) -> Iterator[tuple[str, tuple[Variable, str, str | None]]]:
+    """Yield each variable by its name, with its column and, if it is 1 for a text of this column, this text.
+
+    The columns ``others`` are none.
+    """
     taken = [*table.columns]
     for name, values in table.columns.items():
-        if values.dtype == np.float64 and name != target:
+        if name in others:
+            continue
+        if values.dtype == np.float64:
             yield name, (Variable(name, "", table.labels[name]), name, None)
-        elif name != target:
+        else:
             for text in map(str, np.unique(values)):
                 own = make_usable([*taken, as_identifier(f"{name}_{text}")])[-1]
                 taken.append(own)
                 yield own, (Variable(own, "", f"1 if {table.labels[name]} is {text}, else 0"), name, text)
+
+
+def _weigh(sigma: Any, name: str) -> tuple[FloatArray, list[str]]:
+    """Return ``(n,)`` weights of the mean 1 from standard errors, and what is wrong with these."""
+    wrong = np.flatnonzero(~((sigma > 0) & np.isfinite(sigma)))
+    if len(wrong):
+        return sigma, [f"row {wrong[0] + 1} of the column {name!r} of task.data.sigma must be above 0"]
+    weights = (sigma.min() / sigma) ** 2
+    return weights / weights.mean(), []
 
 
 def _encode(
@@ -184,9 +204,17 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     unknown = [name for name in settings.ignore or () if as_identifier(name) not in keys] if first is None else []
     if unknown:
         raise InputError(f"task.data.ignore: {path} has no column {unknown[0]!r}; {nearest(unknown[0], written)}")
-    ignored = {keys.get(as_identifier(name)) for name in settings.ignore or ()}
-    if target in ignored:
-        raise InputError(f"task.data.ignore names the target {target}; leave it there")
+    ignored = {keys.get(as_identifier(name), "") for name in settings.ignore or ()}
+    known = keys if first is None else first.keys
+    sigma = None if settings.sigma is None else known.get(as_identifier(settings.sigma), "")
+    if settings.sigma is not None and not sigma and first is None:
+        raise InputError(
+            f"task.data.sigma: {path} has no column {settings.sigma!r}; {nearest(settings.sigma, written)}"
+        )
+    for role, name in (("target", target), ("sigma", sigma)):
+        if name and name in ignored:
+            raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")
+    ignored |= set() if first is None else {sigma or ""}
     used = [name for name in (names if first is None else first.columns) if name not in ignored]
     if missing := ", ".join(name for name in used if name not in names):
         raise InputError(f"{path} is missing the columns {missing}, which task.data.train has")
@@ -197,7 +225,7 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
         if first is not None and first.columns[name].dtype != np.float64:
             columns[name] = np.array(_read_texts(table.columns[at]))
             continue
-        may_be_text = first is None and name != target
+        may_be_text = first is None and name not in (target, sigma)
         columns[name], fault = _read_column(written[at], table.columns[at], delimiter, may_be_text=may_be_text)
         if fault:
             faults.append(f"{path}: {fault}; correct it, or leave out the row or the column")

@@ -115,12 +115,12 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
         share: The share of the rows to hold back, 0 to 1.
     """
     if not share:
-        return rows, Rows(rows.inputs[:0], rows.target[:0])
-    _, first, group = np.unique(np.column_stack(rows), axis=0, return_index=True, return_inverse=True)
+        return rows, rows.select(np.zeros(len(rows.target), np.bool_))
+    _, first, group = np.unique(np.column_stack(rows[:2]), axis=0, return_index=True, return_inverse=True)
     n = len(first)
     n_held = round(share * n) if n >= FEWEST_ROWS else 0
     is_held = np.isin(group, np.argsort(first)[np.random.default_rng(0).permutation(n)[:n_held]])
-    return Rows(rows.inputs[~is_held], rows.target[~is_held]), Rows(rows.inputs[is_held], rows.target[is_held])
+    return rows.select(~is_held), rows.select(is_held)
 
 
 def find_wild(target: FloatArray) -> NDArray[np.bool_]:
@@ -168,7 +168,7 @@ def measure_rounding(rows: Rows) -> float:
     It matters only for columns such as dates in milliseconds, whose size is far larger than their spread. For all
     others it is 0.
     """
-    columns = np.column_stack(rows)
+    columns = np.column_stack(rows[:2])
     sizes = np.abs(columns).max(axis=0)
     spreads = np.std(columns, axis=0)
     rounded = (np.finfo(float).eps * sizes / np.where(spreads > 0, spreads, np.inf)) ** 2
@@ -193,7 +193,7 @@ def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
 
 
 def _hash(splits: Splits) -> str:
-    arrays = [array for rows in splits for array in rows]
+    arrays = [array for rows in splits for array in rows[:2]]
     return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
 
 

@@ -19,6 +19,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
+from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
@@ -233,15 +234,27 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
     return mean([value for value in pools if value is not None])
 
 
-def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
-    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite."""
-    with np.errstate(over="ignore"):
-        error = float(np.mean((predicted - target) ** 2))
+def mean_squared_error(
+    predicted: FloatArray, target: FloatArray, weights: FloatArray | None = None, *, is_robust: bool = False
+) -> float | None:
+    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite.
+
+    With weights, or if robust, it is the mean of the losses of `measure_losses`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(np.mean(measure_losses(predicted - target, weights, is_robust=is_robust)))
     return error if np.isfinite(error) else None
 
 
 def measure_held_back(
-    predicted: FloatArray | None, target: FloatArray, fitted: FloatArray, variance: float, rounding: float
+    predicted: FloatArray | None,
+    target: FloatArray,
+    fitted: FloatArray,
+    variance: float,
+    rounding: float,
+    weights: FloatArray | None = None,
+    *,
+    is_robust: bool = False,
 ) -> dict[str, Detail]:
     """Return two columns of an equation's row in the log: the NMSE on the rows held back, and its standard error.
 
@@ -256,12 +269,14 @@ def measure_held_back(
             beyond it by at most its width.
         variance: The variance of the training target.
         rounding: The least standard error; see `data.measure_rounding`.
+        weights: ``(n,)`` weights of the squared errors; None if all are 1.
+        is_robust: Whether the errors are the losses of `measure_losses`.
     """
     if predicted is None or not len(target):
         return {}
     low, high = fitted.min(), fitted.max()
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = (predicted - target) ** 2 / variance
+        squares = measure_losses(predicted - target, weights, is_robust=is_robust) / variance
         least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
         is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
         squares = squares[(squares <= least_wild) | ~is_plausible]

@@ -43,10 +43,18 @@ class Variable(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``."""
+    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``.
+
+    The ``(n,)`` weights of their squared errors, if they differ, have the mean 1 over all training rows.
+    """
 
     inputs: FloatArray
     target: FloatArray
+    weights: FloatArray | None = None
+
+    def select(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Return some of the rows, given ``(n,)`` flags."""
+        return Rows(*(None if each is None else each[chosen] for each in self))  # type: ignore[arg-type]
 
 
 class Splits(NamedTuple):

@@ -15,6 +15,9 @@ CSV: Final = "csv"
 REFUSE, DROP = "refuse", "drop"
 """What to do about rows with a missing value (``task.data.missing``)."""
 
+SQUARED, HUBER = "squared", "huber"
+"""The loss that fits minimize (``task.loss``)."""
+
 GROUPS: Final = {
     "physics": "lsr_synth/phys_osc",
     "biology": "lsr_synth/bio_pop_growth",
@@ -49,6 +52,8 @@ class DataSettings:
             (none)
         ignore: columns of your files to leave out
         missing: what to do about rows with a missing value: refuse or drop
+        sigma: column of the standard errors of the target, which weigh the squared errors by their inverse squares; it
+            is no variable
     """
 
     train: str | None = None
@@ -62,6 +67,7 @@ class DataSettings:
     normalize: str = setting(default="target", choices=("target", "none"))
     ignore: list[str] | None = setting(default=None, is_later=True)
     missing: str = setting(default=REFUSE, is_later=True, choices=(REFUSE, DROP))
+    sigma: str | None = setting(default=None, is_later=True)
 
 
 @dataclass
@@ -114,6 +120,8 @@ class EquationSettings:
     Attributes:
         problem: builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data
         fit: how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code
+        loss: error of a row: squared, or huber, which grows only linearly for the fifth of the rows with the largest
+            errors; for data with wild measurements
         energy: energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)
         timeout: limit on the CPU time of a fit; its wall time is limited to three times this
         memory: limit on the address space of a fit, libraries included
@@ -122,6 +130,7 @@ class EquationSettings:
 
     problem: str | None = None
     fit: str = setting(default="lm", choices=tuple(HELD_BACK))
+    loss: str = setting(default=SQUARED, is_later=True, choices=(SQUARED, HUBER))
     energy: str = setting(default="log", choices=ENERGIES)
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
@@ -161,8 +170,10 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
-    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science", "ignore")}
+    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma")}
     violations = settings.permitted.find_violations()
+    if settings.loss == HUBER and settings.fit != "lm":
+        violations.append(f"task.loss={HUBER} needs task.fit=lm, got {settings.fit}")
     violations += [
         f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"
         for key, value in own.items()

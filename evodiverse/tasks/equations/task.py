@@ -27,7 +27,7 @@ from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
-from evodiverse.tasks.equations.settings import EquationSettings
+from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
@@ -75,8 +75,9 @@ class EquationTask:
         self._sandbox = sandbox
         train, *held_out = dataset.splits
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
+        self._is_robust = settings.loss == HUBER
         limits = Limits(settings.timeout, settings.memory)
-        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
+        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits, is_robust=self._is_robust)
         self._permitted = settings.permitted
         self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
@@ -189,7 +190,10 @@ class EquationTask:
             return Evaluation(None, None, valid=False, error=str(fitted))
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
-        mse = None if predicted is None else mean_squared_error(predicted, fitted_rows.target)
+        loss = {"is_robust": self._is_robust}
+        mse = None
+        if predicted is not None:
+            mse = mean_squared_error(predicted, fitted_rows.target, fitted_rows.weights, **loss)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error = mse / self._unit
@@ -197,7 +201,9 @@ class EquationTask:
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **measure_held_back(checked, held_back.target, fitted_rows.target, self._variance, self._rounding),
+            **measure_held_back(
+                checked, held_back.target, fitted_rows.target, self._variance, self._rounding, held_back.weights, **loss
+            ),
         }
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)

@@ -178,7 +178,7 @@ def test_a_column_may_be_left_out(tmp_path: Path) -> None:
     assert own.splits.train.inputs.tolist() == [[1], [3]]
     with pytest.raises(InputError, match=r"task\.data\.ignore: .* has no column 'idd'; did you mean id\?"):
         read_text(tmp_path, "id,x,y\n1,1,3\n2,2,4\n", ignore=["idd"])
-    with pytest.raises(InputError, match=r"task\.data\.ignore names the target y"):
+    with pytest.raises(InputError, match=r"task\.data\.ignore names the column of task\.data\.target, y"):
         read_text(tmp_path, "x,y\n1,3\n2,4\n", ignore=["y"])
 
 
@@ -207,3 +207,14 @@ def test_rows_with_missing_values_are_dropped_when_asked_and_said(tmp_path: Path
     assert own.splits.train.target.tolist() == [3, 6, 7, 8.5]
     (note,) = own.notes
     assert note.endswith("train.csv: 2 of 6 rows are left out, since a value is missing (lines 3, 4, in x, sex)")
+
+
+def test_a_column_of_standard_errors_weighs_the_training_rows(tmp_path: Path) -> None:
+    own = read_text(tmp_path, "x,s [m],y\n1,1,3\n2,2,4\n3,2,6\n", "x,y\n1,3\n2,4\n", sigma="s [m]")
+    assert [one.name for one in own.variables] == ["x"]
+    assert own.splits.train.weights == pytest.approx([2, 0.5, 0.5])
+    assert own.splits.test_id.weights is None
+    with pytest.raises(InputError, match=r"row 2 of the column 's' of task\.data\.sigma must be above 0"):
+        read_text(tmp_path, "x,s,y\n1,1,3\n2,0,4\n", sigma="s")
+    with pytest.raises(InputError, match=r"task\.data\.sigma: .* has no column 'sd'"):
+        read_text(tmp_path, "x,s,y\n1,1,3\n2,1,4\n", sigma="sd")
