@@ -43,7 +43,10 @@ from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Reason, Rejectio
 # The configuration behind every baseline: one pool, which keeps everything.
 _BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
 _KEYS: Final = ("task", "seed", "outputs", "overwrite", "dry_run", "sandbox.require")
-_MEANINGLESS: Final = ("task.defaults", "task.fit", "task.domain", "task.operators", "task.max_size")
+_MEANINGLESS: Final = tuple(
+    f"task.{key}"
+    for key in ["defaults", "fit", "domain", "operators", "max_size", "loss", "constraints", "data.units", "data.sigma"]
+)
 _EQUATIONS: Final = "evodiverse.tasks.equations"
 _COLUMNS: Final[Mapping[str, type]] = {**EquationTask.columns, "selected": int}
 _ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")

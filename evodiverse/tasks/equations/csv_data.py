@@ -205,8 +205,8 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     if unknown:
         raise InputError(f"task.data.ignore: {path} has no column {unknown[0]!r}; {nearest(unknown[0], written)}")
     ignored = {keys.get(as_identifier(name), "") for name in settings.ignore or ()}
-    known = keys if first is None else first.keys
-    sigma = None if settings.sigma is None else known.get(as_identifier(settings.sigma), "")
+    roles = keys if first is None else first.keys
+    sigma = None if settings.sigma is None else roles.get(as_identifier(settings.sigma), "")
     if settings.sigma is not None and not sigma and first is None:
         raise InputError(
             f"task.data.sigma: {path} has no column {settings.sigma!r}; {nearest(settings.sigma, written)}"

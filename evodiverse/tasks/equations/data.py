@@ -3,8 +3,8 @@
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -40,6 +40,7 @@ class Dataset:
         splits: The training data, and the data that are held out.
         problem: The built-in problem with the law behind the data, or None if the law is not known.
         notes: What was left out of a user's files, one line each.
+        keys: The name of each column, by what a setting may call it; empty if only by its name.
     """
 
     target: Variable
@@ -47,6 +48,7 @@ class Dataset:
     splits: Splits
     problem: Problem | None
     notes: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,8 +91,12 @@ def _read_named(settings: EquationSettings) -> Dataset:
             f"task.data.descriptions describes columns that {files['train']} does not have: {', '.join(unknown)}"
         )
     meanings = {own.keys[as_identifier(name)]: text for name, text in data.descriptions.items()}
-    target, *variables = (one._replace(meaning=meanings.get(one.name, "")) for one in (own.target, *own.variables))
-    return Dataset(target, tuple(variables), own.splits, None, own.notes)
+    units = {own.keys.get(as_identifier(name), name): f"in {unit}" for name, unit in (data.units or {}).items()}
+    target, *variables = (
+        one._replace(meaning=", ".join(filter(None, (meanings.get(one.name), units.get(one.name)))))
+        for one in (own.target, *own.variables)
+    )
+    return Dataset(target, tuple(variables), own.splits, None, own.notes, own.keys)
 
 
 def anonymize(dataset: Dataset) -> Dataset:
@@ -101,7 +107,11 @@ def anonymize(dataset: Dataset) -> Dataset:
     if law is not None:
         renamed = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), law.law)
         law = replace(law, target=target, variables=variables, law=renamed)
-    return replace(dataset, target=target, variables=variables, problem=law)
+    hidden = {**names, dataset.target.name: target.name}
+    keys = {
+        key: hidden.get(name, name) for key, name in (dataset.keys or dict(zip(hidden, hidden, strict=True))).items()
+    }
+    return replace(dataset, target=target, variables=variables, problem=law, keys=keys)
 
 
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:

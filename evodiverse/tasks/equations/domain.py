@@ -12,6 +12,7 @@ from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.metrics import OF_PROBLEM, EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.requirements import Requirements, describe, has_requirements
 from evodiverse.tasks.equations.settings import BUILTIN, CSV, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
 
@@ -27,6 +28,8 @@ def find_violations(settings: EquationSettings) -> list[str]:
     try:
         build_prompts(settings)
         _initial(settings)
+        if has_requirements(settings):
+            Requirements(read_dataset(settings), settings)
     except InputError as error:
         return list(error.violations)
     return []
@@ -113,4 +116,6 @@ def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     is_normalized = settings.data.normalize == "target"
     unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
     templates = prompts.read_chosen(settings.prompts.dir)
-    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit, settings.permitted)
+    return prompts.EquationPrompts(
+        templates, dataset.target, dataset.variables, unit, settings.permitted, describe(settings)
+    )

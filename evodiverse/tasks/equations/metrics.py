@@ -57,7 +57,7 @@ OWN_FIT: Final = "own"
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
 
-WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length")
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length", "violations")
 """The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = {

@@ -152,7 +152,9 @@ class Pruner:
     def _limits(self, found: Discovery) -> dict[str, float]:
         """Return the largest errors that an equation may have in another form; empty if its errors are not known."""
         known = {name: found.details.get(name) for name in ("nmse_train", "nmse_held")}
-        return {name: max(_GROWTH * float(error), self._least**2) for name, error in known.items() if error is not None}
+        limits = {name: max(_GROWTH * float(one), self._least**2) for name, one in known.items() if one is not None}
+        violations = found.details.get("violations")
+        return limits if violations is None else {**limits, "violations": float(violations)}
 
     def _tolerance(self, found: Discovery, share: float) -> float:
         error = float(found.details.get("nmse_train") or 0.0) ** 0.5

@@ -54,6 +54,8 @@ class DataSettings:
         missing: what to do about rows with a missing value: refuse or drop
         sigma: column of the standard errors of the target, which weigh the squared errors by their inverse squares; it
             is no variable
+        units: unit of each column, such as kg, m/s or 1/h; each operation whose units do not fit multiplies the errors
+            that rank an equation by 100
     """
 
     train: str | None = None
@@ -68,6 +70,7 @@ class DataSettings:
     ignore: list[str] | None = setting(default=None, is_later=True)
     missing: str = setting(default=REFUSE, is_later=True, choices=(REFUSE, DROP))
     sigma: str | None = setting(default=None, is_later=True)
+    units: dict[str, str] | None = setting(default=None, is_later=True)
 
 
 @dataclass
@@ -114,6 +117,28 @@ class OperatorSettings:
 
 
 @dataclass
+class ConstraintSettings:
+    """``task.constraints``: what is known of the predictions in the range of the training inputs.
+
+    They are checked at 256 random points. Each that is broken multiplies the errors that rank an equation by 100 to
+    10,000, the more the larger the share of these points.
+
+    Attributes:
+        positive: whether all values are above 0
+        least: the least value
+        most: the largest value
+        increasing: columns with which the value never decreases
+        decreasing: columns with which the value never increases
+    """
+
+    positive: bool = setting(default=False, is_later=True)
+    least: float | None = setting(default=None, is_later=True)
+    most: float | None = setting(default=None, is_later=True)
+    increasing: list[str] | None = setting(default=None, is_later=True)
+    decreasing: list[str] | None = setting(default=None, is_later=True)
+
+
+@dataclass
 class EquationSettings:
     """``task``: the settings of the equation task.
 
@@ -136,6 +161,7 @@ class EquationSettings:
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     max_size: int | None = setting(default=None, unit="nodes", is_later=True, least=1)
     operators: OperatorSettings = field(default_factory=OperatorSettings)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
@@ -170,7 +196,10 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
-    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma")}
+    own = {
+        key: getattr(data, key)
+        for key in ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma", "units")
+    }
     violations = settings.permitted.find_violations()
     if settings.loss == HUBER and settings.fit != "lm":
         violations.append(f"task.loss={HUBER} needs task.fit=lm, got {settings.fit}")

@@ -44,6 +44,7 @@ class EquationPrompts:
         variables: The columns that explain it, in the order of an equation's arguments.
         unit: The unit of the errors shown, such as "in units of the target's variance".
         permitted: The limits on equations, which are added to the system message.
+        required: What else is required of them, likewise.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class EquationPrompts:
         variables: Sequence[Variable],
         unit: str,
         permitted: Permitted = NO_LIMIT,
+        required: str = "",
     ) -> None:
         self._names = tuple(variable.name for variable in variables)
         self._unit = unit
@@ -67,7 +69,7 @@ class EquationPrompts:
             "variable_names": ", and ".join(filter(None, (", ".join(self._names[:-1]), self._names[-1]))),
             "max_params": MAX_PARAMS,
         }
-        self._system = "\n\n".join(filter(None, [self._fill("system"), permitted.describe()]))
+        self._system = "\n\n".join(filter(None, [self._fill("system"), permitted.describe(), required]))
         self.example = initial_skeletons(self._names, permitted)[0]
         texts = [self._system, unit, *(templates[name] for name in FIELDS)]
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
