@@ -50,12 +50,10 @@ class DataSettings:
         root: folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache
         normalize: unit of the squared error: the variance of the training target (target), or the target's own units
             (none)
-        ignore: columns of your files to leave out
-        missing: what to do about rows with a missing value: refuse or drop
-        sigma: column of the standard errors of the target, which weigh the squared errors by their inverse squares; it
-            is no variable
-        units: unit of each column, such as kg, m/s or 1/h; each operation whose units do not fit multiplies the errors
-            that rank an equation by 100
+        ignore: columns to leave out
+        missing: what happens to rows with a missing value
+        sigma: column of the target's standard errors, which weigh the rows
+        units: unit of each column, such as m/s; operations whose units do not fit cost
     """
 
     train: str | None = None
@@ -108,7 +106,7 @@ class OperatorSettings:
     """``task.operators``: the operations that equations may use, by numpy's names, such as sin, sqrt and divide.
 
     Attributes:
-        allow: all operations that an equation may use; null for no limit
+        allow: all operations that an equation may use
         deny: operations that it may not use
     """
 
@@ -124,11 +122,11 @@ class ConstraintSettings:
     10,000, the more the larger the share of these points.
 
     Attributes:
-        positive: whether all values are above 0
-        least: the least value
-        most: the largest value
-        increasing: columns with which the value never decreases
-        decreasing: columns with which the value never increases
+        positive: whether predictions are above 0
+        least: their least value
+        most: their largest value
+        increasing: columns with which they never decrease
+        decreasing: columns with which they never increase
     """
 
     positive: bool = setting(default=False, is_later=True)
@@ -145,12 +143,11 @@ class EquationSettings:
     Attributes:
         problem: builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data
         fit: how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code
-        loss: error of a row: squared, or huber, which grows only linearly for the fifth of the rows with the largest
-            errors; for data with wild measurements
+        loss: error of a row: squared, or huber, which hardly follows wild measurements
         energy: energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)
         timeout: limit on the CPU time of a fit; its wall time is limited to three times this
         memory: limit on the address space of a fit, libraries included
-        max_size: largest size of an equation, counted as the complexity on the front; null for no limit
+        max_size: largest complexity of an equation
     """
 
     problem: str | None = None

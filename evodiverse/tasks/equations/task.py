@@ -85,7 +85,7 @@ class EquationTask:
         self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
         if self._requirements is not None:
-            self.columns = column_types(COLUMNS)
+            self.columns = dict(column_types(COLUMNS))
         self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
