@@ -228,7 +228,8 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
         may_be_text = first is None and name not in (target, sigma)
         columns[name], fault = _read_column(written[at], table.columns[at], delimiter, may_be_text=may_be_text)
         if fault:
-            faults.append(f"{path}: {fault}; correct it, or set task.data.ignore=[{name}]")
+            other = "" if name in (target, sigma) else f", or leave the column out with task.data.ignore=[{name}]"
+            faults.append(f"{path}: {fault}; correct it{other}")
     if faults:
         raise InputError(*faults)
     columns, note = _drop_missing(path, delimiter, columns, settings)
