@@ -52,7 +52,7 @@ class Parts:
 
 def fit(problem: Problem, method: str) -> tuple[float, float]:
     """Return the error of a fit of the true skeleton, in units of the target's variance, and its seconds."""
-    inputs, target = problem.sample().train
+    inputs, target, _ = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
     units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))

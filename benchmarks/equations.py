@@ -31,9 +31,10 @@ from evodiverse.kit.threads import THREADS
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.runner.workers import available_cores
-from evodiverse.tasks.equations.csv_data import read_splits
+from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.metrics import COLUMNS, measure_accuracy
-from evodiverse.tasks.equations.problems import PROBLEMS, Problem, Variable
+from evodiverse.tasks.equations.problems import PROBLEMS, Problem
+from evodiverse.tasks.equations.settings import DataSettings
 from evodiverse.tasks.equations.symbolic import Law
 
 OURS, OPERON = "ours", "operon"
@@ -122,14 +123,13 @@ def read_results(arguments: argparse.Namespace) -> Results:
 def read_law(folder: Path) -> Law:
     """Return the law in a folder; see the top of this file."""
     target = read_target(folder)
-    names, splits = read_splits({split: folder / f"{split}.csv" for split in SPLITS}, target)
-    variables = tuple(Variable(name, "") for name in names)
+    own = read_own_data({split: folder / f"{split}.csv" for split in SPLITS}, DataSettings(target=target))
     if (folder / "law.json").exists():
         about = json.loads((folder / "law.json").read_text())
         law, constants = about["expression"], about["constants"]
     else:
         law, constants = free_constants((folder / "law.txt").read_text().splitlines()[-1])
-    return Law(Problem(folder.name, "", Variable(target, ""), variables, law, tuple(constants)), splits)
+    return Law(Problem(folder.name, "", own.target, own.variables, law, tuple(constants)), own.splits)
 
 
 def free_constants(law: str) -> tuple[str, list[float]]:

@@ -601,6 +601,17 @@ class Domain(Protocol):
         """Return the classical operator, which makes offspring without a language model."""
 
 
+@runtime_checkable
+class Named(Protocol):
+    """A domain whose users may name problems of their own."""
+
+    def name_problem(self, settings: Any) -> tuple[str, tuple[str, ...]] | None:
+        """Return the name of the user's own problem, and the prefixes of the keys that define it; None for any other.
+
+        In the name of a run's folder, the name of the problem stands for these keys.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """The problem that a run searched, and how tables treat it.

@@ -48,6 +48,7 @@ KINDS: Final = {
     list[float]: "numbers",
     list[Any]: "list",
     list[str]: "strings",
+    dict[str, str]: "strings by name",
 }
 _ATTRIBUTE: Final = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
 

@@ -26,8 +26,7 @@ from evodiverse.search.mating import Slot
 from evodiverse.settings.assembly import open_sandbox
 from evodiverse.settings.command_line import explain, plan_each
 from evodiverse.settings.compose import COMPOSITION_ERRORS
-from evodiverse.settings.identity import override_label
-from evodiverse.settings.plan import Plan, plan_run
+from evodiverse.settings.plan import Plan, find_folder, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
@@ -44,6 +43,10 @@ from evodiverse.vocabulary import Hypothesis, Prompt, Proposal, Reason, Rejectio
 # The configuration behind every baseline: one pool, which keeps everything.
 _BASE: Final = ("task=equation", "method=graph_ga", "llm=off")
 _KEYS: Final = ("task", "seed", "outputs", "overwrite", "dry_run", "sandbox.require")
+_MEANINGLESS: Final = tuple(
+    f"task.{key}"
+    for key in ["defaults", "fit", "domain", "operators", "max_size", "loss", "constraints", "data.units", "data.sigma"]
+)
 _EQUATIONS: Final = "evodiverse.tasks.equations"
 _COLUMNS: Final[Mapping[str, type]] = {**EquationTask.columns, "selected": int}
 _ERRORS: Final = ("nmse_train", "nmse_id", "nmse_ood")
@@ -98,7 +101,7 @@ def _find_meaningless(overrides: Sequence[str]) -> Iterator[str]:
     """Yield one message for each setting that a baseline does not accept."""
     for override in overrides:
         key = override.lstrip("+~").partition("=")[0]
-        is_task = key.startswith("task.") and not key.startswith(("task.defaults", "task.fit", "task.domain"))
+        is_task = key.startswith("task.") and not key.startswith(_MEANINGLESS)
         if not (is_task or key in _KEYS):
             yield f"{override} has no effect on a baseline; set only keys of task, {', '.join(_KEYS[1:])}"
 
@@ -129,8 +132,9 @@ def plan_baseline(engine: str, budget: Budget, composed: DictConfig, hydra: Hydr
     settings |= {f"engine.{key}": value for key, value in ENGINES[engine].settings.items()}
     overrides = dict(sorted({**plan.overrides, **budget.settings}.items()))
     outputs = plan.path.parents[4]
-    path = outputs / plan.config.task["name"] / engine / plan.config.llm.name / override_label(overrides)
-    return replace(plan, settings=settings, overrides=overrides, path=path / plan.path.name)
+    shelf = outputs / plan.config.task["name"] / engine / plan.config.llm.name
+    path = find_folder(shelf, plan.domain, plan.task, overrides) / plan.path.name
+    return replace(plan, settings=settings, overrides=overrides, path=path)
 
 
 def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path], None]) -> None:

@@ -166,6 +166,13 @@ def _check_task(function: Callable[..., Any], task: Task) -> None:
         raise broken(function, f"returned a task whose batch_size is {show(size)}", "an int of at least 1")
 
 
+def _is_name(answer: object) -> bool:
+    match answer:
+        case (str(), tuple() as keys):
+            return _are_texts(keys)
+    return answer is None
+
+
 def _find_missing(part: object, port: type) -> str:
     """Return the members of a port (an interface in `evodiverse.ports`) that ``part`` lacks, joined by commas."""
     offered = [word for word in [*inspect.get_annotations(port), *vars(port)] if not word.startswith("_")]
@@ -181,6 +188,7 @@ _ANSWERS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
         _are_sources,
         "a dictionary from roles to files, each a Path, or a SHA-256 for data without a file; {} for no data",
     ),
+    "name_problem": (_is_name, "a pair of a name and a tuple of prefixes of keys, or None"),
 }
 # The port of what each other function builds.
 _PARTS: Final[Mapping[str, type]] = {"build_task": Task, "build_operator": Operator, "build_prompts": Prompts}

@@ -74,17 +74,20 @@ def find_overrides(
     }
 
 
-def override_label(overrides: Mapping[str, Any]) -> str:
+def override_label(overrides: Mapping[str, Any], first: str | None = None) -> str:
     """Return the name of the folder that stands for a run's overrides.
 
+    Args:
+        overrides: The overrides.
+        first: A word in front of them, such as the name of a user's own problem.
+
     Returns:
-        ``key=value`` of each override, joined by commas, or "default". Characters that are awkward in paths become
-        ``_``. If a character was replaced, or if the label is longer than 100 bytes, the label is cut to 100 bytes, and
-        8 hexadecimal digits of a digest keep it unique.
+        The word, and ``key=value`` of each override, joined by commas, or "default". Characters that are awkward in
+        paths become ``_``. If a character was replaced, or if the label is longer than 100 bytes, the label is cut to
+        100 bytes, and 8 hexadecimal digits of a digest keep it unique.
     """
-    if not overrides:
-        return "default"
-    label = ",".join(f"{key}={show(value)}" for key, value in overrides.items())
+    parts = [*filter(None, [first]), *(f"{key}={show(value)}" for key, value in overrides.items())]
+    label = ",".join(parts or ["default"])
     safe = _UNSAFE.sub("_", label)
     if safe == label and len(safe) <= MAX_LABEL_BYTES:
         return safe

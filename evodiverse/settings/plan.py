@@ -20,7 +20,7 @@ from evodiverse.kit.own_imports import find_imports
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import Llm
-from evodiverse.ports import Domain, Prompted, Prompts, Versioned
+from evodiverse.ports import Domain, Named, Prompted, Prompts, Versioned
 from evodiverse.runlog.earlier import KEPT, Earlier, read_best, read_kept
 from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.runner.evaluators import ASK
@@ -287,7 +287,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         published = _identity(compose_published(hydra), domain)
         overrides = find_overrides(settings, published, _find_later(domain))
     if config.name is None:
-        path = shelf / override_label(overrides) / f"seed{config.seed}"
+        path = find_folder(shelf, domain, task, overrides) / f"seed{config.seed}"
     else:
         path = outputs.joinpath(config.name, *_number_of_trial(hydra))
     violations = _find_unwritable(path) or _find_nested(path, outputs)
@@ -317,6 +317,27 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     if violations:
         raise InputError(*violations)
     return plan
+
+
+def find_folder(shelf: Path, domain: Domain, task: Any, overrides: Mapping[str, Any]) -> Path:
+    """Return the folder of the runs with these overrides, one for each seed.
+
+    The name of a user's own problem stands for the settings that define it. If there is a folder that names these
+    settings, as there was before problems had names, it stays in use.
+
+    Args:
+        shelf: The folder of the runs with the same task, method and llm.
+        domain: The domain of the task.
+        task: The settings of the domain.
+        overrides: The settings of the run that differ from the defaults of its task, method and llm, by dotted key.
+    """
+    earlier = shelf / override_label(overrides)
+    named = domain.name_problem(task) if isinstance(domain, Named) else None
+    if named is None or earlier.exists():
+        return earlier
+    name, keys = named
+    others = {key: value for key, value in overrides.items() if not key.startswith(keys)}
+    return shelf / override_label(others, name) if others != overrides else earlier
 
 
 def _find_start(task: Any) -> tuple[str, int] | None:

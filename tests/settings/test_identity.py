@@ -268,3 +268,19 @@ def test_what_a_file_changes_of_the_published_one_of_its_name_is_an_override(tmp
     planned = evodiverse("-cp", str(conf), "dry_run=true", cwd=tmp_path)
     overrides = "method.swap.period=9,task.oracle.published=gsk3b"
     assert f"would run in outputs/jnk3/pt/off/{overrides}/seed0" in planned.stdout
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [([], "spring"), (["task.fit=bfgs", "method.elites=1"], "spring,method.elites=1,task.fit=bfgs")],
+)
+def test_a_run_on_own_data_is_named_after_its_problem(tmp_path: Path, overrides: list[str], expected: str) -> None:
+    for name in ("train", "test_id"):
+        (tmp_path / f"{name}.csv").write_text("load,length\n1,2\n2,4\n3,7\n")
+    files = [f"task.data.{name}={tmp_path}/{name}.csv" for name in ("train", "test_id")]
+    own = ["task=equation", "task.problem=csv/spring", "task.data.target=length", *files, f"outputs={tmp_path}"]
+    made = plan(*own, *overrides)
+    assert made.path == tmp_path / "equation/pt/off" / expected / "seed0"
+    earlier = made.shelf / override_label(made.overrides)
+    earlier.mkdir(parents=True)  # as named before
+    assert plan(*own, *overrides).path == earlier / "seed0"

@@ -1,6 +1,7 @@
 """Checks of data columns: usable names, enough rows, finite numbers, and a target that varies."""
 
 import keyword
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -11,8 +12,8 @@ from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
 MIN_ROWS: Final = 2
+_UNIT: Final = re.compile(r"\s*\[[^\[\]]*\]$|\s+\([^()]*\)$")
 _TAKEN: Final = {PARAMS, NAME, "np", "__debug__"}
-UNUSABLE: Final = f"cannot be a variable; rename it to a Python identifier other than {', '.join(sorted(_TAKEN))}"
 
 
 def as_identifier(name: str) -> str:
@@ -32,6 +33,11 @@ def make_usable(names: Sequence[str]) -> list[str]:
     for name in names:
         usable.append(name if is_usable(name) and name not in usable else _nearest_free(name, {*names, *usable}))
     return usable
+
+
+def name_columns(written: Sequence[str]) -> list[str]:
+    """Return the name of each column as a variable: its name in a file, without a unit in brackets."""
+    return make_usable([_UNIT.sub("", as_identifier(name)) or as_identifier(name) for name in written])
 
 
 def _nearest_free(name: str, taken: set[str]) -> str:

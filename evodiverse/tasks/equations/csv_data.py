@@ -3,103 +3,310 @@
 Files may be large, so Arrow parses them. How they are encoded and delimited is found as for all other tables.
 """
 
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from csv import reader as reader_of
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import csv
 
 from evodiverse.errors import InputError, reason
+from evodiverse.kit.documented import nearest
 from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
 from evodiverse.tasks.equations.columns import (
-    UNUSABLE,
     as_identifier,
     find_unusable,
     find_wrong_target,
-    is_usable,
     make_splits,
+    make_usable,
+    name_columns,
 )
-from evodiverse.tasks.equations.problems import FloatArray, Splits
+from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
+from evodiverse.tasks.equations.settings import DROP, DataSettings
 from evodiverse.text import count_of
 
+MAX_CATEGORIES: Final = 20
+"""The largest number of different texts in a column of categories; there must be at most one for two rows."""
 
-def read_splits(files: Mapping[str, Path | None], target: str) -> tuple[list[str], Splits]:
-    """Return the names of the variables, and the data. A split without a file has no rows.
+MAX_SHOWN: Final = 5
+_MISSING: Final = frozenset(csv.ConvertOptions().null_values)
+
+
+class OwnData(NamedTuple):
+    """A user's own data.
+
+    Attributes:
+        target: The column to be explained.
+        variables: The other columns, in the order of the first file; a column of texts has one for each text.
+        splits: The rows of each file.
+        notes: What was left out of the files, one line each.
+        keys: The name of each column and variable, by what a setting may call it: as it is written, or as it is shown.
+    """
+
+    target: Variable
+    variables: tuple[Variable, ...]
+    splits: Splits
+    notes: tuple[str, ...]
+    keys: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The usable rows of a file.
+
+    Attributes:
+        labels: The name of each column as it is written, by its name as a variable.
+        columns: The ``(n,)`` numbers or texts of each column.
+        note: What was left out; empty if nothing was.
+    """
+
+    labels: Mapping[str, str]
+    columns: Mapping[str, FloatArray | NDArray[np.str_]]
+    note: str
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The name of each column as a variable, by this name and by the name as it is written."""
+        return {**{name: name for name in self.labels}, **{label: name for name, label in self.labels.items()}}
+
+
+def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> OwnData:
+    """Return the columns and the rows of a user's files. A split without a file has no rows.
 
     Args:
         files: The file of each split, or None if there is none, by the key of ``task.data``: ``train`` (training data,
             which must be given), ``test_id`` (held-out data from the same domain) and ``test_ood`` (held-out data from
             outside the domain).
-        target: The name of the target's column, as an identifier (see `as_identifier`).
+        settings: The settings under ``task.data``.
 
     Raises:
         InputError: A file cannot be read, or its content is not as required; the message covers all files.
     """
-    tables: dict[str, dict[str, FloatArray]] = {}
+    read: dict[str, _Columns] = {}
     violations: list[str] = []
     for key, path in files.items():
         if path is not None:
-            columns, faults = _read_columns(path, target)
-            violations += [f"task.data.{key}: {fault}" for fault in faults]
-            if not faults:
-                tables[key] = columns
-    train, first = files["train"], tables.get("train", {})
-    names = [name for name in first if name != target]
-    for key, path in files.items():
-        missing = ", ".join(name for name in first if name not in tables.get(key, first))
-        if missing:
-            violations.append(f"task.data.{key}: {path} is missing the columns {missing}, which task.data.train has")
-    if first:
-        faults = [f"the column {name!r} {UNUSABLE}" for name in names if not is_usable(name)]
-        faults += find_wrong_target(target, first[target], str(train))
-        faults += [] if names else [f"{train} has no column other than the target"]
+            try:
+                read[key] = _read_columns(path, settings, read.get("train"))
+            except InputError as error:
+                violations += [f"task.data.{key}: {fault}" for fault in error.violations]
+    if violations:
+        raise InputError(*violations)
+    train, first = files["train"], read["train"]
+    target = first.keys[as_identifier(str(settings.target))]
+    sigma = None if settings.sigma is None else first.keys[as_identifier(settings.sigma)]
+    variables = dict(_list_variables(first, (target, sigma)))
+    tables: dict[str, dict[str, FloatArray]] = {}
+    for key, one in read.items():
+        tables[key], faults = _encode(one, variables, target)
+        faults = faults or find_unusable(tables[key], str(files[key]))
+        violations += [f"task.data.{key}: {fault}" for fault in faults]
+    if not violations:
+        faults = find_wrong_target(target, tables["train"][target], str(train))
+        faults += [] if variables else [f"{train} has no column other than the target"]
+        violations += [f"task.data.train: {fault}" for fault in faults]
+        weights, faults = (None, []) if sigma is None else _weigh(first.columns[sigma], str(settings.sigma))
         violations += [f"task.data.train: {fault}" for fault in faults]
     if violations:
         raise InputError(*violations)
-    return names, make_splits([tables.get(key, {}) for key in files], names, target)
+    names = list(variables)
+    splits = make_splits([tables.get(key, {}) for key in files], names, target)
+    return OwnData(
+        Variable(target, "", first.labels[target]),
+        tuple(variable for variable, _, _ in variables.values()),
+        splits._replace(train=splits.train._replace(weights=weights)),
+        tuple(filter(None, (one.note for one in read.values()))),
+        {**{name: name for name in names}, **first.keys},
+    )
 
 
-def _read_columns(path: Path, target: str) -> tuple[dict[str, FloatArray], list[str]]:
-    """Return the ``(n,)`` values of each column of a file, by name, and what is wrong with the file."""
+def _list_variables(
+    table: _Columns, others: Sequence[str | None]
+) -> Iterator[tuple[str, tuple[Variable, str, str | None]]]:
+    """Yield each variable by its name, with its column and, if it is 1 for a text of this column, this text.
+
+    The columns ``others`` are none.
+    """
+    taken = [*table.columns]
+    for name, values in table.columns.items():
+        if name in others:
+            continue
+        if values.dtype == np.float64:
+            yield name, (Variable(name, "", table.labels[name]), name, None)
+        else:
+            for text in map(str, np.unique(values)):
+                own = make_usable([*taken, as_identifier(f"{name}_{text}")])[-1]
+                taken.append(own)
+                label = f"1 if {table.labels[name]} is {text}, else 0"
+                yield own, (Variable(own, "", label, (name, text)), name, text)
+
+
+def _weigh(sigma: Any, name: str) -> tuple[FloatArray, list[str]]:
+    """Return ``(n,)`` weights of the mean 1 from standard errors, and what is wrong with these."""
+    wrong = np.flatnonzero(~((sigma > 0) & np.isfinite(sigma)))
+    if len(wrong):
+        return sigma, [f"row {wrong[0] + 1} of the column {name!r} of task.data.sigma must be above 0"]
+    weights = (sigma.min() / sigma) ** 2
+    return weights / weights.mean(), []
+
+
+def _encode(
+    table: _Columns, variables: Mapping[str, tuple[Variable, str, str | None]], target: str
+) -> tuple[dict[str, FloatArray], list[str]]:
+    """Return the ``(n,)`` values of each variable and of the target in a file, and its texts that have no variable."""
+    encoded: dict[str, FloatArray] = {target: np.asarray(table.columns[target], dtype=np.float64)}
+    known: dict[str, list[str]] = {}
+    for own, (_, name, text) in variables.items():
+        values = table.columns[name]
+        encoded[own] = np.asarray(values if text is None else values == text, dtype=np.float64)
+        known.setdefault(name, []).extend(() if text is None else (text,))
+    unknown = [(name, set(map(str, table.columns[name])) - set(texts)) for name, texts in known.items() if texts]
+    faults = [
+        f"the column {table.labels[name]!r} has the value {min(texts)!r}, which task.data.train does not have"
+        for name, texts in unknown
+        if texts
+    ]
+    return encoded, faults
+
+
+def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) -> _Columns:
+    """Return the columns of a file that are used: all that are not left out, or those of the first file.
+
+    Raises:
+        InputError: The file cannot be read, or a column is absent or wrong.
+    """
     try:
         table, delimiter = _read_table(path)
-        written = [name.strip() for name in table.column_names]  # Arrow decodes them only here
+        written = [as_identifier(name) for name in table.column_names]  # Arrow decodes them only here
     except (OSError, UnicodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
-        return {}, [f"cannot read {path} ({why}); check the path and that it is a CSV file"]
-    names = [as_identifier(name) for name in written]
-    if len({*names}) < len(names):
-        repeated = [name for name, normal in zip(written, names, strict=True) if names.count(normal) > 1]
+        raise InputError(f"cannot read {path} ({why}); check the path and that it is a CSV file") from None
+    if len({*written}) < len(written):
+        repeated = [
+            own.strip() for own, name in zip(table.column_names, written, strict=True) if written.count(name) > 1
+        ]
         same = "" if len({*repeated}) < len(repeated) else ", which are the same identifier in Python"
         shown = ", ".join(map(repr, dict.fromkeys(repeated)))[:200]
-        return {}, [f"{path} has several columns named {shown}{same}; rename all but one"]
-    if target not in names:
+        raise InputError(f"{path} has several columns named {shown}{same}; rename all but one")
+    names = name_columns(written)
+    keys = {**{name: name for name in names}, **dict(zip(written, names, strict=True))}
+    target = keys.get(as_identifier(str(settings.target)))
+    if target is None:
         hint = "" if len(names) > 1 else "; columns must be separated by commas, semicolons or tabs"
-        known = ", ".join(names)[:200]
-        return {}, [f"task.data.target={target} is not a column of {path}; its columns are {known}{hint}"]
-    columns, faults = {}, []
-    for name, column in zip(names, table.columns, strict=True):
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            columns[name] = np.asarray(column.to_numpy(), dtype=np.float64)
+        known = ", ".join(written)[:200]
+        raise InputError(f"task.data.target={settings.target} is not a column of {path}; its columns are {known}{hint}")
+    unknown = [name for name in settings.ignore or () if as_identifier(name) not in keys] if first is None else []
+    if unknown:
+        raise InputError(f"task.data.ignore: {path} has no column {unknown[0]!r}; {nearest(unknown[0], written)}")
+    ignored = {keys.get(as_identifier(name), "") for name in settings.ignore or ()}
+    roles = keys if first is None else first.keys
+    sigma = None if settings.sigma is None else roles.get(as_identifier(settings.sigma), "")
+    if settings.sigma is not None and not sigma and first is None:
+        raise InputError(
+            f"task.data.sigma: {path} has no column {settings.sigma!r}; {nearest(settings.sigma, written)}"
+        )
+    for role, name in (("target", target), ("sigma", sigma)):
+        if name and name in ignored:
+            raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")
+    ignored |= set() if first is None else {sigma or ""}
+    used = [name for name in (names if first is None else first.columns) if name not in ignored]
+    if missing := ", ".join(name for name in used if name not in names):
+        raise InputError(f"{path} is missing the columns {missing}, which task.data.train has")
+    columns: dict[str, FloatArray | NDArray[np.str_]] = {}
+    faults = []
+    for name in used:
+        at = names.index(name)
+        if first is not None and first.columns[name].dtype != np.float64:
+            columns[name] = np.array(_read_texts(table.columns[at]))
             continue
-        cells = column.cast(pa.string()).fill_null("").to_pylist()
-        columns[name], wrong = _read_numbers(cells, delimiter)
-        faults += _describe(path, name, wrong)
-    return columns, faults or find_unusable(columns, str(path))
+        may_be_text = first is None and name not in (target, sigma)
+        columns[name], fault = _read_column(written[at], table.columns[at], delimiter, may_be_text=may_be_text)
+        if fault:
+            other = "" if name in (target, sigma) else f", or leave the column out with task.data.ignore=[{name}]"
+            faults.append(f"{path}: {fault}; correct it{other}")
+    if faults:
+        raise InputError(*faults)
+    columns, note = _drop_missing(path, delimiter, columns, settings)
+    return _Columns(dict(zip(names, written, strict=True)), columns, note)
+
+
+def _read_column(
+    name: str, column: Any, delimiter: str, *, may_be_text: bool
+) -> tuple[FloatArray | NDArray[np.str_], str]:
+    """Return the ``(n,)`` numbers of a column, NaN where there is none, or its texts; and what is wrong with it."""
+    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
+        return np.asarray(column.to_numpy(), dtype=np.float64), ""
+    cells = _read_texts(column)
+    numbers, wrong = _read_numbers(cells, delimiter)
+    if not wrong:
+        return numbers, ""
+    filled = [cell for cell in cells if cell]
+    n_texts = len({*filled})
+    are_texts = len(wrong) == len(filled) and all(any(map(str.isalpha, cell)) for cell in filled)
+    if may_be_text and are_texts and n_texts <= min(MAX_CATEGORIES, len(filled) // 2):
+        return np.array(cells), ""
+    return numbers, _describe(name, wrong)
+
+
+def _read_texts(column: Any) -> list[str]:
+    """Return the cells of a column as texts without white space around them; empty where a value is missing."""
+    texts = [cell.strip() for cell in column.cast(pa.string()).fill_null("").to_pylist()]
+    return ["" if text in _MISSING else text for text in texts]
+
+
+def _drop_missing(
+    path: Path, delimiter: str, columns: Mapping[str, FloatArray | NDArray[np.str_]], settings: DataSettings
+) -> tuple[dict[str, FloatArray | NDArray[np.str_]], str]:
+    """Return the columns without the rows that lack a value, and a note if there are any.
+
+    Raises:
+        InputError: There are such rows, and the settings do not say to drop them.
+    """
+    lacking = {name: np.isnan(one) if one.dtype == np.float64 else one == "" for name, one in columns.items()}
+    is_lacking = np.any([*lacking.values()], axis=0)
+    if not is_lacking.any():
+        return dict(columns), ""
+    rows = np.flatnonzero(is_lacking)
+    lines = _find_lines(path, delimiter)
+    shown = ", ".join(str(lines[1 + row]) for row in rows[:MAX_SHOWN]) + (", …" if len(rows) > MAX_SHOWN else "")
+    names = ", ".join(name for name, one in lacking.items() if one.any())[:200]
+    where = f"{'line' if len(rows) == 1 else 'lines'} {shown}, in {names}"
+    if settings.missing != DROP:
+        what = f"{path} has {count_of(len(rows), 'row')} with a missing value ({where})"
+        raise InputError(f"{what}; complete them, or leave them out with task.data.missing={DROP}")
+    note = f"{path}: {len(rows):,} of {len(is_lacking):,} rows are left out, since a value is missing ({where})"
+    return {name: one[~is_lacking] for name, one in columns.items()}, note
+
+
+def _find_lines(path: Path, delimiter: str) -> list[int]:
+    """Return the number of the first line of each row that is not blank, the header included."""
+    with pa.input_stream(path) as stream:
+        content = stream.read()
+    reader = reader_of(io.StringIO(content.decode(find_encoding(content)), newline=""), delimiter=delimiter)
+    lines, line = [], 1
+    for cells in reader:
+        lines += [line] if cells else []
+        line = reader.line_num + 1
+    return lines
 
 
 def read_columns(
-    path: Path, table: Table, rows: Sequence[Sequence[str]], names: Sequence[str]
-) -> dict[str, FloatArray]:
+    path: Path, table: Table, rows: Sequence[Sequence[str]], names: Collection[str], texts: Collection[str]
+) -> dict[str, FloatArray | NDArray[np.str_]]:
     """Return the ``(n,)`` values of those columns of a table that have one of some names, by name.
 
     Args:
         path: The file with the table, for error messages.
         table: The table, of which only the header and the delimiter are used.
         rows: The cells of its n rows.
-        names: The names of the columns, as identifiers (see `as_identifier`).
+        names: The names of the columns of numbers, as `name_columns` returns them.
+        texts: The names of the columns of texts.
 
     Raises:
         InputError: A row has too few or too many cells, or a cell holds no number.
@@ -108,23 +315,24 @@ def read_columns(
     if uneven:
         n = len(rows[uneven[0] - 1])
         raise InputError(f"{path}: row {uneven[0]} has {count_of(n, 'cell')}, expected {len(table.names)}; correct it")
-    places = {as_identifier(name): place for place, name in enumerate(table.names)}
-    columns, faults = {}, []
-    for name in filter(places.__contains__, names):
-        columns[name], wrong = _read_numbers([cells[places[name]] for cells in rows], table.delimiter)
-        faults += _describe(path, name, wrong)
+    columns: dict[str, FloatArray | NDArray[np.str_]] = {}
+    faults = []
+    for place, name in enumerate(name_columns(table.names)):
+        cells = [row[place].strip() for row in rows]
+        if name in texts:
+            columns[name] = np.array(cells)
+        elif name in names:
+            columns[name], wrong = _read_numbers(cells, table.delimiter)
+            faults += [f"{path}: {_describe(name, wrong)}; correct or remove it"] if wrong else []
     if faults:
         raise InputError(*faults)
     return columns
 
 
-def _describe(path: Path, name: str, wrong: Sequence[tuple[int, str]]) -> list[str]:
-    """Return a message about the cells of a column that hold no number; empty if there are none."""
-    if not wrong:
-        return []
+def _describe(name: str, wrong: Sequence[tuple[int, str]]) -> str:
     (row, fault), *others = wrong
     more = f", like {count_of(len(others), 'other row')}" if others else ""
-    return [f"{path}: row {row} of the column {name!r} {fault}{more}; correct or remove it"]
+    return f"row {row} of the column {name!r} {fault}{more}"
 
 
 def _read_table(path: Path) -> tuple[pa.Table, str]:
@@ -145,10 +353,15 @@ def _read_table(path: Path) -> tuple[pa.Table, str]:
 
 
 def _read_numbers(cells: Sequence[str], delimiter: str) -> tuple[FloatArray, list[tuple[int, str]]]:
-    """Return the ``(n,)`` numbers in cells, and the row, counted from 1, and the fault of each that holds no number."""
+    """Return the ``(n,)`` numbers in cells, and the row, counted from 1, and the fault of each that holds no number.
+
+    An empty cell is NaN.
+    """
     mark = find_decimal_mark(cells, delimiter)
     numbers, faults = np.full(len(cells), np.nan), []
     for row, cell in enumerate(cells):
+        if not cell:
+            continue
         try:
             numbers[row] = read_number(cell, mark)
         except ValueError as error:

@@ -3,7 +3,8 @@
 import hashlib
 import logging
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.equations.columns import as_identifier
-from evodiverse.tasks.equations.csv_data import read_splits
+from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Problem, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
@@ -38,12 +39,16 @@ class Dataset:
         variables: The other columns, in the order of an equation's arguments.
         splits: The training data, and the data that are held out.
         problem: The built-in problem with the law behind the data, or None if the law is not known.
+        notes: What was left out of a user's files, one line each.
+        keys: The name of each column, by what a setting may call it; empty if only by its name.
     """
 
     target: Variable
     variables: tuple[Variable, ...]
     splits: Splits
     problem: Problem | None
+    notes: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -79,16 +84,19 @@ def _read_named(settings: EquationSettings) -> Dataset:
         (explained, *variables), splits = read_problem(settings.name, settings.data.root)
         return Dataset(explained, tuple(variables), splits, None)
     data, files = settings.data, _list_files(settings.data)
-    target = as_identifier(str(data.target))
-    names, splits = read_splits(files, target)
-    descriptions = {as_identifier(name): text for name, text in data.descriptions.items()}
-    unknown = sorted(set(descriptions) - {*names, target})
+    own = read_own_data(files, data)
+    unknown = sorted(name for name in data.descriptions if as_identifier(name) not in own.keys)
     if unknown:
         raise InputError(
             f"task.data.descriptions describes columns that {files['train']} does not have: {', '.join(unknown)}"
         )
-    described = [Variable(name, descriptions.get(name, "")) for name in [target, *names]]
-    return Dataset(described[0], tuple(described[1:]), splits, None)
+    meanings = {own.keys[as_identifier(name)]: text for name, text in data.descriptions.items()}
+    units = {own.keys.get(as_identifier(name), name): f"in {unit}" for name, unit in (data.units or {}).items()}
+    target, *variables = (
+        one._replace(meaning=", ".join(filter(None, (meanings.get(one.name), units.get(one.name)))))
+        for one in (own.target, *own.variables)
+    )
+    return Dataset(target, tuple(variables), own.splits, None, own.notes, own.keys)
 
 
 def anonymize(dataset: Dataset) -> Dataset:
@@ -99,7 +107,11 @@ def anonymize(dataset: Dataset) -> Dataset:
     if law is not None:
         renamed = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), law.law)
         law = replace(law, target=target, variables=variables, law=renamed)
-    return Dataset(target, variables, dataset.splits, law)
+    hidden = {**names, dataset.target.name: target.name}
+    keys = {
+        key: hidden.get(name, name) for key, name in (dataset.keys or dict(zip(hidden, hidden, strict=True))).items()
+    }
+    return replace(dataset, target=target, variables=variables, problem=law, keys=keys)
 
 
 def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
@@ -113,12 +125,12 @@ def hold_back(rows: Rows, share: float) -> tuple[Rows, Rows]:
         share: The share of the rows to hold back, 0 to 1.
     """
     if not share:
-        return rows, Rows(rows.inputs[:0], rows.target[:0])
-    _, first, group = np.unique(np.column_stack(rows), axis=0, return_index=True, return_inverse=True)
+        return rows, rows.select(np.zeros(len(rows.target), np.bool_))
+    _, first, group = np.unique(np.column_stack(rows[:2]), axis=0, return_index=True, return_inverse=True)
     n = len(first)
     n_held = round(share * n) if n >= FEWEST_ROWS else 0
     is_held = np.isin(group, np.argsort(first)[np.random.default_rng(0).permutation(n)[:n_held]])
-    return Rows(rows.inputs[~is_held], rows.target[~is_held]), Rows(rows.inputs[is_held], rows.target[is_held])
+    return rows.select(~is_held), rows.select(is_held)
 
 
 def find_wild(target: FloatArray) -> NDArray[np.bool_]:
@@ -134,13 +146,16 @@ def find_wild(target: FloatArray) -> NDArray[np.bool_]:
     return np.asarray((high > low) & (np.abs(target - np.median(target)) > WILD * (high - low)))
 
 
-def warn_of_rows(rows: Rows, share: float) -> None:
-    """Log a warning if target values are wild, and one if the choice of the final equation rests on few rows.
+def warn_of_rows(rows: Rows, share: float, notes: Sequence[str] = ()) -> None:
+    """Log notes, a warning if target values are wild, and one if the choice of the final equation rests on few rows.
 
     Args:
         rows: The training data.
         share: The share of the rows to hold back.
+        notes: What was left out of the data, one line each.
     """
+    for note in notes:
+        _LOG.warning("%s", note)
     wild = np.flatnonzero(find_wild(rows.target))
     if len(wild):
         _LOG.warning(
@@ -163,7 +178,7 @@ def measure_rounding(rows: Rows) -> float:
     It matters only for columns such as dates in milliseconds, whose size is far larger than their spread. For all
     others it is 0.
     """
-    columns = np.column_stack(rows)
+    columns = np.column_stack(rows[:2])
     sizes = np.abs(columns).max(axis=0)
     spreads = np.std(columns, axis=0)
     rounded = (np.finfo(float).eps * sizes / np.where(spreads > 0, spreads, np.inf)) ** 2
@@ -188,7 +203,7 @@ def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
 
 
 def _hash(splits: Splits) -> str:
-    arrays = [array for rows in splits for array in rows]
+    arrays = [array for rows in splits for array in rows[:2]]
     return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
 
 

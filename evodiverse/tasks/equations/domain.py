@@ -9,10 +9,11 @@ from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset, warn_of_rows
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
-from evodiverse.tasks.equations.metrics import EquationMetrics
+from evodiverse.tasks.equations.metrics import OF_PROBLEM, EquationMetrics
 from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.problems import PROBLEMS
-from evodiverse.tasks.equations.settings import BUILTIN, EquationSettings, find_setting_violations
+from evodiverse.tasks.equations.requirements import Requirements, describe, has_requirements
+from evodiverse.tasks.equations.settings import BUILTIN, CSV, EquationSettings, find_setting_violations
 from evodiverse.tasks.equations.task import EquationTask
 
 settings = EquationSettings
@@ -27,6 +28,8 @@ def find_violations(settings: EquationSettings) -> list[str]:
     try:
         build_prompts(settings)
         _initial(settings)
+        if has_requirements(settings):
+            Requirements(read_dataset(settings), settings)
     except InputError as error:
         return list(error.violations)
     return []
@@ -43,8 +46,9 @@ def count_initial(settings: EquationSettings) -> int:
 
 
 def _initial(settings: EquationSettings) -> list[str]:
-    names = read_dataset(settings).names
-    return initial_skeletons(names) if settings.initial.path is None else read_equations(settings.initial.path, names)
+    names, path = read_dataset(settings).names, settings.initial.path
+    permitted = settings.permitted
+    return initial_skeletons(names, permitted) if path is None else read_equations(path, names, permitted)
 
 
 def is_shared(settings: EquationSettings) -> bool:  # noqa: ARG001
@@ -61,6 +65,11 @@ def sources(settings: EquationSettings, artifact_sha256: Callable[[str], str]) -
     return find_sources(settings)
 
 
+def name_problem(settings: EquationSettings) -> tuple[str, tuple[str, ...]] | None:
+    """Return the name of a problem with a user's own data, and the prefixes of the keys that it stands for."""
+    return (settings.name, OF_PROBLEM) if settings.source == CSV else None
+
+
 def build_task(
     settings: EquationSettings,
     artifact: Callable[[str], Path],  # noqa: ARG001 (nothing is fetched)
@@ -75,7 +84,7 @@ def build_task(
     """
     opened = sandbox(fitting.__name__)
     dataset = read_dataset(settings)
-    warn_of_rows(dataset.splits.train, settings.held_back)
+    warn_of_rows(dataset.splits.train, settings.held_back, dataset.notes)
     return EquationTask(dataset, opened, settings, _initial(settings))
 
 
@@ -83,7 +92,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator, which needs no language model."""
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
-    return EquationOperator(dataset.names, dataset.positive, *fitted)
+    return EquationOperator(dataset.names, dataset.positive, fitted.inputs, fitted.target, settings.permitted)
 
 
 build_metrics = EquationMetrics
@@ -107,4 +116,6 @@ def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     is_normalized = settings.data.normalize == "target"
     unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
     templates = prompts.read_chosen(settings.prompts.dir)
-    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit)
+    return prompts.EquationPrompts(
+        templates, dataset.target, dataset.variables, unit, settings.permitted, describe(settings)
+    )

@@ -5,6 +5,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import FloatArray, Rows
@@ -39,11 +41,21 @@ class Fitter:
         splits: The rows to fit, then the rows of each split that no fit sees.
         method: The method of the fit, lm or bfgs.
         limits: The limits of each process of the sandbox. A process may run several fits.
+        is_robust: Whether the fits minimize the loss of `fitting.measure_losses` in place of the squared error.
     """
 
     def __init__(
-        self, sandbox: Sandbox, names: Sequence[str], splits: Sequence[Rows], method: str, limits: Limits
+        self,
+        sandbox: Sandbox,
+        names: Sequence[str],
+        splits: Sequence[Rows],
+        method: str,
+        limits: Limits,
+        *,
+        is_robust: bool = False,
     ) -> None:
+        weights = splits[0].weights
+        self._loss = (None if weights is None else np.sqrt(weights), is_robust)
         self._sandbox = sandbox
         self._splits = splits
         self._method = method
@@ -80,7 +92,7 @@ class Fitter:
         return Job(
             define_all([skeleton.source for skeleton in skeletons]),
             ALL,
-            (method, parameters, self._splits[0].target, *(rows.inputs for rows in self._splits)),
+            (method, parameters, self._splits[0].target, *self._loss, *(rows.inputs for rows in self._splits)),
             tuple(map(Array, shapes)),
             replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes))),
             driver=_FITTING,

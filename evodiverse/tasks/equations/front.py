@@ -18,6 +18,9 @@ from evodiverse.vocabulary import Detail
 EXACT: Final = 1e-20
 """Error, in units of the target's variance, up to which an equation counts as exact, since floats have 16 digits."""
 
+COST: Final = 100.0
+"""The factor by which a violation of what a user requires multiplies the errors that rank an equation."""
+
 SYMBOLS: Final = 10
 """Each part of an equation costs as much to describe as a choice among so many symbols."""
 
@@ -43,8 +46,18 @@ class Member(NamedTuple):
     description: float = inf
 
 
-def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: Detail, length: Detail) -> Member:
+def weigh(
+    call: int,
+    source: str,
+    error: Detail,
+    held_out: Detail,
+    deviation: Detail,
+    length: Detail,
+    violations: Detail = None,
+) -> Member:
     """Return the complexity and the errors of an equation, from its row in the log.
+
+    The errors are multiplied by `COST` to the power of the violations, and then the description is infinite.
 
     Args:
         call: The number of the equation's oracle call.
@@ -53,10 +66,14 @@ def weigh(call: int, source: str, error: Detail, held_out: Detail, deviation: De
         held_out: The value of ``nmse_held``.
         deviation: The value of ``nmse_held_se``.
         length: The value of ``description_length``.
+        violations: The value of ``violations``.
     """
     complexity = measure_complexity(source)
     errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
     description = inf if length is None else float(length) + complexity * log(SYMBOLS)
+    if violations:
+        errors = (max(value, EXACT) * COST ** float(violations) for value in errors)
+        description = inf
     return Member(call, complexity, *errors)._replace(description=description)
 
 

@@ -19,6 +19,7 @@ from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
+from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
@@ -56,7 +57,7 @@ OWN_FIT: Final = "own"
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
 
-WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length")
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length", "violations")
 """The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = {
@@ -66,12 +67,11 @@ COLUMNS: Final[Mapping[str, type]] = {
 }
 """The columns of ``evaluations`` that the metrics are computed from, with their types."""
 
-# The settings that identify a problem, including a user's own data.
-_OF_PROBLEM: Final = (
+OF_PROBLEM: Final = (
     "task.problem",
-    "task.fit",
     *(f"task.data.{key}" for key in ("train", "test_", "target", "science", "descriptions")),
 )
+"""The prefixes of the settings that identify a problem, including a user's own data."""
 
 
 class EquationMetrics:
@@ -94,7 +94,7 @@ class EquationMetrics:
         self._problem = PROBLEMS.get(name) if source == BUILTIN else None
         domain = None if self._problem is None else self._problem.domain
         science = {BUILTIN: domain, SRBENCH: name.partition("/")[0]}.get(source, settings.get("task.data.science"))
-        self.subject = Subject(problem, science, fit, _OF_PROBLEM)
+        self.subject = Subject(problem, science, fit, (*OF_PROBLEM, "task.fit"))
 
     def measure(self, log: Log, tools: Tools) -> Measurement:
         """Return the metrics of `measure_equations` and `measure_accuracy`."""
@@ -234,10 +234,15 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
     return mean([value for value in pools if value is not None])
 
 
-def mean_squared_error(predicted: FloatArray, target: FloatArray) -> float | None:
-    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite."""
-    with np.errstate(over="ignore"):
-        error = float(np.mean((predicted - target) ** 2))
+def mean_squared_error(
+    predicted: FloatArray, target: FloatArray, weights: FloatArray | None = None, *, is_robust: bool = False
+) -> float | None:
+    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite.
+
+    With weights, or if robust, it is the mean of the losses of `measure_losses`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = float(np.mean(measure_losses(predicted - target, weights, is_robust=is_robust)))
     return error if np.isfinite(error) else None
 
 
@@ -247,7 +252,14 @@ def measure_variance(target: FloatArray) -> float:
 
 
 def measure_held_back(
-    predicted: FloatArray | None, target: FloatArray, fitted: FloatArray, variance: float, rounding: float
+    predicted: FloatArray | None,
+    target: FloatArray,
+    fitted: FloatArray,
+    variance: float,
+    rounding: float,
+    weights: FloatArray | None = None,
+    *,
+    is_robust: bool = False,
 ) -> dict[str, Detail]:
     """Return two columns of an equation's row in the log: the NMSE on the rows held back, and its standard error.
 
@@ -262,12 +274,14 @@ def measure_held_back(
             beyond it by at most its width.
         variance: The variance of the training target.
         rounding: The least standard error; see `data.measure_rounding`.
+        weights: ``(n,)`` weights of the squared errors; None if all are 1.
+        is_robust: Whether the errors are the losses of `measure_losses`.
     """
     if predicted is None or not len(target):
         return {}
     low, high = fitted.min(), fitted.max()
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = (predicted - target) ** 2 / variance
+        squares = measure_losses(predicted - target, weights, is_robust=is_robust) / variance
         least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
         is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
         squares = squares[(squares <= least_wild) | ~is_plausible]

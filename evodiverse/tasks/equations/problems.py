@@ -29,17 +29,34 @@ LATER = 1 / 6
 
 
 class Variable(NamedTuple):
-    """A column of data."""
+    """A column of data.
+
+    Attributes:
+        name: The name as an identifier in Python.
+        meaning: The meaning, for prompts; may be empty.
+        label: What the column is called in a user's file, with its unit; empty for other data.
+        category: For a variable that is 1 where a column has a certain text, and 0 elsewhere: the column and the text.
+    """
 
     name: str
     meaning: str
+    label: str = ""
+    category: tuple[str, str] | None = None
 
 
 class Rows(NamedTuple):
-    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``."""
+    """The rows of a data set: inputs of shape ``(n, n_variables)`` and targets of shape ``(n,)``.
+
+    The ``(n,)`` weights of their squared errors, if they differ, have the mean 1 over all training rows.
+    """
 
     inputs: FloatArray
     target: FloatArray
+    weights: FloatArray | None = None
+
+    def select(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Return some of the rows, given ``(n,)`` flags."""
+        return Rows(*(None if each is None else each[chosen] for each in self))  # type: ignore[arg-type]
 
 
 class Splits(NamedTuple):

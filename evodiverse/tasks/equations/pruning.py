@@ -171,7 +171,9 @@ class Pruner:
             size, n_params = _rank(read_tree(found.candidate.genotype))
             saved = (size - rank[0]) * log(SYMBOLS) + (n_params - rank[1]) * log(self._n) / 2
             growth = max(growth, exp(2 * saved / self._n))
-        return {name: max(growth * float(error), self._least**2) for name, error in known.items() if error is not None}
+        limits = {name: max(growth * float(one), self._least**2) for name, one in known.items() if one is not None}
+        violations = found.details.get("violations")
+        return limits if violations is None else {**limits, "violations": float(violations)}
 
     def _tolerance(self, found: Discovery, share: tuple[float, float]) -> float:
         error = float(found.details.get("nmse_train") or 0.0) ** 0.5

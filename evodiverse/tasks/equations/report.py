@@ -105,6 +105,7 @@ def lay_out(
         "symbolic_match": match,
         "target": dataset.target.name,
         "variables": dataset.names,
+        "categories": {one.name: one.category for one in dataset.variables if one.category is not None},
         "front": [
             {
                 "call": member.call,
@@ -173,10 +174,11 @@ def write_module(
     """
     target = ascii(" ".join(dataset.target.name.split()))
     defined = discovery.candidate.genotype.replace(f", {PARAMS}):", f", {PARAMS}=CONSTANTS):", 1)
+    labels = [f"# {one.name}: {one.label!a}\n" for one in dataset.variables if one.label not in ("", one.name)]
     shown = ", ".join(f"{low:.4g} to {high:.4g}" for low, high in intervals)
     known = f"# 95% intervals: {shown}\n" if shown else ""
     return (
-        f"# Call {discovery.candidate.call} of a search for {target}.\n"
+        f"# Call {discovery.candidate.call} of a search for {target}.\n{''.join(labels)}"
         f"import numpy as np\n\nCONSTANTS = {list(params)!r}\n{known}\n\n{defined}"
     )
 
@@ -274,7 +276,7 @@ def _draw(
     law = dataset.problem
     verdict = {True: "; it is the law", False: "; it is not the law", None: ""}[match]
     lines = [
-        f"{dataset.target.name}: prediction against data",
+        f"{dataset.target.label or dataset.target.name}: prediction against data",
         f"call {discovery.candidate.call}, iteration {discovery.iteration}{verdict}",
         write_equation(dataset.target.name, discovery),
         *([] if law is None else [f"law: {law.law}"]),

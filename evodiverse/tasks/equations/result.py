@@ -10,7 +10,7 @@ import numpy as np
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
 from evodiverse.kit.python import NOT_PYTHON
-from evodiverse.tasks.equations.columns import as_identifier
+from evodiverse.tasks.equations.columns import name_columns
 from evodiverse.tasks.equations.intervals import bootstrap_intervals, find_intervals
 from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray
@@ -65,12 +65,14 @@ class Result:
     Attributes:
         target: The name of the target.
         variables: The names of the variables, in the order of an equation's arguments.
+        categories: For each variable that is 1 where a column has a certain text, the column and the text, by name.
         front: The equations on the front of error against complexity, the simplest first.
         chosen: The equation that the run has chosen.
     """
 
     target: str
     variables: tuple[str, ...]
+    categories: Mapping[str, tuple[str, str]]
     front: tuple[Equation, ...]
     chosen: Equation
 
@@ -110,8 +112,12 @@ class Result:
             return bootstrap_intervals(predict, found.params, target, bootstrap)
         return find_intervals(predict, found.params, target)
 
-    @staticmethod
-    def _columns(data: Any, names: Sequence[str]) -> dict[str, FloatArray]:
+    @property
+    def texts(self) -> set[str]:
+        """The names of the columns of texts that variables are made of."""
+        return {column for column, _ in self.categories.values()}
+
+    def _columns(self, data: Any, names: Sequence[str]) -> dict[str, FloatArray]:
         """Return the ``(n,)`` values of each column, by name."""
         if isinstance(data, np.ndarray | Sequence):
             array = np.asarray(data)
@@ -122,10 +128,14 @@ class Result:
             given = dict(zip(names, array.T, strict=True))
         else:
             held = list(getattr(data, "column_names", data))  # an Arrow table has these; others yield their names
-            given = {as_identifier(str(name)): data[name] for name in held}
+            given = {name: data[key] for name, key in zip(name_columns(list(map(str, held))), held, strict=True)}
+        for name, (column, text) in self.categories.items():
+            if name not in given and column in given:
+                given[name] = np.asarray(given[column]).astype(str) == text
         missing = [name for name in names if name not in given]
         if missing:
-            raise InputError(f"the data lack the columns {', '.join(missing)}; they have {', '.join(given) or 'none'}")
+            wanted = ", ".join(dict.fromkeys(self.categories.get(name, (name,))[0] for name in missing))
+            raise InputError(f"the data lack the columns {wanted}; they have {', '.join(given) or 'none'}")
         columns = {}
         for name in names:
             try:
@@ -155,7 +165,8 @@ def read_result(run: Path) -> Result:
     try:
         variables = tuple(map(str, about["variables"]))
         front = {one["call"]: _read(one, variables) for one in about["front"]}
-        return Result(str(about["target"]), variables, tuple(front.values()), front[about["call"]])
+        categories = {str(name): (str(column), str(text)) for name, (column, text) in about["categories"].items()}
+        return Result(str(about["target"]), variables, categories, tuple(front.values()), front[about["call"]])
     except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
 

@@ -5,12 +5,19 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evodiverse.kit.documented import nearest, setting
+from evodiverse.tasks.equations.permitted import Permitted
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.vocabulary import MAX_MEMORY_MB, MIN_MEMORY_MB
 
 BUILTIN: Final = "builtin"
 SRBENCH: Final = "srbench"
 CSV: Final = "csv"
+REFUSE, DROP = "refuse", "drop"
+"""What to do about rows with a missing value (``task.data.missing``)."""
+
+SQUARED, HUBER = "squared", "huber"
+"""The loss that fits minimize (``task.loss``)."""
+
 GROUPS: Final = {
     "physics": "lsr_synth/phys_osc",
     "biology": "lsr_synth/bio_pop_growth",
@@ -43,6 +50,10 @@ class DataSettings:
         root: folder with your copy of LLM-SRBench, for srbench/… problems; null: download it into the cache
         normalize: unit of the squared error: the variance of the training target (target), or the target's own units
             (none)
+        ignore: columns to leave out
+        missing: what happens to rows with a missing value
+        sigma: column of the target's standard errors, which weigh the rows
+        units: unit of each column, such as m/s; operations whose units do not fit cost
     """
 
     train: str | None = None
@@ -54,6 +65,10 @@ class DataSettings:
     hold_back: float | None = setting(default=None, least=0, most=0.5)
     root: str | None = None
     normalize: str = setting(default="target", choices=("target", "none"))
+    ignore: list[str] | None = setting(default=None, is_later=True)
+    missing: str = setting(default=REFUSE, is_later=True, choices=(REFUSE, DROP))
+    sigma: str | None = setting(default=None, is_later=True)
+    units: dict[str, str] | None = setting(default=None, is_later=True)
 
 
 @dataclass
@@ -87,22 +102,63 @@ class InitialSettings:
 
 
 @dataclass
+class OperatorSettings:
+    """``task.operators``: the operations that equations may use, by numpy's names, such as sin, sqrt and divide.
+
+    Attributes:
+        allow: all operations that an equation may use
+        deny: operations that it may not use
+    """
+
+    allow: list[str] | None = setting(default=None, is_later=True)
+    deny: list[str] | None = setting(default=None, is_later=True)
+
+
+@dataclass
+class ConstraintSettings:
+    """``task.constraints``: what is known of the predictions in the range of the training inputs.
+
+    They are checked at 256 random points. Each that is broken multiplies the errors that rank an equation by 100 to
+    10,000, the more the larger the share of these points.
+
+    Attributes:
+        positive: whether predictions are above 0
+        least: their least value
+        most: their largest value
+        increasing: columns with which they never decrease
+        decreasing: columns with which they never increase
+    """
+
+    positive: bool = setting(default=False, is_later=True)
+    least: float | None = setting(default=None, is_later=True)
+    most: float | None = setting(default=None, is_later=True)
+    increasing: list[str] | None = setting(default=None, is_later=True)
+    decreasing: list[str] | None = setting(default=None, is_later=True)
+
+
+@dataclass
 class EquationSettings:
     """``task``: the settings of the equation task.
 
     Attributes:
         problem: builtin/<name>, srbench/<science>/<name> of LLM-SRBench, or csv/<name> for your own data
         fit: how parameters are fitted: lm is least squares from many starts; bfgs is that of the paper's released code
+        loss: error of a row: squared, or huber, which hardly follows wild measurements
         energy: energy that swaps compare: the logarithm of the mean squared error, or the error itself (raw_mse)
         timeout: limit on the CPU time of a fit; its wall time is limited to three times this
         memory: limit on the address space of a fit, libraries included
+        max_size: largest complexity of an equation
     """
 
     problem: str | None = None
     fit: str = setting(default="lm", choices=tuple(HELD_BACK))
+    loss: str = setting(default=SQUARED, is_later=True, choices=(SQUARED, HUBER))
     energy: str = setting(default="log", choices=ENERGIES)
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
+    max_size: int | None = setting(default=None, unit="nodes", is_later=True, least=1)
+    operators: OperatorSettings = field(default_factory=OperatorSettings)
+    constraints: ConstraintSettings = field(default_factory=ConstraintSettings)
     data: DataSettings = field(default_factory=DataSettings)
     initial: InitialSettings = field(default_factory=InitialSettings)
     prompts: PromptSettings = field(default_factory=PromptSettings)
@@ -111,6 +167,12 @@ class EquationSettings:
     def held_back(self) -> float:
         """The share of the training rows that no fit sees."""
         return HELD_BACK[self.fit] if self.data.hold_back is None else self.data.hold_back
+
+    @property
+    def permitted(self) -> Permitted:
+        """The limits on equations."""
+        allow, deny = self.operators.allow, self.operators.deny
+        return Permitted(None if allow is None else tuple(allow), tuple(deny or ()), self.max_size)
 
     @property
     def source(self) -> str:
@@ -131,8 +193,14 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
-    own = {key: getattr(data, key) for key in ("train", "test_id", "test_ood", "target", "science")}
-    violations = [
+    own = {
+        key: getattr(data, key)
+        for key in ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma", "units")
+    }
+    violations = settings.permitted.find_violations()
+    if settings.loss == HUBER and settings.fit != "lm":
+        violations.append(f"task.loss={HUBER} needs task.fit=lm, got {settings.fit}")
+    violations += [
         f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"
         for key, value in own.items()
         if value is not None and source != CSV

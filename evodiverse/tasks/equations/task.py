@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,7 @@ from evodiverse.kit.shipped import read_shipped
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
-from evodiverse.tasks.equations.front import Member, choose, find_front, measure_complexity, weigh
+from evodiverse.tasks.equations.front import COST, Member, choose, find_front, measure_complexity, weigh
 from evodiverse.tasks.equations.metrics import (
     WEIGHED,
     mean_squared_error,
@@ -27,7 +26,8 @@ from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
-from evodiverse.tasks.equations.settings import EquationSettings
+from evodiverse.tasks.equations.requirements import Requirements, has_requirements
+from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
@@ -35,13 +35,17 @@ from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Lim
 N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
 N_FEATURES: Final = 512
+VIOLATIONS: Final = "violations"
+"""The one column that only a task with requirements has."""
+
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
 _KINDS: Final = {"float": float, "int": int, "str": str}
 COLUMNS: Final = {
     name: OwnColumn(**column | {"kind": _KINDS[column["kind"]]})
     for name, column in read_shipped(Path(__file__).with_name("evaluations.yaml")).items()
 }
-"""The columns that every equation task adds to the dataset ``evaluations`` of the log."""
+"""The columns that equation tasks add to the dataset ``evaluations`` of the log."""
+_COLUMNS: Final = {name: kind for name, kind in column_types(COLUMNS).items() if name != VIOLATIONS}
 
 
 class EquationTask:
@@ -57,7 +61,7 @@ class EquationTask:
             have used all training rows. None for a search, which fits all parameters.
     """
 
-    columns = column_types(COLUMNS)
+    columns: Mapping[str, type] = _COLUMNS
     batch_size = 16
     summary_name = f"top-{N_TOP} train NMSE"
 
@@ -75,8 +79,13 @@ class EquationTask:
         self._sandbox = sandbox
         train, *held_out = dataset.splits
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
+        self._is_robust = settings.loss == HUBER
         limits = Limits(settings.timeout, settings.memory)
-        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits)
+        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits, is_robust=self._is_robust)
+        self._permitted = settings.permitted
+        self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
+        if self._requirements is not None:
+            self.columns = dict(column_types(COLUMNS))
         self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
@@ -88,7 +97,13 @@ class EquationTask:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
-        return self.__dict__ | {"_dataset": dataset, "_rows": (), "_fitter": None, "_pruner": None}
+        return self.__dict__ | {
+            "_dataset": dataset,
+            "_rows": (),
+            "_fitter": None,
+            "_pruner": None,
+            "_requirements": None,
+        }
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the skeletons (equations with free parameters) that every pool starts from."""
@@ -96,7 +111,7 @@ class EquationTask:
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeleton (an equation with free parameters) in each text, or the reason for its rejection."""
-        return [parse_equation(text, self._dataset.names) for text in genotypes]
+        return [parse_equation(text, self._dataset.names, self._permitted) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return ``(n,)`` Jaccard similarities of an equation's terms to those of others, regardless of constants."""
@@ -120,8 +135,8 @@ class EquationTask:
         An equation that fails, or predicts a value that is not finite for a fitted row, has no score.
         """
         given = None if self._given is None else [self._given[one.key] for one in hypotheses]
-        _, fits = self._fit([one.genotype for one in hypotheses], given)
-        return [self._evaluation(fitted) for fitted in fits]
+        sources, fits = self._fit([one.genotype for one in hypotheses], given)
+        return [self._evaluation(source, fitted) for source, fitted in zip(sources, fits, strict=True)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean NMSE of the best 10 candidates, NaN if none has a score."""
@@ -142,7 +157,9 @@ class EquationTask:
         front = self._shown_front(discoveries)
         chosen = choose(list(front))
         best = front[chosen]
-        error = f"held-back NMSE {chosen.held_out:.2g}" if chosen.held_out < inf else f"NMSE {chosen.error:.2g}"
+        held_back, fitted = (best.details.get(name) for name in ("nmse_held", "nmse_train"))
+        error = f"NMSE {fitted:.2g}" if held_back is None else f"held-back NMSE {held_back:.2g}"
+        error += f"; it violates what is required ({broken:.2g})" if (broken := best.details.get(VIOLATIONS)) else ""
         pole = "; a divisor changes sign within the data" if has_pole(best, self._dataset.columns) else ""
         return f"{write_equation(self._dataset.target.name, best)}  ({error}{pole})"
 
@@ -166,9 +183,14 @@ class EquationTask:
         return _find_front(map(self._pruner.prune, _find_front(discoveries).values()))
 
     def _assess(self, source: str, params: Sequence[float] | None) -> tuple[str, Evaluation]:
-        """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones."""
+        """Return an equation in canonical form and its evaluation, with the given parameters or else fitted ones.
+
+        An equation that is not permitted is not evaluated.
+        """
+        if (fault := self._permitted.find_fault(source)) is not None:
+            return source, Evaluation(None, None, valid=False, error=fault)
         (canonical,), (fitted,) = self._fit([source], None if params is None else [np.array(params)])
-        return canonical, self._evaluation(fitted)
+        return canonical, self._evaluation(canonical, fitted)
 
     def _fit(
         self, sources: Sequence[str], given: Sequence[FloatArray] | None
@@ -178,12 +200,15 @@ class EquationTask:
         skeletons = [read_skeleton(source, self._dataset.names, n) for source, n in zip(sources, most, strict=True)]
         return [skeleton.source for skeleton in skeletons], self._fitter.fit(skeletons, given)
 
-    def _evaluation(self, fitted: Fitted | Rejection) -> Evaluation:
+    def _evaluation(self, source: str, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):
             return Evaluation(None, None, valid=False, error=str(fitted))
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
-        mse = None if predicted is None else mean_squared_error(predicted, fitted_rows.target)
+        loss = {"is_robust": self._is_robust}
+        mse = None
+        if predicted is not None:
+            mse = mean_squared_error(predicted, fitted_rows.target, fitted_rows.weights, **loss)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error = mse / self._unit
@@ -191,13 +216,18 @@ class EquationTask:
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **measure_held_back(checked, held_back.target, fitted_rows.target, self._variance, self._rounding),
+            **measure_held_back(
+                checked, held_back.target, fitted_rows.target, self._variance, self._rounding, held_back.weights, **loss
+            ),
         }
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)
             details["description_length"] = measure_description(mse / self._variance, n_params, n_rows)
         for name, rows, values in zip(("id", "ood"), held_out, others, strict=True):
             details |= measure_split(name, values, rows.target)
+        if self._requirements is not None:
+            details[VIOLATIONS] = violations = self._requirements.measure(source, fitted.params.tolist())
+            error = max(error, ENERGY_FLOOR * self._variance / self._unit) * COST**violations if violations else error
         energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
         return Evaluation(-error, energy, details=details)
 

@@ -160,7 +160,7 @@ def test_an_equation_without_numbers_takes_no_process_of_its_own(
 
 
 def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSandbox) -> None:
-    small = Splits(*(Rows(inputs, 1e-8 * target) for inputs, target in SPLITS))
+    small = Splits(*(Rows(inputs, 1e-8 * target) for inputs, target, _ in SPLITS))
     dataset = Dataset(DATASET.target, DATASET.variables, small, None)
     task = make_task(sandbox, dataset, normalize="none")
     evaluation = evaluate(task, "params[0]")
@@ -385,3 +385,25 @@ def test_the_summary_is_the_mean_error_of_the_best_ten(sandbox: ProcessSandbox) 
     candidates.append(Candidate(21, "", "", None, None))
     assert make_task(sandbox).summarize(candidates) == pytest.approx(5.5)
     assert math.isnan(make_task(sandbox).summarize([]))
+
+
+def test_standard_errors_and_a_robust_loss_decide_the_errors(sandbox: ProcessSandbox) -> None:
+    target = 3 * X + np.random.default_rng(0).normal(size=60)
+    target[::20] += 30
+    weights = np.where(np.arange(60) % 20, 1.0, 1e-6) / np.mean(np.where(np.arange(60) % 20, 1.0, 1e-6))
+    variance = np.var(target)
+    plain, weighed = (Rows(X[:, None], target, given) for given in (None, weights))
+    found = {}
+    for name, rows, loss in (("squared", plain, "squared"), ("sigma", weighed, "squared"), ("huber", plain, "huber")):
+        dataset = replace(DATASET, splits=SPLITS._replace(train=rows))
+        found[name] = evaluate(make_task(sandbox, dataset, hold_back=0.2, loss=loss), "params[0] * x")
+        fitted, held = hold_back(rows, 0.2)
+        (slope,) = json.loads(str(found[name].details["params"]))
+        losses = [
+            fitting.measure_losses(slope * part.inputs[:, 0] - part.target, part.weights, is_robust=loss == "huber")
+            for part in (fitted, held)
+        ]
+        assert found[name].details["nmse_train"] == pytest.approx(np.mean(losses[0]) / variance)
+        assert slope == pytest.approx(3, abs=0.25) or name == "squared"
+    assert json.loads(str(found["squared"].details["params"]))[0] > 3.4
+    assert found["sigma"].details["nmse_held"] == pytest.approx(np.mean(losses[1]) / variance, rel=2)

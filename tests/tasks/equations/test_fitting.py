@@ -4,6 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import curve_fit
 
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS
@@ -90,7 +91,6 @@ def test_a_frequency_is_found_wherever_it_lies(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_noise_is_fitted_as_well_as_by_another_library(seed: int) -> None:
-    from scipy.optimize import curve_fit
 
     target = 2 * np.exp(-0.7 * X[:, 0]) + 0.3 * np.random.default_rng(seed).normal(size=400)
     expected, _ = curve_fit(lambda x, a, b: a * np.exp(b * x), X[:, 0], target, (2, -0.7))
@@ -141,7 +141,7 @@ def test_predictions_that_are_not_finite_are_told_from_those_that_are() -> None:
 @pytest.mark.parametrize("name", ["oscillator1", "oscillator3", "reaction4", "material1", "aluminium"])
 def test_true_skeletons_of_builtin_problems_are_recovered(name: str) -> None:
     problem = PROBLEMS[name]
-    inputs, target = problem.sample().train
+    inputs, target, _ = problem.sample().train
     names = [variable.name for variable in problem.variables]
     skeleton = read_skeleton(problem.skeleton, names)
     units = find_units(skeleton.source, skeleton.n_params, find_ranges(names, inputs))
@@ -158,3 +158,38 @@ def test_a_narrow_bell_is_found_wherever_it_lies(sum_: str, seed: int) -> None:
     target = 5 * np.exp(-(((inputs[:, 0] - place) / width) ** 2))
     _, predicted = fit(f"params[0] * np.exp(-((({sum_}) / params[2]) ** 2))", target, inputs=inputs)
     assert predicted == pytest.approx(target, abs=1e-6)
+
+
+NOISY = 2 * np.exp(-0.7 * X[:, 0]) + 0.1 * np.random.default_rng(1).normal(size=len(X))
+
+
+def fit_decay(target: NDArray[np.float64], **loss: object) -> NDArray[np.float64]:
+    source = "def equation(x, params):\n    return params[0] * np.exp(params[1] * x)\n"
+    own = [2, (0,), [(1.0,), (1.0,)]]
+    return fitting.fit(compiled(Skeleton(source, 2, (0,))), "lm", own, target, X, **loss)[0]  # type: ignore[arg-type]
+
+
+def test_weights_are_those_of_scipy_s_curve_fit() -> None:
+    sigma = np.linspace(0.05, 1.5, len(X))
+    expected, _ = curve_fit(lambda x, a, b: a * np.exp(b * x), X[:, 0], NOISY, (2, -0.7), sigma)
+    assert fit_decay(NOISY, roots=1 / sigma) == pytest.approx(expected, rel=1e-3)
+    assert fit_decay(NOISY) != pytest.approx(expected, rel=1e-3)
+
+
+def test_a_robust_fit_hardly_follows_wild_measurements() -> None:
+    wild = NOISY.copy()
+    wild[::10] += 50
+    clean = fit_decay(NOISY)
+    assert fit_decay(wild, is_robust=True) == pytest.approx(clean, abs=0.15)
+    assert fit_decay(wild) != pytest.approx(clean, abs=1)
+
+
+def test_the_robust_loss_is_the_square_for_most_rows_and_grows_linearly_for_the_others() -> None:
+    errors = np.array([1.0, -1.0, 2.0, -2.0, 2.0, 100.0])
+    assert measure(errors).tolist() == [1, 1, 4, 4, 4, 2 * (200 - 2)]
+    assert measure(errors, np.full(6, 4.0)).tolist() == [4, 4, 16, 16, 16, 4 * (400 - 4)]
+    assert measure(errors[:0]).tolist() == []
+
+
+def measure(errors: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    return fitting.measure_losses(errors, weights, is_robust=True)

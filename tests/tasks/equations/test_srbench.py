@@ -19,6 +19,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 from evodiverse.errors import InputError
 from evodiverse.tasks.equations.data import Dataset, find_sources, read_dataset
 from evodiverse.tasks.equations.domain import build_prompts, choose_problems, find_violations
+from evodiverse.tasks.equations.problems import Variable
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from tests.runs import FROM_ROOT, rows, run_here
 from tests.tasks.equations.srbench import TITLES, numbers, row, write_benchmark, write_numbers, write_table
@@ -55,8 +56,8 @@ def written(root: Path, table_row: Mapping[str, Any], splits: Mapping[str, Any])
 
 def test_the_first_column_is_the_target_and_the_others_are_variables_in_the_order_of_the_table(root: Path) -> None:
     dataset = read(root)
-    assert dataset.target == ("dv_dt", "Acceleration")
-    assert dataset.variables == (("x", "Position at time t"), ("t", "Time"))
+    assert dataset.target == Variable("dv_dt", "Acceleration")
+    assert dataset.variables == (Variable("x", "Position at time t"), Variable("t", "Time"))
     for rows_read, expected in zip(dataset.splits, (numbers(), numbers(5), numbers(4, start=9.0)), strict=True):
         np.testing.assert_array_equal(rows_read.target, expected[:, 0])
         np.testing.assert_array_equal(rows_read.inputs, expected[:, 1:])

@@ -36,6 +36,8 @@ GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
 # the second share of the target's standard deviation, such as a date moved by hours, is multiplied by the third number.
 _DIFFERENCE, _LEAP, _SHORTER = 1e-7, 1e-3, 1e-4
 _FLOOR = 1e-24
+# Of a robust fit: the largest number of fits with other weights, and the share of the rows with squared errors.
+N_REWEIGHTED, BEND = 20, 0.8
 # Added to the squared length of each column, so that linearly dependent columns have a solution too.
 _RIDGE = 1e-13
 # Distance of a column of norm 1 from the span of others below which the ridge would bias the column's parameter, and a
@@ -50,6 +52,8 @@ def drive(
     method: str,
     parameters: Sequence[Sequence[Any]],
     target: FloatArray,
+    roots: FloatArray | None,
+    is_robust: bool,
     *splits: FloatArray,
 ) -> list[FloatArray]:
     """Fit several skeletons, and return the results of `fit` for all of them in one list, skeleton after skeleton.
@@ -63,14 +67,26 @@ def drive(
             baseline, whose own engine has fitted them.
         parameters: For each skeleton, in the same order, the argument ``own`` of `fit`.
         target: ``(n,)`` target of the first split.
+        roots: As in `fit`.
+        is_robust: As in `fit`.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
     pairs = zip(functions(), parameters, strict=True)
-    return [array for function, own in pairs for array in fit(function, method, own, target, *splits)]
+    return [
+        array
+        for function, own in pairs
+        for array in fit(function, method, own, target, *splits, roots=roots, is_robust=is_robust)
+    ]
 
 
 def fit(
-    function: Callable[..., Any], method: str, own: Sequence[Any], target: FloatArray, *splits: FloatArray
+    function: Callable[..., Any],
+    method: str,
+    own: Sequence[Any],
+    target: FloatArray,
+    *splits: FloatArray,
+    roots: FloatArray | None = None,
+    is_robust: bool = False,
 ) -> tuple[FloatArray, ...]:
     """Fit the parameters of a skeleton to the first split, and predict all splits.
 
@@ -81,6 +97,8 @@ def fit(
             `fit_lm`, or the given parameters.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
+        roots: ``(n,)`` square roots of the weights of the squared errors of the first split; None if all are 1.
+        is_robust: Whether to minimize the loss of `measure_losses` in place of the squared error; only for lm.
 
     Returns:
         A tuple of ``(n_params,)`` parameters, ``(splits,)`` flags, and ``(n,)`` predictions for each split. A flag is 1
@@ -91,13 +109,71 @@ def fit(
         if method == "given":
             params = np.array(own, dtype=np.float64)
         elif method == "bfgs":
-            params = fit_bfgs(function, splits[0], target, own[0])
+            params = fit_bfgs(*_scale(function, splits[0], target, roots), own[0])
         else:
-            params = fit_lm(function, splits[0], target, *own)
+            params = fit_lm(*_scale(function, splits[0], target, roots), *own)
+            if is_robust:
+                params = _fit_robustly(function, splits[0], target, roots, params, own[1])
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
     return (params, finite, *predictions)
+
+
+def _scale(
+    function: Callable[..., Any], inputs: FloatArray, target: FloatArray, roots: FloatArray | None
+) -> tuple[Callable[..., Any], FloatArray, FloatArray]:
+    """Return a skeleton, inputs and a target whose squared errors are the weighted ones of those given."""
+    if roots is None:
+        return function, inputs, target
+
+    def scaled(*arguments: Any) -> Any:
+        *columns, factors, params = arguments
+        return function(*columns, params) * factors
+
+    return scaled, np.column_stack([inputs, roots]), target * roots
+
+
+def _fit_robustly(
+    function: Callable[..., Any],
+    inputs: FloatArray,
+    target: FloatArray,
+    roots: FloatArray | None,
+    params: FloatArray,
+    linear: Sequence[int],
+) -> FloatArray:
+    """Return the parameters with the least loss near those of least squared error, by reweighted squared errors."""
+    own = np.ones(len(target)) if roots is None else roots
+    for _ in range(N_REWEIGHTED):
+        sizes = np.abs(_predict(function, inputs, params) - target) * own
+        bend = np.quantile(sizes, BEND)
+        if not 0 < bend < np.inf:
+            break
+        factors = own * np.sqrt(np.minimum(1.0, bend / np.maximum(sizes, bend)))
+        model = _Projected(*_scale(function, inputs, target, factors), len(params), linear)
+        last, params = params, _descend(model, params[model.others][None], N_LAST_STEPS, GAIN_ALL)[0][:, 0]
+        if np.allclose(params, last, rtol=1e-6, atol=0):
+            break
+    return params
+
+
+def measure_losses(errors: FloatArray, weights: FloatArray | None, *, is_robust: bool) -> FloatArray:
+    """Return ``(n,)`` losses of errors: weighted squares or, if robust, Huber's loss.
+
+    Huber's loss grows only linearly beyond a limit (Huber 1964): here, beyond the error that four fifths of the rows do
+    not exceed, which is 1.28 standard deviations of normal errors.
+
+    Args:
+        errors: ``(n,)`` differences between predictions and measurements.
+        weights: ``(n,)`` weights of their squares; None if all are 1.
+        is_robust: Whether the loss is Huber's.
+    """
+    squares = errors**2 if weights is None else weights * errors**2
+    if not is_robust or not len(errors):
+        return squares
+    sizes = np.sqrt(squares)
+    bend = np.quantile(sizes, BEND)
+    return np.where(sizes <= bend, squares, bend * (2 * sizes - bend))
 
 
 def _predict(function: Callable[..., Any], inputs: FloatArray, params: FloatArray) -> FloatArray:

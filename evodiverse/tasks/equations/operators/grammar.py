@@ -15,6 +15,7 @@ from evodiverse.kit.choice import pick
 from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
+from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.skeleton import write_function
 
 _DATA: Final = read_shipped(Path(__file__).with_suffix(".yaml"))
@@ -79,14 +80,24 @@ class Grammar:
     Args:
         variables: The names of the variables.
         positive: The names of variables that are never negative, whose roots and logarithms need no absolute value.
+        permitted: The operations that expressions may have.
     """
 
-    def __init__(self, variables: Sequence[str], positive: frozenset[str]) -> None:
+    def __init__(self, variables: Sequence[str], positive: frozenset[str], permitted: Permitted = NO_LIMIT) -> None:
         self.variables = tuple(variables)
         self.positive = positive
-        self._operations = list(_DATA["operations"])
-        weights = list(_DATA["operations"].values())
-        self._weights = np.array(weights) / sum(weights)
+        weights = {name: weight for name, weight in _DATA["operations"].items() if permitted.permits(name)}
+        self._operations = list(weights)
+        self._weights = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
+        self._has_absolute = permitted.permits("absolute")
+        self.functions = tuple(filter(permitted.permits, FUNCTIONS))
+        """The functions of one argument that expressions may have."""
+        self.arithmetic = tuple(filter(permitted.permits, ARITHMETIC))
+        """The arithmetic operations that expressions may have."""
+        forms = {name: write_function(("x", "p", "q"), factor.form) for name, factor in FACTORS.items()}
+        operations = permitted._replace(max_size=None)
+        self.factors = {name: FACTORS[name] for name, form in forms.items() if operations.find_fault(form) is None}
+        """The kinds of factors that expressions may have, by name."""
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
         """Draw an expression of this kind; its parameters are numbered from ``first``.
@@ -100,7 +111,7 @@ class Grammar:
         if kind is Kind.CONDITION:
             comparison = _COMPARISONS[rng.integers(len(_COMPARISONS))]
             return call(comparison, self.draw_variable(rng), parameter(first))
-        if depth <= 1 or rng.random() < _LEAF_RATE:
+        if depth <= 1 or not self._operations or rng.random() < _LEAF_RATE:
             return parameter(first) if rng.random() < _PARAMETER_RATE else self.draw_variable(rng)
         operation = self._operations[rng.choice(len(self._operations), p=self._weights)]
         kinds = {"power": (Kind.REAL, Kind.EXPONENT), "where": (Kind.CONDITION, Kind.REAL, Kind.REAL)}
@@ -112,7 +123,7 @@ class Grammar:
 
     def draw_factor(self, x: Node, first: int, rng: np.random.Generator) -> Node:
         """Draw a kind of factor, and return it as a function of ``x`` with parameters numbered from ``first``."""
-        return self.build_factor(pick([(name, one.weight) for name, one in FACTORS.items()], rng), x, first)
+        return self.build_factor(pick([(name, one.weight) for name, one in self.factors.items()], rng), x, first)
 
     def build_factor(self, name: str, x: Node, first: int) -> Node:
         """Return a factor of the given kind as an expression.
@@ -141,12 +152,12 @@ class Grammar:
         """Return an operation, with the absolute value in place of an argument that must not be negative.
 
         The argument of a root or a logarithm must not be negative, nor the base of a power whose exponent is not a
-        whole number. Such an argument stays as it is if its form shows that it is never negative. Any other operation
-        is returned unchanged.
+        whole number. Such an argument stays as it is if its form shows that it is never negative, or if absolute values
+        are not permitted. Any other operation is returned unchanged.
         """
         first, *rest = node.arguments
         is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))
-        if is_partial and not is_never_negative(first, self.positive):
+        if is_partial and self._has_absolute and not is_never_negative(first, self.positive):
             return call(node.operation, call("absolute", first), *rest)
         return node
 

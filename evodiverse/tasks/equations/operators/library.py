@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
+from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.trees import FloatArray, Node, call, parameter, variable
 
 N_ATOMS: Final = 400
@@ -92,7 +92,7 @@ class Library:
         atoms = [
             _Atom(node, kind.weight, unit(values), bool(params), name if is_power else "")
             for name, column in columns.items()
-            for key, kind in FACTORS.items()
+            for key, kind in grammar.factors.items()
             for node in (grammar.build_factor(key, variable(name), 0),)
             for is_power in (all(part.operation in _POWERS for _, part, _ in node.places()),)
             for params in kind.grid(float(column.min()), float(column.max()))

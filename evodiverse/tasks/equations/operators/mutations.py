@@ -131,21 +131,25 @@ class Mutations:
         if not found:
             return None
         path, node, kind = draw_place(found, rng)
-        for alike in (ARITHMETIC, FUNCTIONS):
+        for alike, permitted in ((ARITHMETIC, self._grammar.arithmetic), (FUNCTIONS, self._grammar.functions)):
             if node.operation in alike:
-                return tree.put(path, self._grammar.guard(call(_other(alike, node.operation, rng), *node.arguments)))
+                other = _other(permitted, node.operation, rng)
+                return None if other is None else tree.put(path, self._grammar.guard(call(other, *node.arguments)))
         if node.operation == "variable":
             return tree.put(path, self._grammar.draw_variable(rng))
         if node.operation == "number":
             return tree.put(path, self._grammar.draw(kind, 1, tree.next_parameter(), rng))
         return None
 
-    def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
+    def _wrap(self, tree: Node, rng: np.random.Generator) -> Node | None:
         """Put an operation around an expression; the other argument, if any, is random."""
         path, node, _ = draw_place([place for place in tree.places() if place[2] is Kind.REAL], rng)
         if rng.random() < WRAP_FUNCTION_RATE:
-            return tree.put(path, self._grammar.guard(call(_other(FUNCTIONS, node.operation, rng), node)))
-        operation = _other(ARITHMETIC, "", rng)
+            function = _other(self._grammar.functions, node.operation, rng)
+            return None if function is None else tree.put(path, self._grammar.guard(call(function, node)))
+        operation = _other(self._grammar.arithmetic, "", rng)
+        if operation is None:
+            return None
         return tree.put(path, call(operation, node, self._draw(Kind.REAL, tree.next_parameter(), rng)))
 
     def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
@@ -181,9 +185,9 @@ class Mutations:
         return self._grammar.draw(kind, int(rng.integers(2, DEPTH + 1)), first, rng)
 
 
-def _other(names: Sequence[str], name: str, rng: np.random.Generator) -> str:
+def _other(names: Sequence[str], name: str, rng: np.random.Generator) -> str | None:
     others = [other for other in names if other != name]
-    return others[rng.integers(len(others))]
+    return others[rng.integers(len(others))] if others else None
 
 
 def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]:

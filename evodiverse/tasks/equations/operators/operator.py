@@ -16,6 +16,7 @@ from evodiverse.tasks.equations.operators.guided import Guide
 from evodiverse.tasks.equations.operators.mutations import Mutations, cross
 from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import Node, read_tree, write_tree
+from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
@@ -46,12 +47,19 @@ class EquationOperator:
         positive: The names of the variables that are never negative.
         inputs: ``(n, variables)`` inputs of the rows that equations are fitted to.
         target: ``(n,)`` target of these rows.
+        permitted: The limits on children.
     """
 
     def __init__(
-        self, variables: Sequence[str], positive: frozenset[str], inputs: FloatArray, target: FloatArray
+        self,
+        variables: Sequence[str],
+        positive: frozenset[str],
+        inputs: FloatArray,
+        target: FloatArray,
+        permitted: Permitted = NO_LIMIT,
     ) -> None:
-        self._grammar = Grammar(variables, positive)
+        self._permitted = permitted
+        self._grammar = Grammar(variables, positive, permitted)
         self._mutations = Mutations(self._grammar)
         self._guided = Guide(variables, inputs, target, self._grammar)
 
@@ -59,7 +67,7 @@ class EquationOperator:
         """Return one proposal per request, whose genotype is a child: an equation with free parameters.
 
         The genotype is None if no allowed child was found. An allowed child has a variable and at most `MAX_PARAMS`
-        parameters, is not too large (see `MAX_SIZE`), and differs from its parents.
+        parameters, is not too large (see `MAX_SIZE`), is permitted, and differs from its parents.
 
         Raises:
             ValueError: A request has no parents.
@@ -86,7 +94,9 @@ class EquationOperator:
             tree = simplify(tree)
             is_allowed = tree.size <= largest and tree.n_parameters() <= MAX_PARAMS and tree not in known
             if names and is_allowed and not tree.is_constant:
-                return Proposal(write_tree(tree, self._grammar.variables), "+".join(names))
+                source = write_tree(tree, self._grammar.variables)
+                if self._permitted.find_fault(source) is None:
+                    return Proposal(source, "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(

@@ -10,6 +10,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.equations.initial import initial_skeletons
+from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.problems import Variable
 from evodiverse.tasks.equations.prompts.replies import read_reply
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, NAME, PARAMS
@@ -42,10 +43,18 @@ class EquationPrompts:
         target: The column to be explained.
         variables: The columns that explain it, in the order of an equation's arguments.
         unit: The unit of the errors shown, such as "in units of the target's variance".
+        permitted: The limits on equations, which are added to the system message.
+        required: What else is required of them, likewise.
     """
 
     def __init__(
-        self, templates: Mapping[str, str], target: Variable, variables: Sequence[Variable], unit: str
+        self,
+        templates: Mapping[str, str],
+        target: Variable,
+        variables: Sequence[Variable],
+        unit: str,
+        permitted: Permitted = NO_LIMIT,
+        required: str = "",
     ) -> None:
         self._names = tuple(variable.name for variable in variables)
         self._unit = unit
@@ -60,8 +69,8 @@ class EquationPrompts:
             "variable_names": ", and ".join(filter(None, (", ".join(self._names[:-1]), self._names[-1]))),
             "max_params": MAX_PARAMS,
         }
-        self._system = self._fill("system")
-        self.example = initial_skeletons(self._names)[0]
+        self._system = "\n\n".join(filter(None, [self._fill("system"), permitted.describe(), required]))
+        self.example = initial_skeletons(self._names, permitted)[0]
         texts = [self._system, unit, *(templates[name] for name in FIELDS)]
         self.sha256 = hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
@@ -142,10 +151,12 @@ def _versions(request: Request) -> tuple[dict[str, Candidate], str]:
 
 
 def _flatten(variable: Variable) -> Variable:
-    """Return a variable with its name and meaning each on a single line."""
-    return Variable(*(" ".join(text.split()) for text in variable))
+    """Return a variable with its name, meaning and label each on a single line."""
+    name, meaning, label = (" ".join(text.split()) for text in variable[:3])
+    return Variable(name, meaning, label)
 
 
 def _describe(variable: Variable) -> str:
-    name, meaning = _flatten(variable)
-    return f"{name}: {meaning}" if meaning else name
+    name, meaning, label, _ = _flatten(variable)
+    told = meaning or ("" if label == name else label)
+    return f"{name}: {told}" if told else name

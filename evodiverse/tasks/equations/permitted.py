@@ -1,0 +1,105 @@
+"""Which equations a user permits: the operations that they may use, and their largest size."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from evodiverse.kit.documented import join_or, nearest
+from evodiverse.tasks.equations.front import measure_complexity
+from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.skeleton import FUNCTIONS
+
+_COMPARISONS: Final = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal")
+_SAME: Final = {
+    "subtract": "add",
+    **dict.fromkeys(("true_divide", "reciprocal"), "divide"),
+    **dict.fromkeys((*_COMPARISONS, "logical_and", "logical_or", "logical_xor", "logical_not"), "where"),
+    **dict.fromkeys(("abs", "fabs"), "absolute"),
+    "square": "multiply",
+    "float_power": "power",
+}
+"""The operations that count as another one."""
+_FREE: Final = ("negative", "positive", "ones_like", "zeros_like")
+"""Operations that are always permitted, since a constant may do the same."""
+
+_NAMES: Final = [name for name in FUNCTIONS if name not in _FREE]
+
+
+class Permitted(NamedTuple):
+    """The limits on equations.
+
+    Attributes:
+        allow: The names of all operations that an equation may use; None for no limit.
+        deny: The names of the operations that it may not use.
+        max_size: The largest complexity, see `measure_complexity`; None for no limit.
+    """
+
+    allow: tuple[str, ...] | None = None
+    deny: tuple[str, ...] = ()
+    max_size: int | None = None
+
+    def permits(self, operation: str) -> bool:
+        """Return whether an equation may use an operation, given by its name in numpy."""
+        if operation in _FREE:
+            return True
+        allowed, denied = (None if names is None else {_merge(name) for name in names} for names in self[:2])
+        return (allowed is None or _merge(operation) in allowed) and _merge(operation) not in (denied or ())
+
+    def find_fault(self, source: str) -> str | None:
+        """Return why an equation is not permitted, or None if it is.
+
+        Args:
+            source: The equation as a skeleton in canonical form.
+        """
+        if self == NO_LIMIT:
+            return None
+        try:
+            used = [_list_operations(node) for _, node, _ in read_tree(source).places()]
+        except RecursionError:
+            return "it is too large to see whether its operations and its size are permitted"
+        refused = dict.fromkeys(join_or(names) for names in used if names and not any(map(self.permits, names)))
+        if refused:
+            return f"it uses {', '.join(refused)}, which task.operators does not permit"
+        size = measure_complexity(source) if self.max_size is not None else 0
+        if self.max_size is not None and size > self.max_size:
+            return f"its size is {size}, but task.max_size={self.max_size}"
+        return None
+
+    def describe(self) -> str:
+        """Return the limits as a part of a prompt; empty if there are none."""
+        lines = [] if self.allow is None else [f"It may use only these operations: {', '.join(self.allow)}."]
+        lines += [f"It must not use {join_or(self.deny)}."] if self.deny else []
+        if self.max_size is not None:
+            lines.append(f"It has at most {self.max_size} operations, variables, numbers and parameters in total.")
+        return "\n".join(["# Limits of the formula", "", *(f"- {line}" for line in lines)]) if lines else ""
+
+    def find_violations(self) -> list[str]:
+        """Return a message for each name that is not an operation, or one if no operation is left."""
+        named = [("allow", name) for name in self.allow or ()] + [("deny", name) for name in self.deny]
+        unknown = [
+            f"task.operators.{key}: {name} is not an operation; {nearest(name, _NAMES)}"
+            for key, name in named
+            if name not in _NAMES
+        ]
+        if unknown or any(map(self.permits, _NAMES)):
+            return unknown
+        return ["task.operators leaves no operation; allow more, or deny fewer"]
+
+
+NO_LIMIT: Final = Permitted()
+
+
+def _merge(operation: str) -> str:
+    return _SAME.get(operation, operation)
+
+
+def _list_operations(node: Node) -> Sequence[str]:
+    """Return the operations of which one must be permitted for an expression: a whole power is also a product."""
+    if not node.arguments:
+        return ()
+    if node.operation == "power":
+        exponent, sign = node.arguments[1], 1
+        if exponent.operation == "negative":
+            exponent, sign = exponent.arguments[0], -1
+        if exponent.operation == "number" and float(exponent.value).is_integer():
+            return ("power", "multiply" if sign * float(exponent.value) > 0 else "divide")
+    return (node.operation,)
