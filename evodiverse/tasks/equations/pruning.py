@@ -106,15 +106,20 @@ class Pruner:
     ) -> tuple[Discovery, tuple[int, int]] | None:
         """Return an equation of lower rank with a description that is no longer, and its rank; None if none is found.
 
-        The description is that of the data, as in `evodiverse.tasks.equations.front`, by this equation and by the first
-        one, from which all were made.
+        The description is that of the data, as in `evodiverse.tasks.equations.front`. It must not get longer than with
+        the first equation, from which all were made, nor than with the last one.
 
         Constants become numbers only when no part can be removed any more, since a free parameter absorbs others when
         the equation is simplified, and a number does not.
         """
         formula = Formula(read_tree(found.candidate.genotype), read_params(found))
         tried: set[tuple[Node, bool]] = set()
-        for edit, share in product((remove_parts, snap_constants), _SHARES):
+        edits = (
+            *product((remove_parts,), _SHARES),
+            (shorten_by_constants, _SHARES[0]),
+            *product((snap_constants,), _SHARES[1:]),
+        )
+        for edit, share in edits:
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
             own = [edited.params[at] for at in _list_parameters(edited.tree)]
@@ -122,6 +127,7 @@ class Pruner:
                 if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
                     tried.add((tree, params is None))
                     limits = self._limits(first, _rank(tree))
+                    limits |= {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
                     pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
                     if pruned is not None:
                         return pruned, _rank(tree)
@@ -168,8 +174,8 @@ class Pruner:
         known = {name: found.details.get(name) for name in ("nmse_train", "nmse_held")}
         growth = _GROWTH
         if rank is not None:
-            size, n_params = _rank(read_tree(found.candidate.genotype))
-            saved = (size - rank[0]) * log(SYMBOLS) + (n_params - rank[1]) * log(self._n) / 2
+            size, n_params = np.subtract(_rank(read_tree(found.candidate.genotype)), rank)
+            saved = size * log(SYMBOLS) + min(n_params, size) * log(self._n) / 2  # a number must be written down too
             growth = max(growth, exp(2 * saved / self._n))
         limits = {name: max(growth * float(one), self._least**2) for name, one in known.items() if one is not None}
         violations = found.details.get("violations")
@@ -241,8 +247,18 @@ def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
-    """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same up to a factor.
+def shorten_by_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
+    """Replace parameters as `snap_constants` does, but only where this makes the simplified expression shorter.
+
+    The predictions need to stay the same only up to a factor, which other constants may make up for.
+    """
+    return snap_constants(formula, columns, tolerance, least_gain=1)
+
+
+def snap_constants(
+    formula: Formula, columns: Mapping[str, FloatArray], tolerance: float, least_gain: int = 0
+) -> Formula:
+    """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same.
 
     A simple number is the nearest multiple of a half or a third. It must not make the simplified expression longer.
     Another parameter must make it shorter, as in ``(a + params[0]) / (a + params[1])`` if both are equal. The arguments
@@ -256,10 +272,11 @@ def snap_constants(formula: Formula, columns: Mapping[str, FloatArray], toleranc
         others = [other for other in forms.values() if other.operation == "parameter" and other != leaf]
         distances = [abs(params[int(other.value)] - value) for other in others]
         nearest = [others[distances.index(min(distances))]] if others else []
-        for form, gain in ((number(nearest_fraction(value)), 0), *((other, 1) for other in nearest)):
+        for form, gain in ((number(nearest_fraction(value)), least_gain), *((other, 1) for other in nearest)):
             tried = {**forms, leaf: form}
             snapped = formula.tree.replace_parameters(tried.__getitem__)
-            is_same = _size(_scaled(snapped.evaluate(columns, params), expected) - expected) <= tolerance
+            values = snapped.evaluate(columns, params)
+            is_same = _size((_scaled(values, expected) if least_gain else values) - expected) <= tolerance
             if is_same and simplify(snapped).size <= simplify(tree).size - gain:
                 tree, forms = snapped, tried
                 break

@@ -131,7 +131,11 @@ class Result:
             given = {name: data[key] for name, key in zip(name_columns(list(map(str, held))), held, strict=True)}
         for name, (column, text) in self.categories.items():
             if name not in given and column in given:
-                given[name] = np.asarray(given[column]).astype(str) == text
+                texts = np.asarray(given[column]).astype(str)
+                known = [own for other, own in self.categories.values() if other == column]
+                if unknown := sorted({*texts.tolist()} - {*known}):
+                    raise InputError(f"the column {column} has the value {unknown[0]!r}; known are {', '.join(known)}")
+                given[name] = texts == text
         missing = [name for name in names if name not in given]
         if missing:
             wanted = ", ".join(dict.fromkeys(self.categories.get(name, (name,))[0] for name in missing))
