@@ -37,7 +37,7 @@ def shrink(command: list[str]) -> list[str]:
         return command
     if "-m" in command or settings.get("llm", "off") != "off":
         elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
-        return [*command, "dry_run=true", *elsewhere, *(["seed=0"] if "-m" in command else [])]
+        return [*command, "dry_run=true", *elsewhere, *test_how_to.fewer_runs(command)]
     return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
 
 

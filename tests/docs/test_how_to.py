@@ -27,17 +27,19 @@ def read_commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
 
 
+def fewer_runs(words: list[str]) -> list[str]:
+    """Return what makes a sweep one of a seed, and that of an experiment, all of which others compose, of a method."""
+    experiment = any(word.startswith("+experiment=") for word in words)
+    return [*(["seed=0"] if "-m" in words else []), *(["method=pt"] if experiment else [])]
+
+
 def shrink(words: list[str]) -> list[str]:
     """Return a command that is done soon: a small run, or none where a model or a cluster would work."""
     settings = dict(word.split("=", 1) for word in words if "=" in word)
     if "launcher" in settings:  # a cluster that is not here
         words = [word for word in words if not re.match(r"(hydra\.)?launcher", word)]
     if "-m" in words or settings.get("llm", "off") != "off" or settings.get("evaluator") == "ray":
-        return [
-            *words,
-            *(["dry_run=true"] if "dry_run=true" not in words else []),
-            *(["seed=0"] if "-m" in words else []),
-        ]
+        return [*words, *(["dry_run=true"] if "dry_run=true" not in words else []), *fewer_runs(words)]
     if settings.get("evaluator") == "ask":
         return words
     size = SMALL["others" if settings.get("task") in {"program", "mytask"} else "molecules"]
