@@ -16,8 +16,8 @@ from tests.runs import FROM_ROOT, ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
 OFFLINE = FROM_ROOT | KEYS | {"EVODIVERSE_OFFLINE": "1"}
-FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30"]
-FEW_HYPOTHESES = ["budget.oracle_calls=6"]
+FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30", "evaluator.workers=1"]
+FEW_HYPOTHESES = ["budget.oracle_calls=6", "evaluator.workers=1"]
 OTHER_THAN_MOLECULES = {"equation", "circle_packing", "bin_packing", "heilbronn", "distances"}
 PAGES = ("README.md", "docs/quickstart.md", "docs/data.md", "docs/results.md")
 

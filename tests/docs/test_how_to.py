@@ -19,7 +19,8 @@ MODULES = {
     "evodiverse-data": "evodiverse.data.cli",
     "evodiverse-new": "evodiverse.commands.new",
 }
-SMALL = {"molecules": ["budget.oracle_calls=20", "task.initial.size=5"], "others": ["budget.oracle_calls=20"]}
+FEW = ["budget.oracle_calls=20", "evaluator.workers=1"]
+SMALL = {"molecules": [*FEW, "task.initial.size=5"], "others": FEW}
 
 
 def read_commands(text: str) -> list[list[str]]:
