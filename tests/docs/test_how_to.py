@@ -44,7 +44,8 @@ def shrink(words: list[str]) -> list[str]:
     if settings.get("evaluator") == "ask":
         return words
     size = SMALL["others" if settings.get("task") in {"program", "mytask"} else "molecules"]
-    return [word for word in words if not word.startswith("budget")] + size
+    inner = ["method.screen.generations=2", "method.screen.shortlist=50"] if settings.get("method") == "diverse" else []
+    return [*(word for word in words if not word.startswith("budget")), *size, *inner]
 
 
 @pytest.mark.slow
