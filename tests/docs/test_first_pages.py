@@ -38,7 +38,8 @@ def shrink(command: list[str]) -> list[str]:
     if "-m" in command or settings.get("llm", "off") != "off":
         elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
         return [*command, "dry_run=true", *elsewhere, *test_how_to.fewer_runs(command)]
-    return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
+    few = FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES
+    return [*command, *few, *test_how_to.shorter_screening(settings)]
 
 
 @pytest.fixture

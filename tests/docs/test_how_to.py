@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def fewer_runs(words: list[str]) -> list[str]:
     return [*(["seed=0"] if "-m" in words else []), *(["method=pt"] if experiment else [])]
 
 
+def shorter_screening(settings: Mapping[str, str]) -> list[str]:
+    """Return what makes the inner search of a method short that has one."""
+    few = ["method.screen.generations=2", "method.screen.shortlist=50"]
+    return few if settings.get("method") in {"diverse", "gp_bo"} else []
+
+
 def shrink(words: list[str]) -> list[str]:
     """Return a command that is done soon: a small run, or none where a model or a cluster would work."""
     settings = dict(word.split("=", 1) for word in words if "=" in word)
@@ -44,8 +51,7 @@ def shrink(words: list[str]) -> list[str]:
     if settings.get("evaluator") == "ask":
         return words
     size = SMALL["others" if settings.get("task") in {"program", "mytask"} else "molecules"]
-    inner = ["method.screen.generations=2", "method.screen.shortlist=50"] if settings.get("method") == "diverse" else []
-    return [*(word for word in words if not word.startswith("budget")), *size, *inner]
+    return [*(word for word in words if not word.startswith("budget")), *size, *shorter_screening(settings)]
 
 
 @pytest.mark.slow
