@@ -1,10 +1,10 @@
 # Everything a developer does, on a machine that has Python >= 3.11, pip and make.
 PYTHON ?= python3
 BIN := .venv/bin
-# Where no bytecode is kept, each process of the tests compiles all modules again. Several BLAS threads in each of several
-# processes would mostly wait for each other.
+# Where no bytecode is kept, each process of the tests compiles all modules again. Several threads of BLAS or OpenMP in each
+# of several processes would mostly wait for each other.
 # Tests wait a third of their time, for processes and pauses: more of them than cores keep the cores busy.
-PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The tests compile what they import; to compile all that is installed takes pip half a minute.
 INSTALL_DEV := $(INSTALL) --no-compile

@@ -2,13 +2,15 @@ import gc
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fork_server import keep_what_hydra_reads
 from tests.runs import write_at_once
-from tests.starts import end_unfinished
+from tests.starts import ROOT, end_unfinished
 
 keep_what_hydra_reads()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what it starts in the background
@@ -36,6 +38,16 @@ def _nothing_left() -> Iterator[None]:
 def written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every iteration is written when it is committed, however long that takes."""
     write_at_once(monkeypatch)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each of several processes begin with other modules, so that one finds compiled what another has compiled."""
+    config = session.config
+    if hasattr(config, "workerinput") and config.args_source is config.ArgsSource.TESTPATHS:
+        number, n = int(config.workerinput["workerid"].removeprefix("gw")), config.workerinput["workercount"]
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))[number::n]:
+            with suppress(Exception, pytest.skip.Exception):  # which the collection meets again, and reports
+                import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -27,6 +27,7 @@ def run(tmp_path: Path) -> Run:
     return evodiverse.run([*TOY, f"outputs={tmp_path}"], config_dir=TOY_CONF)
 
 
+@pytest.mark.slow
 def test_a_run_from_python_equals_the_run_of_the_command(run: Run, tmp_path: Path) -> None:
     command("--config-dir", str(TOY_CONF), *TOY, cwd=tmp_path, env=FROM_ROOT)
     (made,) = (tmp_path / "outputs").rglob("run.json")

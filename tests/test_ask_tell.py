@@ -52,6 +52,7 @@ def asked(tmp_path: Path) -> Path:
     return tmp_path / "outputs/lab"
 
 
+@pytest.mark.slow
 def test_a_search_by_ask_and_tell_has_the_log_of_an_uninterrupted_one(asked: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     whole.mkdir()

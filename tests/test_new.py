@@ -39,6 +39,7 @@ def template() -> dict[str, Any]:
     return runpy.run_path(str(TEMPLATE / "evaluator.py"))
 
 
+@pytest.mark.slow
 def test_the_files_are_written_and_the_suggested_command_runs_a_search(
     tmp_path: Path, template: dict[str, Any]
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_files_are_written_and_the_suggested_command_runs_a_search(
     assert picture.findtext("{*}text") == f"length {best['length']:.3f}"
 
 
+@pytest.mark.slow
 def test_the_commands_in_the_readme_are_valid(tmp_path: Path) -> None:
     new("program", ".", cwd=tmp_path)
     shown = re.findall(r"^evodiverse (.*)$", (tmp_path / "README.md").read_text(), re.MULTILINE)

@@ -51,6 +51,7 @@ def rows_of(outputs: Path, table: str) -> dict[tuple[str, ...], list[str]]:
     return {tuple(row[:2]): row[2:] for row in cells[2:]}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_a_row_is_filled_by_the_settings_of_runs_and_not_by_their_names(outputs: Path) -> None:
     papers = rows_of(outputs, "mol_llm")

@@ -220,6 +220,7 @@ def test_train_forest_refuses_options_that_are_no_numbers(table, capsys, option,
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_train_forest_continues_after_the_pipe_is_closed(table):
     reading, writing = os.pipe()
     os.close(reading)

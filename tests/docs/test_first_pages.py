@@ -10,24 +10,24 @@ from pathlib import Path
 import pytest
 
 from tests import starts
+from tests.docs import test_how_to
 from tests.runs import FROM_ROOT, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 KEYS = {f"{provider}_API_KEY": "sk-none" for provider in ("ANTHROPIC", "DEEPSEEK", "OPENAI", "OPENROUTER")}
 OFFLINE = FROM_ROOT | KEYS | {"EVODIVERSE_OFFLINE": "1"}
-FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30"]
-FEW_HYPOTHESES = ["budget.oracle_calls=6"]
+FEW_MOLECULES = ["task.initial.size=5", "budget.oracle_calls=30", "evaluator.workers=1"]
+FEW_HYPOTHESES = ["budget.oracle_calls=6", "evaluator.workers=1"]
 OTHER_THAN_MOLECULES = {"equation", "circle_packing", "bin_packing", "heilbronn", "distances"}
 PAGES = ("README.md", "docs/quickstart.md", "docs/data.md", "docs/results.md")
 
 
-def read_commands() -> Iterator[list[str]]:
-    """Yield the commands of the pages, except ``make`` and ``pip install .``, which need a checkout."""
-    for page in PAGES:
-        for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
-            for line in block.replace("\\\n", " ").splitlines():
-                if re.match(r"evodiverse[a-z-]* ", line):
-                    yield shlex.split(line, comments=True)
+def read_commands(page: str) -> Iterator[list[str]]:
+    """Yield the commands of a page, except ``make`` and ``pip install .``, which need a checkout."""
+    for block in re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            if re.match(r"evodiverse[a-z-]* ", line):
+                yield shlex.split(line, comments=True)
 
 
 def shrink(command: list[str]) -> list[str]:
@@ -37,8 +37,9 @@ def shrink(command: list[str]) -> list[str]:
         return command
     if "-m" in command or settings.get("llm", "off") != "off":
         elsewhere = [] if "outputs" in settings else ["outputs=dry"]  # the small runs have other settings
-        return [*command, "dry_run=true", *elsewhere, *(["seed=0"] if "-m" in command else [])]
-    return [*command, *(FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES)]
+        return [*command, "dry_run=true", *elsewhere, *test_how_to.fewer_runs(command)]
+    few = FEW_HYPOTHESES if settings.get("task") in OTHER_THAN_MOLECULES else FEW_MOLECULES
+    return [*command, *few, *test_how_to.shorter_screening(settings)]
 
 
 @pytest.fixture
@@ -52,7 +53,9 @@ def empty(tmp_path: Path) -> Path:
 
 def test_the_commands_of_the_first_pages_work(empty: Path) -> None:
     failed = {}
-    commands = {shlex.join(command): command for command in read_commands()}
+    followed = [command for page in test_how_to.PAGES for command in read_commands(f"docs/{page}")]
+    read = [command for page in PAGES for command in read_commands(page) if command not in followed]
+    commands = {shlex.join(command): command for command in read}
     for told, command in commands.items():
         script, *arguments = shrink(command)
         done = starts.run(str(Path(sys.executable).with_name(script)), *arguments, cwd=empty, env=OFFLINE)
@@ -65,5 +68,5 @@ def test_the_commands_of_the_first_pages_work(empty: Path) -> None:
     assert len(commands) >= 20
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "runs.md").read_text(), re.DOTALL)
     (empty / "blocks.py").write_text("".join(blocks))
-    read = starts.run("blocks.py", cwd=empty, env=OFFLINE)
-    assert (read.returncode, "evaluated" in read.stdout) == (0, True), read.stderr
+    done = starts.run("blocks.py", cwd=empty, env=OFFLINE)
+    assert (done.returncode, "evaluated" in done.stdout) == (0, True), done.stderr

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,12 +20,25 @@ MODULES = {
     "evodiverse-data": "evodiverse.data.cli",
     "evodiverse-new": "evodiverse.commands.new",
 }
-SMALL = {"molecules": ["budget.oracle_calls=20", "task.initial.size=5"], "others": ["budget.oracle_calls=20"]}
+FEW = ["budget.oracle_calls=20", "evaluator.workers=1"]
+SMALL = {"molecules": [*FEW, "task.initial.size=5"], "others": FEW}
 
 
 def read_commands(text: str) -> list[list[str]]:
     """Return the commands of a block; a line that ends in a backslash continues on the next."""
     return [shlex.split(line, comments=True) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def fewer_runs(words: list[str]) -> list[str]:
+    """Return what makes a sweep one of a seed, and that of an experiment, all of which others compose, of a method."""
+    experiment = any(word.startswith("+experiment=") for word in words)
+    return [*(["seed=0"] if "-m" in words else []), *(["method=pt"] if experiment else [])]
+
+
+def shorter_screening(settings: Mapping[str, str]) -> list[str]:
+    """Return what makes the inner search of a method short that has one."""
+    few = ["method.screen.generations=2", "method.screen.shortlist=50"]
+    return few if settings.get("method") in {"diverse", "gp_bo"} else []
 
 
 def shrink(words: list[str]) -> list[str]:
@@ -33,11 +47,11 @@ def shrink(words: list[str]) -> list[str]:
     if "launcher" in settings:  # a cluster that is not here
         words = [word for word in words if not re.match(r"(hydra\.)?launcher", word)]
     if "-m" in words or settings.get("llm", "off") != "off" or settings.get("evaluator") == "ray":
-        return [*words, "dry_run=true"] if "dry_run=true" not in words else words
+        return [*words, *(["dry_run=true"] if "dry_run=true" not in words else []), *fewer_runs(words)]
     if settings.get("evaluator") == "ask":
         return words
     size = SMALL["others" if settings.get("task") in {"program", "mytask"} else "molecules"]
-    return [word for word in words if not word.startswith("budget")] + size
+    return [*(word for word in words if not word.startswith("budget")), *size, *shorter_screening(settings)]
 
 
 @pytest.mark.slow
@@ -45,6 +59,7 @@ def shrink(words: list[str]) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     folder, printed = tmp_path, ""
+    checked: list[tuple[Path, list[str]]] = []
     for block in read_page(name):
         if block.is_file:
             save(block, tmp_path)
@@ -59,6 +74,10 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
                 arguments = shrink(words[1:]) if words[0] == "evodiverse" else words[1:]
                 # A dry run fetches nothing, but offline it refuses a run whose files are not there yet.
                 env = ENV | {"EVODIVERSE_OFFLINE": "0"} if "dry_run=true" in arguments else ENV
+                if (folder, arguments) in checked:  # with what `shrink` took away: a launcher, or more workers
+                    continue
+                if "dry_run=true" in arguments:
+                    checked.append((folder, arguments))
                 begun = ("-m", module) if module == "evodiverse" else starts.main_of(module)
                 done = starts.run(*begun, *arguments, cwd=folder, env=env)
                 assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
@@ -66,6 +85,7 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
         folder = folder if block.is_command else tmp_path
 
 
+@pytest.mark.slow
 def test_the_domain_of_the_page_logs_its_own_column(tmp_path: Path) -> None:
     for block in read_page("domain.md"):
         if block.is_file:
@@ -79,6 +99,7 @@ def test_the_domain_of_the_page_logs_its_own_column(tmp_path: Path) -> None:
     assert any(vowels)
 
 
+@pytest.mark.slow
 def test_what_a_laboratory_is_asked_can_be_told(tmp_path: Path) -> None:
     for block in read_page("running.md"):
         if block.is_file:

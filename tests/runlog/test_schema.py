@@ -35,6 +35,7 @@ def test_a_run_of_0_1_is_read_with_all_its_tables() -> None:
         assert run.table(name).num_rows == sum(pq.read_metadata(part).num_rows for part in parts)
 
 
+@pytest.mark.slow
 def test_the_commands_show_and_table_a_run_of_0_1(tmp_path: Path) -> None:
     shutil.copytree(OLD, tmp_path / "run")
     shown, tabled = ([Path(sys.executable).with_name(name), "."] for name in ("evodiverse-show", "evodiverse-tables"))

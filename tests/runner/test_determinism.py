@@ -31,13 +31,13 @@ def test_any_number_of_workers_gives_the_same_log(tmp_path: Path, n_workers: int
 
 def test_any_hash_seed_gives_the_same_log(tmp_path: Path) -> None:
     logs = []
-    for hash_seed in ("0", "1", "4711"):
+    for hash_seed in ("0", "4711"):
         outputs = tmp_path / hash_seed
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
         arguments = ["--config-dir", str(TOY_CONF), "task=bits", f"outputs={outputs}", "evaluator.workers=1"]
         assert evodiverse(*arguments, cwd=tmp_path, env=environment).returncode == 0
         logs.append(log(outputs / "bits/pt/off/default/seed0"))
-    assert logs[0] == logs[1] == logs[2]
+    assert logs[0] == logs[1]
 
 
 def test_another_seed_gives_another_log(tmp_path: Path) -> None:
@@ -45,14 +45,14 @@ def test_another_seed_gives_another_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant[0])
-@pytest.mark.parametrize("k", [1, 6])
 def test_a_run_resumed_after_k_iterations_has_the_log_of_an_uninterrupted_run(
-    tmp_path: Path, variant: list[str], k: int
+    tmp_path: Path, variant: list[str]
 ) -> None:
-    whole = run_toy(tmp_path / "whole", *variant)
-    with pytest.raises(Interrupted):
-        run_toy(tmp_path / "parts", *variant, display=stop_after(k))
-    assert log(run_toy(tmp_path / "parts", *variant)) == log(whole)
+    whole = log(run_toy(tmp_path / "whole", *variant))
+    for k in (1, 6):
+        with pytest.raises(Interrupted):
+            run_toy(tmp_path / f"{k}", *variant, display=stop_after(k))
+        assert log(run_toy(tmp_path / f"{k}", *variant)) == whole, k
 
 
 def test_a_run_stopped_at_every_iteration_gives_the_same_log(tmp_path: Path) -> None:

@@ -78,8 +78,7 @@ def test_open_slots_count_as_charged(tmp_path: Path) -> None:
     assert sum(row["call"] is not None for row in rows(run, "evaluations")) == 57
 
 
-@pytest.mark.parametrize("lag", [1, 2])
-@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize(("lag", "k"), [(1, 2), (2, 1), (2, 5)])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_resumed_run_has_the_same_log(tmp_path: Path, method: str, lag: int, k: int) -> None:
     arguments = [f"search.lag={lag}", *METHODS[method]]

@@ -173,6 +173,19 @@ for run in client.search_runs([experiment.experiment_id]):
     found.append([run.info.status, run.data.params, run.data.metrics, sorted(steps), files])
 print(json.dumps(found))
 """
+# Tracks a run of two iterations that is stopped after the first.
+STOP_AND_RESUME = """
+import sys
+from pathlib import Path
+from evodiverse.ports import TrackedRun
+from evodiverse.runner.mlflow_tracker import MlflowTracker
+settings, name = {"task.name": "bits", "method.name": "pt", "llm.name": "off", "seed": 0}, None
+for iteration, status in enumerate(["interrupted", "complete"]):
+    tracker = MlflowTracker(sys.argv[1], "evodiverse", Path("runs"))
+    name = tracker.begin(TrackedRun(Path("runs/seed0"), settings, name))
+    tracker.log(iteration, {"best": 0.5})
+    tracker.end(status, Path("best"))
+"""
 WITH_MLFLOW = pytest.mark.skipif(
     not (importlib.util.find_spec("mlflow") and importlib.util.find_spec("sqlalchemy")),
     reason="needs evodiverse[mlflow]",
@@ -209,18 +222,13 @@ def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
 def test_a_folder_of_files_also_works_and_a_resumed_run_is_the_same_one(tmp_path: Path) -> None:
-    uri = (tmp_path / "store").as_uri()
-    own = [*RUN, f"tracking.uri={uri}"]
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "best.txt").write_text("1")
     env = {**FROM_ROOT, "MLFLOW_ALLOW_FILE_STORE": "true"}
-    capped = evodiverse(*own, "budget.oracle_calls=40", cwd=tmp_path, env=env)
-    assert (capped.returncode, capped.stderr) == (0, "")
-    (record,) = tmp_path.rglob("run.json")  # as if it had been killed just before its end
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"status": "running"}))
-    resumed = evodiverse(*own, "budget.oracle_calls=40", cwd=tmp_path, env=env)
-    assert resumed.returncode == 0, resumed.stderr
-    read = subprocess.run([sys.executable, "-c", READ, uri], capture_output=True, text=True, check=True, env=env)
-    ((status, _, _, steps, files),) = json.loads(read.stdout)
-    assert (status, steps, bool(files)) == ("FINISHED", sorted(set(steps)), True)
+    command = [sys.executable, "-c", STOP_AND_RESUME + READ, (tmp_path / "store").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=env, cwd=tmp_path)
+    ((status, params, _, steps, files),) = json.loads(done.stdout)
+    assert (status, params["seed"], steps, files) == ("FINISHED", "0", [0, 1], ["best/best.txt"])
 
 
 @pytest.mark.slow

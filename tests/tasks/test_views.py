@@ -158,8 +158,13 @@ def test_the_chosen_equation_is_shown_first_with_its_errors_and_the_front(tmp_pa
     ]
 
 
-@pytest.mark.parametrize("about", [None, "", "[", "[1]", '{"call": 9}', '{"call": [2]}', "[" * 10_000])
-@pytest.mark.parametrize("front", [None, "", "chosen\n1\n", "complexity\nnan\n", "\0,\n", "complexity,a\n,,,\n"])
+DAMAGED = [None, "", "[", "[1]", '{"call": 9}', '{"call": [2]}', "[" * 10_000]
+DAMAGED_FRONTS = [None, "", "chosen\n1\n", "complexity\nnan\n", "\0,\n", "complexity,a\n,,,\n"]
+
+
+@pytest.mark.parametrize(
+    ("about", "front"), [*((about, None) for about in DAMAGED), *((None, front) for front in DAMAGED_FRONTS[1:])]
+)
 def test_files_about_the_choice_that_are_absent_or_damaged_are_left_out(
     tmp_path: Path, about: str | None, front: str | None
 ) -> None:

@@ -40,6 +40,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "outputs" / "run"
 
 
+@pytest.mark.slow
 def test_a_program_gives_the_log_of_a_local_worker(local: Path, tmp_path: Path) -> None:
     done = evodiverse(*TOY, *command(tmp_path / "marks"), cwd=tmp_path, env=FROM_ROOT)
     assert done.returncode == 0, done.stderr
@@ -47,6 +48,7 @@ def test_a_program_gives_the_log_of_a_local_worker(local: Path, tmp_path: Path) 
     assert list((tmp_path / "outputs/run/jobs").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_each_process_gets_a_batch_of_the_chosen_size(local: Path, tmp_path: Path) -> None:
     evodiverse(*TOY, *command(tmp_path / "marks"), "evaluator.batch=1", cwd=tmp_path, env=FROM_ROOT)
     assert log_without_errors(tmp_path / "outputs/run") == log_without_errors(local)
@@ -85,6 +87,7 @@ def test_a_candidate_that_always_times_out_is_a_failed_evaluation(tmp_path: Path
     assert all(row["score"] is None for row in failed)
 
 
+@pytest.mark.slow
 def test_an_impossible_score_ends_the_run_and_a_fixed_program_resumes_it(local: Path, tmp_path: Path) -> None:
     words = [*TOY, *command(tmp_path / "marks", "0", "exceeds")]
     failed = evodiverse(*words, cwd=tmp_path, env=FROM_ROOT)

@@ -96,15 +96,8 @@ def test_the_best_is_there_to_be_looked_at(whole: Path) -> None:
     assert (whole / "best/fit.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_any_number_of_workers_gives_the_same_log(whole: Path, tmp_path: Path) -> None:
-    assert log(run_here(*SMALL, "evaluator.workers=1", f"outputs={tmp_path}")) == log(whole)
-
-
-def test_any_size_of_batches_gives_the_same_log(whole: Path, tmp_path: Path) -> None:
-    assert (
-        log(run_here(*SMALL, TWO, "evaluator.batch=1", f"outputs={tmp_path}"))["evaluations"]
-        == log(whole)["evaluations"]
-    )
+def test_any_number_of_workers_and_size_of_batches_gives_the_same_log(whole: Path, tmp_path: Path) -> None:
+    assert log(run_here(*SMALL, "evaluator.workers=1", "evaluator.batch=1", f"outputs={tmp_path}")) == log(whole)
 
 
 def test_a_stopped_run_resumes_to_the_same_log(whole: Path, tmp_path: Path) -> None:

@@ -79,11 +79,11 @@ def test_a_molecule_is_its_canonical_isomeric_smiles(text: str, canonical: str) 
     assert parse(text) == Hypothesis(canonical, canonical)
 
 
-@pytest.mark.parametrize("smiles", DRUGS)
-def test_all_texts_of_a_molecule_have_one_key(smiles: str) -> None:
-    rewritten = Chem.MolToRandomSmilesVect(Chem.MolFromSmiles(smiles), 20, randomSeed=1)
-    assert len(set(rewritten)) > 5
-    assert {key(text) for text in rewritten} == {smiles}
+def test_all_texts_of_a_molecule_have_one_key() -> None:
+    for smiles in DRUGS:
+        rewritten = Chem.MolToRandomSmilesVect(Chem.MolFromSmiles(smiles), 20, randomSeed=1)
+        assert len(set(rewritten)) > 5
+        assert {key(text) for text in rewritten} == {smiles}
 
 
 def test_the_canonical_text_of_a_molecule_parses_to_itself() -> None:
@@ -107,11 +107,11 @@ def test_a_molecule_whose_canonical_form_rdkit_cannot_read_is_rejected(monkeypat
     assert "cannot read the canonical SMILES" in rejection(text).detail
 
 
-@pytest.mark.parametrize("smiles", DRUGS)
-def test_a_molecule_with_all_atoms_mapped_has_the_key_of_the_molecule(smiles: str) -> None:
-    mapped = Chem.MolToSmiles(_mapped(smiles))
-    assert ":1]" in mapped
-    assert key(mapped) == smiles
+def test_a_molecule_with_all_atoms_mapped_has_the_key_of_the_molecule() -> None:
+    for smiles in DRUGS:
+        mapped = Chem.MolToSmiles(_mapped(smiles))
+        assert ":1]" in mapped
+        assert key(mapped) == smiles
 
 
 @pytest.mark.parametrize(
@@ -371,9 +371,9 @@ def test_an_atom_with_too_many_neighbors_is_too_large(center: str) -> None:
 # Entries of an SDF
 
 
-@pytest.mark.parametrize("smiles", DRUGS)
-def test_an_entry_of_an_sdf_is_the_molecule_that_was_written(smiles: str) -> None:
-    assert Reader(80).read_entry(Chem.MolToMolBlock(Chem.MolFromSmiles(smiles))) == parse(smiles)
+def test_an_entry_of_an_sdf_is_the_molecule_that_was_written() -> None:
+    for smiles in DRUGS:
+        assert Reader(80).read_entry(Chem.MolToMolBlock(Chem.MolFromSmiles(smiles))) == parse(smiles), smiles
 
 
 @pytest.mark.parametrize("smiles", ["C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O", "F/C=C/F", "F/C=C\\F"])

@@ -131,6 +131,7 @@ def test_another_content_of_a_file_is_other_data(tmp_path: Path) -> None:
     assert set(domain.sources(ProgramSettings(evaluator="bin_packing", instances="or3"), str)) == {"initial"}
 
 
+@pytest.mark.slow
 def test_a_run_packs_a_users_own_instances(tmp_path: Path) -> None:
     run = run_here(
         "task=bin_packing",

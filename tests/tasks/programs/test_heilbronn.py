@@ -276,6 +276,7 @@ def test_a_model_is_told_of_the_points_and_the_score() -> None:
     assert "$" not in told
 
 
+@pytest.mark.slow
 def test_a_run_improves_on_the_seed_and_its_log_proves_it(tmp_path: Any) -> None:
     run = run_here(
         "task=heilbronn",
