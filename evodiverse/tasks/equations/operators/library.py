@@ -46,9 +46,10 @@ TAKEN: Final = 0.3
 _POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
 _DIGITS: Final = 9
 _LARGEST: Final = 1e100
+# Share of the target's sum of squares below which what a sum leaves is rounding error.
+_EXACT: Final = 1e-20
 # A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
 # than the smaller share of its sum of squares, which is rounding error.
-_EXACT: Final = 1e-20
 _RANK: Final = 1e-8
 _SAME: Final = 1e-26
 
