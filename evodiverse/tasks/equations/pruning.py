@@ -96,7 +96,7 @@ class Pruner:
         while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
             found, rank = shorter  # the rank falls each time, so this ends
         tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
-        if rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
+        if self._refits and rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
             own = [params[at] for at in _list_parameters(tree)]
             for form, fixed in ((simple, None), (tree, own)):
                 if pruned := self._try(found, write_tree(form, tuple(self._columns)), fixed, self._limits(found)):
