@@ -115,11 +115,10 @@ def read_results(arguments: argparse.Namespace) -> Results:
             seeds: dict[int, Mapping[str, Any]] = {}
             for run, metrics in measure(list(survey_runs(folder).complete), ()).runs:
                 logged = measure_accuracy(read_log(run, COLUMNS), law)
-                seeds[int(run.settings["seed"])] = {
-                    **metrics,
-                    **logged,
-                    **measure_shown(run.path, law, is_found=logged["sa_50"] == 1),
-                }
+                own = {"size": logged["chosen_complexity"]}  # of an engine, its own choice
+                if engine == OURS:
+                    own = measure_shown(run.path, law, is_found=logged["sa_50"] == 1)
+                seeds[int(run.settings["seed"])] = {**metrics, **logged, **own, "law_size": law.size}
             found.setdefault(engine, {})[problem] = {seed: seeds[seed] for seed in sorted(seeds)}
     return found
 
@@ -150,7 +149,7 @@ def measure_shown(run: Path, law: Law, *, is_found: bool) -> dict[str, Any]:
     found = read_result(run).chosen
     is_law = law.is_met(found.source, found.params)
     shown = {"chosen_nmse": about["nmse_id"], "chosen_nmse_ood": about.get("nmse_ood"), "size": found.size}
-    return {**shown, "sa_1": int(is_law), "sa_50": int(is_law or is_found), "law_size": law.size}
+    return {**shown, "sa_1": int(is_law), "sa_50": int(is_law or is_found)}
 
 
 def free_constants(law: str) -> tuple[str, list[float]]:
