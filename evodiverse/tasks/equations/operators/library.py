@@ -220,7 +220,7 @@ def _draw(explained: FloatArray, kinds: Sequence[tuple[Node, ...]], rng: np.rand
 
 
 def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatArray, rank: int) -> list[int]:
-    """Return the indices of the two columns that explain most beside others, or of the pair of a lower rank."""
+    """Return the indices of the two columns that explain most beside others, or of a pair of lower rank."""
     if others:
         orthogonal, target = project(target, others)
         columns = columns - (columns @ orthogonal) @ orthogonal.T
@@ -230,6 +230,7 @@ def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatA
     apart = 1 - alike**2
     shared = along**2 + (along**2)[:, None] - 2 * along * along[:, None] * alike
     explained = np.triu(np.where(apart > _RANK, shared / np.where(apart > _RANK, apart, 1.0), 0.0), 1)
+    rank = min(rank, len(columns) * (len(columns) - 1) // 2)
     at = int(np.argsort(-explained, axis=None, kind="stable")[rank - 1])
     return list(divmod(at, len(columns)))
 
