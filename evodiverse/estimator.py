@@ -149,4 +149,6 @@ def _known(form: str | None) -> str:
 
 
 def _write(value: Any) -> str:
-    return quote_value(value) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str | Path):
+        return quote_value(str(value))
+    return json.dumps(value, default=lambda array: array.tolist())  # scikit-learn sets numbers of numpy

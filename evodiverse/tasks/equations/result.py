@@ -135,12 +135,16 @@ class Result:
             given = dict(zip(names, array.T, strict=True))
         else:
             held = list(getattr(data, "column_names", data))  # an Arrow table has these; others yield their names
-            written = name_columns(list(map(str, held)), self.labels)
-            given = {name: data[key] for name, key in zip(written, held, strict=True)}
+            names_held = name_columns(list(map(str, held)), self.labels)
+            given = {name: data[key] for name, key in zip(names_held, held, strict=True)}
         for name, (column, text) in self.categories.items():
             if name not in given and column in given:
-                texts = np.char.strip(np.asarray(given[column]).astype(str))
+                values = np.asarray(given[column])
+                texts = np.char.strip(values.astype(str))
                 known = [own for other, own in self.categories.values() if other == column]
+                if values.dtype == np.bool_:  # pandas reads true and TRUE as True
+                    written = {own.casefold(): own for own in known}
+                    texts = np.array([written.get(own.casefold(), own) for own in texts.tolist()])
                 if unknown := sorted({*texts.tolist()} - {*known}):
                     raise InputError(f"the column {column} has the value {unknown[0]!r}; known are {', '.join(known)}")
                 given[name] = texts == text
