@@ -158,7 +158,8 @@ class Run(LoggedRun):
         data do not determine.
 
         Args:
-            data: A mapping or a table, as for `predict`, that also has the column of the target.
+            data: A mapping or a table, as for `predict`, that also has the column of the target, and that of
+                ``task.data.sigma`` if the run has one.
             size: The complexity of the equation, as for `predict`.
             bootstrap: If above 0, the constants are fitted again to so many samples of the rows, drawn with
                 replacement, and the intervals hold 95% of the constants found.

@@ -41,7 +41,8 @@ class EquationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         equations_: The front of error against complexity, the simplest first, as a list of
             `evodiverse.tasks.equations.result.Equation`: each has a size, an error and a text.
         equation_: The chosen equation.
-        variables_: The names of the variables, in the order of the columns.
+        variables_: The names of the variables, in the order of the columns; without those that settings such as
+            ``task.data.ignore`` leave out.
     """
 
     def __init__(
@@ -77,13 +78,13 @@ class EquationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         inputs, target = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", [f"x{at}" for at in range(inputs.shape[1])])
-        *names, name = make_usable([*map(str, names), "y"])
+        *self._names, name = make_usable([*map(str, names), "y"])
         with ExitStack() as stack:
             outputs = stack.enter_context(TemporaryDirectory()) if self.outputs is None else self.outputs
             folder = Path(outputs).resolve()
             folder.mkdir(parents=True, exist_ok=True)
             lines = [",".join(map(repr, row)) for row in np.column_stack([inputs, target]).tolist()]
-            text = "\n".join([",".join([*names, name]), *lines, ""]).encode()
+            text = "\n".join([",".join([*self._names, name]), *lines, ""]).encode()
             data = folder / f"data-{sha256(text).hexdigest()[:8]}.csv"
             data.write_bytes(text)
             seed = self.random_state
@@ -114,7 +115,8 @@ class EquationRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             InputError: There is no equation of this size.
         """
         check_is_fitted(self)
-        return self._result.predict(validate_data(self, X, dtype=np.float64, reset=False), size)
+        inputs = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._result.predict(dict(zip(self._names, inputs.T, strict=True)), size)
 
     def sympy(self, size: int | None = None) -> Any:
         """Return the right-hand side of the chosen equation, or that of another size, as an expression of sympy.
@@ -147,4 +149,6 @@ def _known(form: str | None) -> str:
 
 
 def _write(value: Any) -> str:
-    return quote_value(value) if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str | Path):
+        return quote_value(str(value))
+    return json.dumps(value, default=lambda array: array.tolist())  # scikit-learn sets numbers of numpy

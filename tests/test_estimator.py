@@ -46,6 +46,15 @@ def test_an_equation_is_found_and_can_be_applied_and_written(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+def test_columns_that_settings_leave_out_may_stay_in_the_data_and_numbers_may_be_numpys() -> None:
+    data = DATA.assign(row=np.arange(60), sd=0.1)
+    settings = {"task.data.ignore": ["row"], "task.data.sigma": "sd"}
+    model = EquationRegressor(calls=np.int64(4), settings=settings).fit(data, TARGET)  # type: ignore[arg-type]
+    assert model.variables_ == ["dose_in_mg", "weight"]
+    np.testing.assert_array_equal(model.predict(data.assign(row=0, sd=9)), model.predict(data))
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn_pass() -> None:

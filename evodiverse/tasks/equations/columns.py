@@ -4,6 +4,7 @@ import keyword
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -35,9 +36,19 @@ def make_usable(names: Sequence[str]) -> list[str]:
     return usable
 
 
-def name_columns(written: Sequence[str]) -> list[str]:
-    """Return the name of each column as a variable: its name in a file, without a unit in brackets."""
-    return make_usable([_UNIT.sub("", as_identifier(name)) or as_identifier(name) for name in written])
+def name_columns(written: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})) -> list[str]:
+    """Return the name of each column as a variable: its name in a file, without a unit in brackets.
+
+    Args:
+        written: The names in the file.
+        labels: How columns of earlier data are written, by their names as variables. A column written so has this name.
+    """
+    known = {as_identifier(label): name for name, label in labels.items()}
+    plain = [as_identifier(name) for name in written]
+    places = sorted(range(len(plain)), key=lambda at: plain[at] not in known)  # known names are taken first
+    usable = make_usable([known.get(plain[at]) or _UNIT.sub("", plain[at]) or plain[at] for at in places])
+    named = dict(zip(places, usable, strict=True))
+    return [named[at] for at in range(len(plain))]
 
 
 def _nearest_free(name: str, taken: set[str]) -> str:

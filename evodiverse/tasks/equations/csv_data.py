@@ -47,6 +47,7 @@ class OwnData(NamedTuple):
         splits: The rows of each file.
         notes: What was left out of the files, one line each.
         keys: The name of each column and variable, by what a setting may call it: as it is written, or as it is shown.
+        sigma: The column of the target's standard errors, or None if there is none.
     """
 
     target: Variable
@@ -54,6 +55,7 @@ class OwnData(NamedTuple):
     splits: Splits
     notes: tuple[str, ...]
     keys: Mapping[str, str]
+    sigma: Variable | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +113,19 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> O
         faults = find_wrong_target(target, tables["train"][target], str(train))
         faults += [] if variables else [f"{train} has no column other than the target"]
         violations += [f"task.data.train: {fault}" for fault in faults]
-        weights, faults = (None, []) if sigma is None else _weigh(first.columns[sigma], str(settings.sigma))
-        violations += [f"task.data.train: {fault}" for fault in faults]
     if violations:
         raise InputError(*violations)
     names = list(variables)
     splits = make_splits([tables.get(key, {}) for key in files], names, target)
+    if sigma is not None:
+        splits = splits._replace(train=splits.train._replace(weights=_weigh(first.columns[sigma])))
     return OwnData(
         Variable(target, "", first.labels[target]),
         tuple(variable for variable, _, _ in variables.values()),
-        splits._replace(train=splits.train._replace(weights=weights)),
+        splits,
         tuple(filter(None, (one.note for one in read.values()))),
         {**{name: name for name in names}, **first.keys},
+        None if sigma is None else Variable(sigma, "", first.labels[sigma]),
     )
 
 
@@ -147,13 +150,10 @@ def _list_variables(
                 yield own, (Variable(own, "", label, (name, text)), name, text)
 
 
-def _weigh(sigma: Any, name: str) -> tuple[FloatArray, list[str]]:
-    """Return ``(n,)`` weights of the mean 1 from standard errors, and what is wrong with these."""
-    wrong = np.flatnonzero(~((sigma > 0) & np.isfinite(sigma)))
-    if len(wrong):
-        return sigma, [f"row {wrong[0] + 1} of the column {name!r} of task.data.sigma must be above 0"]
+def _weigh(sigma: Any) -> FloatArray:
+    """Return ``(n,)`` weights of the mean 1 from standard errors."""
     weights = (sigma.min() / sigma) ** 2
-    return weights / weights.mean(), []
+    return np.asarray(weights / weights.mean())
 
 
 def _encode(
@@ -194,7 +194,7 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
         same = "" if len({*repeated}) < len(repeated) else ", which are the same identifier in Python"
         shown = ", ".join(map(repr, dict.fromkeys(repeated)))[:200]
         raise InputError(f"{path} has several columns named {shown}{same}; rename all but one")
-    names = name_columns(written)
+    names = name_columns(written, {} if first is None else first.labels)
     keys = {**{name: name for name in names}, **dict(zip(written, names, strict=True))}
     target = keys.get(as_identifier(str(settings.target)))
     if target is None:
@@ -227,6 +227,8 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
             continue
         may_be_text = first is None and name not in (target, sigma)
         columns[name], fault = _read_column(written[at], table.columns[at], delimiter, may_be_text=may_be_text)
+        if not fault and columns[name].dtype == np.float64:
+            fault = _find_fault(columns[name], written[at], is_sigma=name == sigma)
         if fault:
             other = "" if name in (target, sigma) else f", or leave the column out with task.data.ignore=[{name}]"
             faults.append(f"{path}: {fault}; correct it{other}")
@@ -252,6 +254,17 @@ def _read_column(
     if may_be_text and are_texts and n_texts <= min(MAX_CATEGORIES, len(filled) // 2):
         return np.array(cells), ""
     return numbers, _describe(name, wrong)
+
+
+def _find_fault(values: Any, name: str, *, is_sigma: bool) -> str:
+    """Return which of the ``(n,)`` values of a column is infinite, or no standard error; empty if none is."""
+    for wrong, fault in (
+        (np.isinf(values), "must be a finite number"),
+        (is_sigma & (values <= 0), "must be above 0, as task.data.sigma"),
+    ):
+        if wrong.any():
+            return f"row {np.argmax(wrong) + 1} of the column {name!r} {fault}"
+    return ""
 
 
 def _read_texts(column: Any) -> list[str]:
@@ -297,7 +310,12 @@ def _find_lines(path: Path, delimiter: str) -> list[int]:
 
 
 def read_columns(
-    path: Path, table: Table, rows: Sequence[Sequence[str]], names: Collection[str], texts: Collection[str]
+    path: Path,
+    table: Table,
+    rows: Sequence[Sequence[str]],
+    names: Collection[str],
+    texts: Collection[str],
+    labels: Mapping[str, str],
 ) -> dict[str, FloatArray | NDArray[np.str_]]:
     """Return the ``(n,)`` values of those columns of a table that have one of some names, by name.
 
@@ -307,6 +325,7 @@ def read_columns(
         rows: The cells of its n rows.
         names: The names of the columns of numbers, as `name_columns` returns them.
         texts: The names of the columns of texts.
+        labels: As in `name_columns`.
 
     Raises:
         InputError: A row has too few or too many cells, or a cell holds no number.
@@ -317,7 +336,7 @@ def read_columns(
         raise InputError(f"{path}: row {uneven[0]} has {count_of(n, 'cell')}, expected {len(table.names)}; correct it")
     columns: dict[str, FloatArray | NDArray[np.str_]] = {}
     faults = []
-    for place, name in enumerate(name_columns(table.names)):
+    for place, name in enumerate(name_columns(table.names, labels)):
         cells = [row[place].strip() for row in rows]
         if name in texts:
             columns[name] = np.array(cells)

@@ -41,6 +41,7 @@ class Dataset:
         problem: The built-in problem with the law behind the data, or None if the law is not known.
         notes: What was left out of a user's files, one line each.
         keys: The name of each column, by what a setting may call it; empty if only by its name.
+        sigma: The column of the target's standard errors, or None if there is none.
     """
 
     target: Variable
@@ -49,6 +50,7 @@ class Dataset:
     problem: Problem | None
     notes: tuple[str, ...] = ()
     keys: Mapping[str, str] = field(default_factory=dict)
+    sigma: Variable | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,7 +98,7 @@ def _read_named(settings: EquationSettings) -> Dataset:
         one._replace(meaning=", ".join(filter(None, (meanings.get(one.name), units.get(one.name)))))
         for one in (own.target, *own.variables)
     )
-    return Dataset(target, tuple(variables), own.splits, None, own.notes, own.keys)
+    return Dataset(target, tuple(variables), own.splits, None, own.notes, own.keys, own.sigma)
 
 
 def anonymize(dataset: Dataset) -> Dataset:

@@ -21,7 +21,9 @@ Predict = Callable[[FloatArray], FloatArray]
 """A function that returns the ``(n,)`` predictions for given constants."""
 
 
-def find_intervals(predict: Predict, params: Sequence[float], target: FloatArray) -> FloatArray:
+def find_intervals(
+    predict: Predict, params: Sequence[float], target: FloatArray, roots: FloatArray | float = 1.0
+) -> FloatArray:
     """Return the ends ``(n_params, 2)`` of the intervals that follow from the fit's covariance and Student's t.
 
     The Jacobian is computed by central differences. The ends are infinite if the rows do not determine the constant,
@@ -31,6 +33,7 @@ def find_intervals(predict: Predict, params: Sequence[float], target: FloatArray
         predict: The predictions of the fitted rows.
         params: The fitted constants.
         target: ``(n,)`` target of the fitted rows.
+        roots: ``(n,)`` square roots of the weights of the squared errors, up to a common factor.
     """
     fitted = np.array(params, dtype=np.float64)
     free = len(target) - len(fitted)
@@ -40,20 +43,23 @@ def find_intervals(predict: Predict, params: Sequence[float], target: FloatArray
         return np.tile([-np.inf, np.inf], (len(fitted), 1))
     steps = _STEP * np.where(fitted == 0, 1.0, np.abs(fitted))
     with np.errstate(all="ignore"):
-        jacobian = np.stack([predict(fitted + step) - predict(fitted - step) for step in np.diag(steps)], 1) / 2
+        changes = [roots * (predict(fitted + step) - predict(fitted - step)) for step in np.diag(steps)]
+        jacobian = np.stack(changes, 1) / 2
         lengths = np.linalg.norm(jacobian, axis=0)
         scaled = np.nan_to_num(jacobian / lengths, nan=0.0, posinf=0.0, neginf=0.0)
         _, sizes, directions = np.linalg.svd(scaled, full_matrices=False)
         sizes[sizes <= _NO_EFFECT * sizes[0]] = 0.0
         directions[np.abs(directions) < _SHARE] = 0.0
         variances = np.nansum((directions / sizes[:, None]) ** 2, axis=0)
-        error = float(np.sqrt(np.sum((predict(fitted) - target) ** 2) / free))
+        error = float(np.sqrt(np.sum((roots * (predict(fitted) - target)) ** 2) / free))
         half = stdtrit(free, 1 - _TAIL) * error * np.sqrt(variances) * steps / lengths
     half[~np.isfinite(half)] = np.inf
     return np.stack([fitted - half, fitted + half], axis=1)
 
 
-def bootstrap_intervals(predict: Predict, params: Sequence[float], target: FloatArray, n_samples: int) -> FloatArray:
+def bootstrap_intervals(
+    predict: Predict, params: Sequence[float], target: FloatArray, n_samples: int, roots: FloatArray | float = 1.0
+) -> FloatArray:
     """Return the ends ``(n_params, 2)`` of the intervals of constants that are fitted to samples of the rows.
 
     Each sample draws as many rows as there are, with replacement. The arguments are those of `find_intervals`, besides
@@ -63,10 +69,12 @@ def bootstrap_intervals(predict: Predict, params: Sequence[float], target: Float
     sizes = np.where(np.array(params) == 0, 1.0, np.abs(params))
     for _ in range(n_samples if len(params) else 0):
         rows = rng.integers(len(target), size=len(target))
-        fits.append(least_squares(_find_residues, params, x_scale=sizes, args=(predict, target, rows)).x)
+        fits.append(least_squares(_find_residues, params, x_scale=sizes, args=(predict, target, roots, rows)).x)
     return np.quantile(fits, [_TAIL, 1 - _TAIL], axis=0).T if fits else np.empty((0, 2))
 
 
-def _find_residues(params: FloatArray, predict: Predict, target: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
-    residues = (predict(params) - target)[rows]
+def _find_residues(
+    params: FloatArray, predict: Predict, target: FloatArray, roots: FloatArray | float, rows: NDArray[np.int64]
+) -> FloatArray:
+    residues = (roots * (predict(params) - target))[rows]
     return np.where(np.isfinite(residues), residues, _NO_NUMBER)

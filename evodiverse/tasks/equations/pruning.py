@@ -16,7 +16,7 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.equations.front import EXACT, SYMBOLS
 from evodiverse.tasks.equations.operators.guided import LARGEST_FRACTION, nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, factor_out, simplify
-from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import SUMS, Kind, Node, call, number, parameter, read_tree, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
@@ -36,6 +36,10 @@ DIGITS: Final = range(4, 17)
 # once all are fitted again. If the error grows nevertheless, the edits are made with the next shares. The last one is
 # that of errors that count as none.
 _SHARES: Final = ((1e-4, 0.3), (1e-4, 0.01), (1e-7, 0.01), (EXACT**0.5, 0.01))
+_DROP: Final = (0.0, 2.0)
+"""The same for the removal of an addend, before all constants are fitted again."""
+N_DROPPED: Final = 3
+"""The largest number of addends whose removal is tried."""
 _GROWTH: Final = 1.01
 """The factor by which the squared errors may always grow."""
 _ROUNDINGS: Final = 8
@@ -128,12 +132,33 @@ class Pruner:
             for tree, params in ((simplify(edited.tree), None), (edited.tree, own)):
                 if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
                     tried.add((tree, params is None))
-                    limits = self._limits(first, _rank(tree))
-                    limits |= {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
+                    limits = self._list_limits(first, found, tree)
                     pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
                     if pruned is not None:
                         return pruned, _rank(tree)
+        for tree in self._list_without_a_term(formula, self._tolerance(found, _DROP)):
+            pruned = self._try(
+                found, write_tree(tree, tuple(self._columns)), None, self._list_limits(first, found, tree)
+            )
+            if pruned is not None:
+                return pruned, _rank(tree)
         return None
+
+    def _list_limits(self, first: Discovery, found: Discovery, tree: Node) -> dict[str, float]:
+        limits = self._limits(first, _rank(tree))
+        return {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
+
+    def _list_without_a_term(self, formula: Formula, tolerance: float) -> list[Node]:
+        """Return the equation without one addend of a sum, for those addends that other constants may make up for."""
+        expected = formula.tree.evaluate(self._columns, formula.params)
+        changes: dict[Node, float] = {}
+        for path, part, _ in formula.tree.places():
+            for addend in part.arguments if part.operation in SUMS else ():
+                tree = formula.tree.put(path, addend)
+                change = _size(_scaled(tree.evaluate(self._columns, formula.params), expected) - expected)
+                if change <= tolerance and not tree.is_constant:
+                    changes[simplify(tree)] = change
+        return sorted(changes, key=changes.__getitem__)[:N_DROPPED]
 
     def _round(self, found: Discovery) -> Discovery:
         """Round the constants to the fewest digits that keep the predictions and the errors."""

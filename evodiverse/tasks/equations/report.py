@@ -90,6 +90,7 @@ def lay_out(
     laws = [] if law is None else [(read_law(law), law.constants)]
     written = write_formulas(dataset.target.name, [*equations, *laws], sandbox)
     forms = dict(zip(front, written, strict=False))
+    columns = filter(None, (*dataset.variables, dataset.target, dataset.sigma))
     about = {
         "call": found.candidate.call,
         "iteration": found.iteration,
@@ -106,6 +107,8 @@ def lay_out(
         "target": dataset.target.name,
         "variables": dataset.names,
         "categories": {one.name: one.category for one in dataset.variables if one.category is not None},
+        "labels": {one.name: one.label for one in columns if one.label and one.category is None},
+        "sigma": None if dataset.sigma is None else dataset.sigma.name,
         "front": [
             {
                 "call": member.call,
@@ -161,7 +164,8 @@ def _find_intervals(
         tree = read_tree(source)
     except RecursionError:  # equations of a language model may be that large
         return [(-inf, inf)] * len(params)
-    ends = find_intervals(lambda values: tree.evaluate(columns, values.tolist()), params, rows.target)
+    roots = 1.0 if rows.weights is None else np.sqrt(rows.weights)
+    ends = find_intervals(lambda values: tree.evaluate(columns, values.tolist()), params, rows.target, roots)
     return [(low, high) for low, high in ends.tolist()]
 
 

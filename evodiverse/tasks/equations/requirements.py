@@ -19,7 +19,7 @@ N_POINTS: Final = 256
 """The number of random points in the box around the training data at which constraints are checked."""
 
 _ROUNDING: Final = 1e-9
-_FACTOR: Final = re.compile(r"\s*([*/·]?)\s*(1|[^\W\d_]+|[%°]\w*)\s*(?:\^|\*\*)?(-?\d+(?:\.\d+)?)?\s*")
+_FACTOR: Final = re.compile(r"\s*([*/·]?)\s*(1|[^\W\d_]+|[%°]\w*)\s*(?:(?:\^|\*\*)?(-?\d+(?:\.\d+)?))?\s*")
 _DERIVED: Final = {
     "N": "kg m s^-2",
     "J": "kg m^2 s^-2",
@@ -46,12 +46,13 @@ NONE: Final[Unit] = ()
 
 
 def read_unit(text: str) -> Unit:
-    """Return a unit such as kg, m/s, 1/h or kg m^2.
+    """Return a unit such as kg, m/s, 1/h, kg m^2 or kg m².
 
     Raises:
         ValueError: The text is not a product of units.
     """
     product, at = NONE, 0
+    text = as_identifier(text).replace("\N{MINUS SIGN}", "-")  # so that superscripts are digits
     while at < len(text):
         factor = _FACTOR.match(text, at)
         if factor is None:

@@ -68,6 +68,8 @@ class Result:
         categories: For each variable that is 1 where a column has a certain text, the column and the text, by name.
         front: The equations on the front of error against complexity, the simplest first.
         chosen: The equation that the run has chosen.
+        labels: How the columns are written in the run's data, by their names.
+        sigma: The name of the column of the target's standard errors, or None if there is none.
     """
 
     target: str
@@ -75,6 +77,8 @@ class Result:
     categories: Mapping[str, tuple[str, str]]
     front: tuple[Equation, ...]
     chosen: Equation
+    labels: Mapping[str, str]
+    sigma: str | None
 
     def pick(self, size: int | None) -> Equation:
         """Return the equation of the front with this size, or the chosen one for None.
@@ -99,8 +103,11 @@ class Result:
         if bootstrap < 0:
             raise InputError(f"bootstrap must be at least 0, got {bootstrap}")
         found = self.pick(size)
-        columns = self._columns(data, (*self.variables, self.target))
+        columns = self._columns(data, (*self.variables, self.target, *filter(None, [self.sigma])))
         target = columns.pop(self.target)
+        sigma = np.ones(len(target)) if self.sigma is None else columns.pop(self.sigma)
+        if not ((sigma > 0) & np.isfinite(sigma)).all():
+            raise InputError(f"the column {self.sigma} of task.data.sigma must be above 0 in all rows")
         unknown = np.flatnonzero(~np.isfinite(found.evaluate(columns, found.params) - target))
         if len(unknown):
             raise InputError(f"row {unknown[0] + 1} has no finite target or no finite prediction; leave out such rows")
@@ -109,8 +116,8 @@ class Result:
             return found.evaluate(columns, params)
 
         if bootstrap:
-            return bootstrap_intervals(predict, found.params, target, bootstrap)
-        return find_intervals(predict, found.params, target)
+            return bootstrap_intervals(predict, found.params, target, bootstrap, 1 / sigma)
+        return find_intervals(predict, found.params, target, 1 / sigma)
 
     @property
     def texts(self) -> set[str]:
@@ -128,11 +135,16 @@ class Result:
             given = dict(zip(names, array.T, strict=True))
         else:
             held = list(getattr(data, "column_names", data))  # an Arrow table has these; others yield their names
-            given = {name: data[key] for name, key in zip(name_columns(list(map(str, held))), held, strict=True)}
+            names_held = name_columns(list(map(str, held)), self.labels)
+            given = {name: data[key] for name, key in zip(names_held, held, strict=True)}
         for name, (column, text) in self.categories.items():
             if name not in given and column in given:
-                texts = np.asarray(given[column]).astype(str)
+                values = np.asarray(given[column])
+                texts = np.char.strip(values.astype(str))
                 known = [own for other, own in self.categories.values() if other == column]
+                if values.dtype == np.bool_:  # pandas reads true and TRUE as True
+                    written = {own.casefold(): own for own in known}
+                    texts = np.array([written.get(own.casefold(), own) for own in texts.tolist()])
                 if unknown := sorted({*texts.tolist()} - {*known}):
                     raise InputError(f"the column {column} has the value {unknown[0]!r}; known are {', '.join(known)}")
                 given[name] = texts == text
@@ -164,13 +176,16 @@ def read_result(run: Path) -> Result:
         raise InputError(f"cannot read {path} ({reason(error)}); use a run of equations that has found one") from None
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
-    if "front" not in about:
+    if not {"front", "labels"} <= about.keys():
         raise InputError(f"{path} is from an older version; run it again with overwrite=true")
     try:
         variables = tuple(map(str, about["variables"]))
         front = {one["call"]: _read(one, variables) for one in about["front"]}
         categories = {str(name): (str(column), str(text)) for name, (column, text) in about["categories"].items()}
-        return Result(str(about["target"]), variables, categories, tuple(front.values()), front[about["call"]])
+        labels = {str(name): str(label) for name, label in about["labels"].items()}
+        chosen = front[about["call"]]
+        target, sigma = str(about["target"]), about["sigma"]
+        return Result(target, variables, categories, tuple(front.values()), chosen, labels, sigma and str(sigma))
     except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
 

@@ -66,7 +66,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,y\n1,2\n,3\n", r"\(line 3, in x\)"),
         ("x,z,y\n1,,2\n\n2,1,3\n3,2,NA\n", r"has 2 rows with a missing value \(lines 2, 5, in z, y\)"),
         ("x,y\n" + 9 * "1,\n", r"9 rows with a missing value \(lines 2, 3, 4, 5, 6, …, in y\)"),
-        ("x,y\n1,inf\n2,3\n", "the column 'y' of .* has no finite number in row 1"),
+        ("x,y\n1,inf\n2,3\n", "row 1 of the column 'y' must be a finite number"),
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
         ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
@@ -214,7 +214,19 @@ def test_a_column_of_standard_errors_weighs_the_training_rows(tmp_path: Path) ->
     assert [one.name for one in own.variables] == ["x"]
     assert own.splits.train.weights == pytest.approx([2, 0.5, 0.5])
     assert own.splits.test_id.weights is None
-    with pytest.raises(InputError, match=r"row 2 of the column 's' of task\.data\.sigma must be above 0"):
+    with pytest.raises(InputError, match=r"row 2 of the column 's' must be above 0, as task\.data\.sigma"):
         read_text(tmp_path, "x,s,y\n1,1,3\n2,0,4\n", sigma="s")
     with pytest.raises(InputError, match=r"task\.data\.sigma: .* has no column 'sd'"):
         read_text(tmp_path, "x,s,y\n1,1,3\n2,1,4\n", sigma="sd")
+
+
+def test_rows_are_counted_as_in_the_file_although_some_are_dropped(tmp_path: Path) -> None:
+    for row, expected in (("inf,1,4", "row 3 of the column 'x' must be finite"), ("2,0,4", "row 3 of the column 's'")):
+        with pytest.raises(InputError, match=expected.replace("finite", "a finite number")):
+            read_text(tmp_path, f"x,s,y\n1,1,3\n,1,4\n{row}\n5,1,6\n", missing="drop", sigma="s")
+
+
+def test_columns_that_differ_only_in_their_units_are_told_apart_in_any_order(tmp_path: Path) -> None:
+    own = read_text(tmp_path, "x [m],x (s),y\n1,2,3\n2,3,5\n", "x (s),y,x [m]\n8,9,7\n6,5,4\n")
+    assert [one.name for one in own.variables] == ["x", "x_"]
+    assert own.splits.test_id.inputs.tolist() == [[7, 8], [4, 6]]

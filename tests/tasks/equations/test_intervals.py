@@ -28,6 +28,18 @@ def test_intervals_are_those_of_scipys_covariance() -> None:
     np.testing.assert_allclose(np.diff(found), np.diff([params - half, params + half], axis=0).T, rtol=1e-4)
 
 
+def test_intervals_of_weighed_rows_are_those_of_scipys_covariance() -> None:
+    sigma = np.linspace(0.02, 1, 80)
+    params, covariance = curve_fit(decay, X, Y, [1, -1, 0], sigma)
+    half = t.ppf(0.975, 77) * np.sqrt(np.diag(covariance))
+    found = find_intervals(predict, params, Y, 7 / sigma)
+    np.testing.assert_allclose(np.diff(found)[:, 0], 2 * half, rtol=1e-4)
+    sampled = bootstrap_intervals(predict, params, Y, 300, 7 / sigma)
+    assert (sampled[:, 0] < params).all()
+    assert (params < sampled[:, 1]).all()
+    assert (np.abs(sampled.mean(axis=1) - params) < half / 2).all()  # as the fit, and not as one without weights
+
+
 def test_the_bootstrap_finds_similar_intervals_and_always_the_same() -> None:
     params, _ = curve_fit(decay, X, Y, [1, -1, 0])
     found = bootstrap_intervals(predict, params, Y, 300)

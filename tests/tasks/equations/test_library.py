@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from evodiverse.tasks.equations.operators.grammar import FACTORS, Grammar
 from evodiverse.tasks.equations.operators.library import Library, Term
 from evodiverse.tasks.equations.operators.trees import parameter, variable
+from evodiverse.tasks.equations.permitted import Permitted
 
 RNG = np.random.default_rng(0)
 INPUTS = RNG.uniform(0.2, 3, (200, 2))
@@ -133,3 +134,9 @@ def test_a_new_sum_may_be_multiplied_by_what_the_target_is_proportional_to() -> 
     knowing = library(target)
     factors = [knowing.compose(np.random.default_rng(seed))[0] for seed in range(40)]
     assert [GRAMMAR.build_factor("square", variable("x"), 0)] in factors
+
+
+def test_a_library_of_two_terms_has_one_pair_however_deep_the_draw() -> None:
+    only = Library({"x": X}, X**2, Grammar(("x",), frozenset({"x"}), Permitted(("where",))))
+    for seed in range(30):
+        assert len(only.suggest_pair([], None, np.random.default_rng(seed))) == 2

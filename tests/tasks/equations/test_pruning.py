@@ -1,16 +1,38 @@
 """Parts of an equation that change nothing are removed, and constants near a simple number become this number."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from evodiverse.tasks.equations.operators.simplification import simplify
-from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
+from evodiverse.ports import Discovery
+from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.in_sandbox import fitting
+from evodiverse.tasks.equations.operators.simplification import factor_out, simplify
+from evodiverse.tasks.equations.operators.trees import (
+    call,
+    number,
+    parameter,
+    read_tree,
+    variable,
+    write_infix,
+)
+from evodiverse.tasks.equations.problems import Rows, Splits, Variable
 from evodiverse.tasks.equations.pruning import Formula, remove_parts, snap_constants
+from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.task import EquationTask
+from evodiverse.vocabulary import Candidate, Hypothesis
 
 COLUMNS = {"x": np.linspace(0.5, 3, 40), "v": np.linspace(3, 0.4, 40) ** 2}
+
+
+RNG = np.random.default_rng(0)
+X, V = RNG.uniform(0.5, 3, (2, 60))
+NOISE = RNG.normal(size=60)
 
 
 def read(expression: str, params: list[float]) -> Formula:
@@ -81,3 +103,81 @@ def test_equal_constants_become_one_if_this_makes_the_expression_shorter() -> No
 def test_an_expression_that_is_not_a_number_somewhere_stays_as_it_is() -> None:
     formula = read("x + params[0] * np.log(v - 1)", [1e-20])
     assert remove_parts(formula, COLUMNS, math.inf) == formula
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[ProcessSandbox]:
+    sandbox = ProcessSandbox([fitting.__name__])
+    yield sandbox
+    sandbox.close()
+
+
+def shown(sandbox: ProcessSandbox, expression: str, target: NDArray[np.float64]) -> str:
+    """The form in which an equation is shown once it is fitted to a target, of the variables `X` and `V`."""
+    none = Rows(np.empty((0, 2)), np.empty(0))
+    splits = Splits(Rows(np.stack([X, V], 1), target), none, none)
+    dataset = Dataset(Variable("y", ""), (Variable("x", ""), Variable("v", "")), splits, None)
+    task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=0.0)))
+    (parsed,) = task.parse([f"def equation(x, v, params):\n    return {expression}\n"])
+    assert isinstance(parsed, Hypothesis)
+    (made,) = task.evaluate([parsed])
+    candidate = Candidate(1, parsed.genotype, parsed.key, made.score, made.energy, details=made.details)
+    return task.headline([Discovery(candidate, 0, None)]).partition("  (")[0]
+
+
+def test_a_term_that_only_noise_pays_for_goes_and_the_law_stays(sandbox: ProcessSandbox) -> None:
+    expression = "params[0] * x * v + params[1] * np.sin(params[2] * v)"
+    assert shown(sandbox, expression, 3 * X * V + 0.3 * NOISE) == "y = 2.995 * v * x"
+    assert "sin" in shown(sandbox, expression, 3 * X * V + 0.5 * np.sin(2 * V) + 0.1 * NOISE)
+
+
+@pytest.mark.parametrize(("growth", "expected"), [(1e-5, "y = x**2"), (0.04, "y = x**2.0")])
+def test_a_simple_number_that_saves_no_part_may_raise_the_error_by_one_percent(
+    sandbox: ProcessSandbox, growth: float, expected: str
+) -> None:
+    """The noise is such that the square has this share more of squared error than the best power."""
+    slope = X**2 * np.log(X) / np.linalg.norm(X**2 * np.log(X))
+    noise = 0.3 * (NOISE - slope * (slope @ NOISE))
+    found = shown(sandbox, "x ** params[0]", X**2 + noise + growth**0.5 * np.linalg.norm(noise) * slope)
+    assert (found == expected) if expected == "y = x**2" else found.startswith(expected)
+
+
+def test_common_factors_of_terms_are_shown_once(sandbox: ProcessSandbox) -> None:
+    found = shown(sandbox, "params[0] * x * v + params[1] * x * x", 2 * X * V + 0.7 * X**2 + 0.1 * NOISE)
+    assert found == "y = x * (2.0054 * v + 0.6931 * x)"
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("x**3 * v - x**2", "x**2 * (x * v - 1)"),
+        ("params[0] / x + v / x**2", "(params[0] + v / x) / x"),
+        ("np.exp(x * v + x)", "exp(x * (v + 1))"),
+        ("x * v + 3", "x * v + 3"),
+        ("params[0] * x + params[0] * v", "params[0] * x + params[0] * v"),  # no variable in common
+    ],
+)
+def test_factors_are_taken_out_of_sums(expression: str, expected: str) -> None:
+    formula = read(expression, [0.3])
+    found = factor_out(formula.tree)
+    assert found == read(expected.replace("exp", "np.exp"), []).tree
+    np.testing.assert_allclose(found.evaluate(COLUMNS, [0.3]), formula.tree.evaluate(COLUMNS, [0.3]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("params[0] * x ** params[1] * x**2", "params[0] * x ** params[1]"),
+        ("v * x ** params[0] / x**3", "x ** params[0] * v"),
+        ("v**2 * x ** params[0]", "v**2 * x ** params[0]"),
+        ("x**2 * x ** params[0] + params[0]", "params[0] + x**2 * x ** params[0]"),  # it is not free
+    ],
+)
+def test_a_free_exponent_absorbs_whole_powers_of_the_same_base(expression: str, expected: str) -> None:
+    assert simplify(read(expression, []).tree) == read(expected, []).tree
+
+
+def test_a_power_is_no_free_exponent_if_a_parameter_has_its_number() -> None:
+    """Equations of other programs may have more than ten parameters."""
+    tree = call("add", call("multiply", call("power", variable("x"), number(13)), variable("x")), parameter(13))
+    np.testing.assert_allclose(simplify(tree).evaluate(COLUMNS, [0.0] * 14), COLUMNS["x"] ** 14)

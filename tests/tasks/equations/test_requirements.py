@@ -21,13 +21,23 @@ UNITS = {"x": "m", "t": "s", "m": "kg", "n": "1"}
 
 @pytest.mark.parametrize(
     ("text", "same"),
-    [("kg*m/s^2", "N"), ("kg m s^-2", "N"), ("1/h", "h^-1"), ("m/s/s", "m/s2"), ("%", "1"), ("J", "N m"), ("W s", "J")],
+    [
+        ("kg*m/s^2", "N"),
+        ("kg m s^-2", "N"),
+        ("1/h", "h^-1"),
+        ("m/s/s", "m/s2"),
+        ("%", "1"),
+        ("J", "N m"),
+        ("W s", "J"),
+        ("m²", "m^2"),
+        ("m·s⁻²", "m/s^2"),
+    ],
 )
 def test_units_are_products_of_units(text: str, same: str) -> None:
     assert read_unit(text) == read_unit(same) != read_unit("mg")
 
 
-@pytest.mark.parametrize("text", ["kg+m", "(m)"])
+@pytest.mark.parametrize("text", ["kg+m", "(m)", "m^"])
 def test_what_is_no_unit_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a unit; write it like kg"):
         read_unit(text)

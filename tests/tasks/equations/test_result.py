@@ -196,3 +196,28 @@ def test_a_table_that_cannot_be_used_is_one_line_and_exit_code_2(
     assert (told.returncode, told.stdout) == (2, "")
     assert expected in told.stderr
     assert told.stderr.count("\n") == 1
+
+
+def test_columns_are_found_as_the_run_has_read_them(run: Run) -> None:
+    """Columns that differ only in their units, in another order, and texts that pandas reads as truth values."""
+    known = about(run) | {"labels": {"load": "x [m]", "force": "x (s)"}}
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    expected = run.predict({"load": LOAD, "force": FORCE})
+    np.testing.assert_array_equal(run.predict({"x (s)": FORCE, "x [m]": LOAD}), expected)
+    known |= {"categories": {"load": ["on", "true"], "force": ["on", "FALSE"]}, "labels": {}}
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    table = pd.read_csv(io.StringIO("on\ntrue\nFALSE\n"))
+    np.testing.assert_array_equal(run.predict(table), run.predict({"load": [1, 0], "force": [0, 1]}))
+
+
+def test_intervals_weigh_the_rows_as_the_run_did(run: Run) -> None:
+    known = about(run) | {"sigma": "sd"}
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    sigma = np.linspace(0.1, 1, 40)
+    data = {"load": LOAD, "force": FORCE, "length": LENGTH, "sd": sigma}
+    expected = find_intervals(lambda values: values[0] * np.sqrt(LOAD) / FORCE, known["params"], LENGTH, 1 / sigma)
+    np.testing.assert_allclose(run.intervals(data), expected, rtol=1e-9)
+    with pytest.raises(InputError, match="lack the columns sd"):
+        run.intervals({name: data[name] for name in ("load", "force", "length")})
+    with pytest.raises(InputError, match=r"sd of task\.data\.sigma must be above 0"):
+        run.intervals({**data, "sd": sigma - 0.1})

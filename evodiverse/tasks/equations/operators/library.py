@@ -221,7 +221,7 @@ def _draw(explained: FloatArray, kinds: Sequence[tuple[Node, ...]], rng: np.rand
 
 
 def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatArray, rank: int) -> list[int]:
-    """Return the indices of the two columns that explain most beside others, or of the pair of a lower rank."""
+    """Return the indices of the two columns that explain most beside others, or of a pair of lower rank."""
     if others:
         orthogonal, target = project(target, others)
         columns = columns - (columns @ orthogonal) @ orthogonal.T
@@ -232,7 +232,7 @@ def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatA
     explained = (squares + squares[:, None] - 2 * along * along[:, None] * alike) / np.where(
         apart > _RANK, apart, np.inf
     )
-    best = np.argmax(explained)
+    best, rank = np.argmax(explained), min(rank, len(columns) * (len(columns) - 1) // 2)
     if rank > 1:
         ordered = np.triu(explained, 1).ravel()
         largest = np.flatnonzero(ordered >= np.partition(ordered, -rank)[-rank])

@@ -111,6 +111,9 @@ class _Pass:
         value = _fold(node.operation, values)
         return node if value is None else number(value)
 
+    def _is_free(self, node: Node) -> bool:
+        return node.operation == "parameter" and node.value in self._free
+
     def _inside(self, node: Node) -> Node:
         """Return a product with its factors simplified."""
         if node.operation in (*PRODUCTS, "negative"):
@@ -144,12 +147,12 @@ class _Pass:
             if factor.operation == "number" and (factor.value or exponent > 0):
                 folded = _fold("power", [float(factor.value), exponent])
                 value = math.inf if folded is None else value * folded
-            elif factor.operation == "parameter" and factor.value in self._free and free is None:
+            elif self._is_free(factor) and free is None:
                 free = factor
-            elif not (factor.operation == "parameter" and factor.value in self._free):
+            elif not self._is_free(factor):
                 powers[factor] = powers.get(factor, 0.0) + exponent
         for factor in list(powers):
-            if factor.operation == "power" and factor.arguments[1].value in self._free and powers[factor] == 1:
+            if factor.operation == "power" and self._is_free(factor.arguments[1]) and powers[factor] == 1:
                 powers.pop(factor.arguments[0], None)  # a free exponent absorbs others
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(sign, None, (node,), ())
@@ -187,7 +190,7 @@ class _Pass:
         """
         for factor, exponent in _factors(node, 1.0):
             addends = list(factor.arguments[0].flatten(SIGNED_SUMS)) if factor.operation == "exp" else []
-            free = [addend for _, addend in addends if addend.operation == "parameter" and addend.value in self._free]
+            free = [addend for _, addend in addends if self._is_free(addend)]
             rest = [(sign, addend) for sign, addend in addends if addend not in free]
             if free and rest:
                 yield call("exp", _total(rest)), exponent
