@@ -6,9 +6,9 @@ notation. By default, all built-in problems are used. Each run has one core and 
 you like: the same command resumes where it stopped.
 
 For each problem and engine (`ours` is EvoDiverse), prints medians over seeds of the error on held-out data: of the one
-equation that a run chooses, and of the one that fits best. Also prints how often the chosen equation, or one of the 50
-that fit best, is the law. OUTPUTS/results.csv has every run. EvoDiverse counts as at or ahead of Operon on a problem if
-the error of its chosen equation is at most the smaller of Operon's two errors.
+equation that a run chooses, and of the one that fits best. Also prints the chosen equation's size, and how often it, or
+one of the 50 that fit best, is the law. OUTPUTS/results.csv has every run. EvoDiverse counts as at or ahead of Operon
+on a problem if the error of its chosen equation is at most the smaller of Operon's two errors.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from evodiverse.runner.workers import available_cores
 from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.metrics import COLUMNS, measure_accuracy
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
+from evodiverse.tasks.equations.result import ABOUT, read_result
 from evodiverse.tasks.equations.settings import DataSettings
 from evodiverse.tasks.equations.symbolic import Law
 
@@ -110,18 +111,24 @@ def read_results(arguments: argparse.Namespace) -> Results:
     for engine in arguments.engines.split(","):
         for problem in arguments.problems:
             folder = arguments.outputs / engine / problem.replace("/", "_")
-            law = None if problem.startswith("builtin/") else read_law(Path(problem))
+            law = find_law(problem)
             seeds: dict[int, Mapping[str, Any]] = {}
             for run, metrics in measure(list(survey_runs(folder).complete), ()).runs:
-                seeds[int(run.settings["seed"])] = (
-                    metrics if law is None else {**metrics, **measure_accuracy(read_log(run, COLUMNS), law)}
-                )
+                logged = measure_accuracy(read_log(run, COLUMNS), law)
+                own = {"size": logged["chosen_complexity"]}  # of an engine, its own choice
+                if engine == OURS:
+                    own = measure_shown(run.path, law, is_found=logged["sa_50"] == 1)
+                seeds[int(run.settings["seed"])] = {**metrics, **logged, **own, "law_size": law.size}
             found.setdefault(engine, {})[problem] = {seed: seeds[seed] for seed in sorted(seeds)}
     return found
 
 
-def read_law(folder: Path) -> Law:
-    """Return the law in a folder; see the top of this file."""
+def find_law(problem: str) -> Law:
+    """Return the law of a problem; see the top of this file."""
+    if problem.startswith("builtin/"):
+        known = PROBLEMS[problem.removeprefix("builtin/")]
+        return Law(known, known.sample())
+    folder = Path(problem)
     target = read_target(folder)
     own = read_own_data({split: folder / f"{split}.csv" for split in SPLITS}, DataSettings(target=target))
     if (folder / "law.json").exists():
@@ -130,6 +137,19 @@ def read_law(folder: Path) -> Law:
     else:
         law, constants = free_constants((folder / "law.txt").read_text().splitlines()[-1])
     return Law(Problem(folder.name, "", own.target, own.variables, law, tuple(constants)), own.splits)
+
+
+def measure_shown(run: Path, law: Law, *, is_found: bool) -> dict[str, Any]:
+    """Return the error and the size of the equation that a run shows as chosen, and whether it is the law.
+
+    The log has it as it was found, which may have parts that change nothing. ``is_found`` says whether it or one of the
+    49 others that fit best is the law in that form.
+    """
+    about = json.loads((run / "best" / ABOUT).read_text())
+    found = read_result(run).chosen
+    is_law = law.is_met(found.source, found.params)
+    shown = {"chosen_nmse": about["nmse_id"], "chosen_nmse_ood": about.get("nmse_ood"), "size": found.size}
+    return {**shown, "sa_1": int(is_law), "sa_50": int(is_law or is_found)}
 
 
 def free_constants(law: str) -> tuple[str, list[float]]:
@@ -146,15 +166,15 @@ def middle(runs: Collection[Mapping[str, Any]], name: str) -> float:
 
 
 def count_laws(runs: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
-    """Return how many runs have a known law, how many of them choose it, and how many have it among the best 50."""
-    known = [metrics for metrics in runs if metrics["sa_1"] is not None]
+    """Return how many runs there are, how many of them choose the law, and how many have it among the best 50."""
+    known = list(runs)
     return len(known), sum(metrics["sa_1"] for metrics in known), sum(metrics["sa_50"] for metrics in known)
 
 
 def print_results(results: Results, problems: Sequence[str]) -> None:
     engines = list(results)
-    print(f"| problem | {' | '.join(f'{engine} | fits best | laws (50)' for engine in engines)} |")
-    print(f"|---|{'---|' * (3 * len(engines))}")
+    print(f"| problem | law's size | {' | '.join(f'{engine} | size | fits best | laws (50)' for engine in engines)} |")
+    print(f"|---|---|{'---|' * (4 * len(engines))}")
     ahead = 0
     for problem in problems:
         cells, errors = [], []
@@ -162,23 +182,28 @@ def print_results(results: Results, problems: Sequence[str]) -> None:
             runs = results[engine][problem].values()
             chosen, best = middle(runs, "chosen_nmse"), middle(runs, "best_nmse")
             errors.append((chosen, best))
-            n_known, n_first, n_some = count_laws(runs)
-            cells.append(f"{chosen:.1e} | {best:.1e} | {f'{n_first} ({n_some})' if n_known else '—'}")
+            _, n_first, n_some = count_laws(runs)
+            cells.append(f"{chosen:.1e} | {middle(runs, 'size'):g} | {best:.1e} | {n_first} ({n_some})")
         if len(errors) == 2:
             ahead += errors[0][0] <= max(min(errors[1]), TIE)
-        print(f"| {problem} | {' | '.join(cells)} |")
+        print(f"| {problem} | {middle(runs, 'law_size'):g} | {' | '.join(cells)} |")
     if len(engines) == 2:
         print(f"\n{engines[0]} is at or ahead of {engines[1]} on {ahead} of {len(problems)}")
     for engine in engines:
-        every = (metrics for problem in problems for metrics in results[engine][problem].values())
-        n_known, n_first, n_some = count_laws(every)
-        if n_known:
-            print(f"{engine}: SA@1 {n_first / n_known:.3f}, SA@50 {n_some / n_known:.3f} of {n_known} runs")
+        every = [metrics for problem in problems for metrics in results[engine][problem].values()]
+        n_runs, n_first, n_some = count_laws(every)
+        if n_runs:
+            error = middle(every, "chosen_nmse")
+            size = median(metrics["size"] / metrics["law_size"] for metrics in every)
+            print(
+                f"{engine}: SA@1 {n_first / n_runs:.3f}, SA@50 {n_some / n_runs:.3f} of {n_runs} runs; "
+                f"median error {error:.1e}, median size {size:.2f} of the law's"
+            )
 
 
 def write_results(results: Results, path: Path) -> None:
     """Write the metrics of all runs as CSV, one line per run."""
-    names = ["chosen_nmse", "best_nmse", "sa_1", "sa_50"]
+    names = ["chosen_nmse", "chosen_nmse_ood", "best_nmse", "size", "law_size", "sa_1", "sa_50"]
     with path.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["engine", "problem", "seed", *names])

@@ -14,7 +14,7 @@ import numpy as np
 
 from evodiverse.ports import Discovery
 from evodiverse.tasks.equations.front import EXACT, SYMBOLS
-from evodiverse.tasks.equations.operators.guided import nearest_fraction
+from evodiverse.tasks.equations.operators.guided import LARGEST_FRACTION, nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, factor_out, simplify
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
@@ -96,9 +96,11 @@ class Pruner:
         while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
             found, rank = shorter  # the rank falls each time, so this ends
         tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
-        if rank[0] <= MAX_SIZE and _rank(simplify(tree)) < rank:
+        if self._refits and rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
             own = [params[at] for at in _list_parameters(tree)]
-            found = self._try(found, write_tree(tree, tuple(self._columns)), own, self._limits(found)) or found
+            for form, fixed in ((simple, None), (tree, own)):
+                if pruned := self._try(found, write_tree(form, tuple(self._columns)), fixed, self._limits(found)):
+                    return pruned
         return found
 
     def _step(
@@ -277,7 +279,8 @@ def snap_constants(
             snapped = formula.tree.replace_parameters(tried.__getitem__)
             values = snapped.evaluate(columns, params)
             is_same = _size((_scaled(values, expected) if least_gain else values) - expected) <= tolerance
-            if is_same and simplify(snapped).size <= simplify(tree).size - gain:
+            is_simple = form.operation == "parameter" or not least_gain or abs(value) <= LARGEST_FRACTION
+            if is_same and is_simple and simplify(snapped).size <= simplify(tree).size - gain:
                 tree, forms = snapped, tried
                 break
     return Formula(tree, params)

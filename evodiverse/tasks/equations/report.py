@@ -18,7 +18,7 @@ from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild
-from evodiverse.tasks.equations.front import Member
+from evodiverse.tasks.equations.front import EXACT, Member
 from evodiverse.tasks.equations.intervals import find_intervals
 from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray, Rows
@@ -122,7 +122,7 @@ def lay_out(
         "equation.py": write_module(found, dataset, params, intervals).encode(),
         "equation.tex": _write_tex(forms[chosen], written[len(front) :]).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
-        "fit.png": _draw(found, dataset, rows, predictions, explained, match),
+        "fit.png": _draw(front, chosen, dataset, rows, predictions, explained, match),
         "hall_of_fame.csv": _list_front(front, chosen, forms).encode(),
     }
 
@@ -240,8 +240,9 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
         nodes = [node for _, node, _ in read_tree(discovery.candidate.genotype).places()]
     except RecursionError:
         return False
-    divisors = [node.arguments[1] for node in nodes if node.operation == "divide"]
+    divisors = [factor for node in nodes if node.operation == "divide" for _, factor in node.arguments[1].factors()]
     powers = [node.arguments for node in nodes if node.operation == "power"]
+    divisors += [one.arguments[0] for one in divisors if one.operation == "power"]
     divisors += [base for base, exponent in powers if (exponent.evaluate(columns, params) < 0).all()]
     values = [divisor.evaluate(columns, params) for divisor in divisors]
     return any(each.min() < 0 < each.max() for each in values)
@@ -254,18 +255,19 @@ def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | N
 
 
 def _draw(
-    discovery: Discovery,
+    front: Mapping[Member, Discovery],
+    chosen: Member,
     dataset: Dataset,
     splits: Sequence[Rows],
     predictions: Sequence[FloatArray | None],
     explained: Sequence[str | None],
     match: bool | None,
 ) -> bytes:
-    """Return a picture of predictions against data.
+    """Return a picture of predictions against data, and of the front.
 
     If the data set has test rows, they are shown. If it has none, the training rows that no fit saw are shown instead.
     """
-    panels = []
+    panels, discovery = [], front[chosen]
     is_held_out = any(len(rows.target) for rows in splits[2:])
     for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):
         if len(rows.target) and not (name == "held" and is_held_out):
@@ -282,7 +284,7 @@ def _draw(
         *([] if law is None else [f"law: {law.law}"]),
         *(f"no NMSE, {title}: {why}" for title, why in zip(SPLITS.values(), explained, strict=True) if why is not None),
     ]
-    return draw_fit(panels, lines)
+    return draw_fit(panels, list(front), chosen, lines)
 
 
 class Panel(NamedTuple):
@@ -302,17 +304,32 @@ class Panel(NamedTuple):
 
 
 @styled()
-def draw_fit(panels: Sequence[Panel], lines: Sequence[str]) -> bytes:
+def draw_fit(panels: Sequence[Panel], front: Sequence[Member], chosen: Member, lines: Sequence[str]) -> bytes:
     """Return a PNG with one square per panel: measurements on the horizontal axis, predictions on the vertical one.
+
+    The last square shows the front.
 
     Args:
         panels: One to three panels, from left to right.
+        front: The front of error against complexity.
+        chosen: Its member with the chosen equation.
         lines: The lines of text (see `to_png`), which are wrapped, and cut after `MAX_ROWS` rows.
     """
-    figure, places = new_figure(_SIDE, len(panels))
-    for axes, panel in zip(places, panels, strict=True):
+    figure, places = new_figure(_SIDE, len(panels) + 1)
+    for axes, panel in zip(places, panels, strict=False):
         draw_panel(axes, panel)
-    return to_png(figure, wrap_lines(lines, len(panels) * ROW_LENGTH))
+    draw_front(places[-1], front, chosen)
+    return to_png(figure, wrap_lines(lines, len(places) * ROW_LENGTH))
+
+
+def draw_front(axes: "Axes", front: Sequence[Member], chosen: Member) -> None:
+    """Draw the error of each equation on the front against its complexity, with a ring around the chosen one."""
+    points = {member: (member.complexity, max(member.error, EXACT)) for member in front}
+    axes.plot(*zip(*points.values(), strict=True), "o-", color=POINT, drawstyle="steps-post", markersize=6, mew=0)
+    axes.plot(*points[chosen], "o", color=OUTSIDE, markersize=12, fillstyle="none", mew=2)
+    axes.grid()
+    axes.set(yscale="log", xlabel="complexity", ylabel="NMSE", title="front\nchosen: ring")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
 def draw_panel(axes: "Axes", panel: Panel) -> None:

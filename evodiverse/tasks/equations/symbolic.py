@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import norm
 from scipy.optimize import least_squares
 
+from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import Node, read_tree
 from evodiverse.tasks.equations.problems import FloatArray, Problem, Splits
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -44,6 +45,11 @@ class Law:
         self._constants = np.array(problem.constants)
         names = [variable.name for variable in problem.variables]
         self._columns = dict(zip(names, draw_points(splits).T, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The complexity of the law, measured as that of equations."""
+        return simplify(self._tree).size
 
     def is_met(self, source: str, params: Sequence[float]) -> bool:
         """Return whether an equation is the law, possibly with other constants.

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from evodiverse.tasks.equations import report
+from evodiverse.tasks.equations.front import EXACT, Member
 from evodiverse.tasks.equations.report import (
     MAX_ROWS,
     OUTSIDE,
@@ -18,6 +19,7 @@ from evodiverse.tasks.equations.report import (
     ROW_LENGTH,
     Panel,
     draw_fit,
+    draw_front,
     draw_panel,
     find_limits,
     wrap_lines,
@@ -25,6 +27,7 @@ from evodiverse.tasks.equations.report import (
 
 TARGET = np.array([-1.0, 0.3, 2.0, 4.0])
 PERFECT = Panel("train", TARGET, TARGET, "nmse 0")
+FRONT = [Member(1, 1, 0.9, 0.8, 0.1), Member(2, 5, 1e-3, 2e-3, 1e-4), Member(3, 9, 0.0, 2e-3, 1e-4)]
 
 
 def predicting(*predicted: float) -> Panel:
@@ -144,11 +147,23 @@ def test_text_too_long_is_cut_with_an_ellipsis(lines: list[str]) -> None:
 
 @pytest.mark.parametrize("text", ["$x_{", "\x00\x1b[31m \ud800", "变量 = 量", "<svg>&amp;", "", "\\frac{1}{2}"])
 def test_any_text_can_be_drawn_and_equal_pictures_have_equal_bytes(text: str) -> None:
-    picture = draw_fit([PERFECT, PERFECT], [text, f"{text} = 1"])
+    picture = draw_fit([PERFECT, PERFECT], FRONT, FRONT[1], [text, f"{text} = 1"])
     assert Image.open(io.BytesIO(picture)).format == "PNG"
-    assert picture == draw_fit([PERFECT, PERFECT], [text, f"{text} = 1"])
+    assert picture == draw_fit([PERFECT, PERFECT], FRONT, FRONT[1], [text, f"{text} = 1"])
 
 
 def test_long_text_makes_no_picture_much_wider() -> None:
-    sizes = [Image.open(io.BytesIO(draw_fit([PERFECT], ["W" * n, "W" * n]))).size for n in (ROW_LENGTH // 2, 5000)]
+    sizes = [
+        Image.open(io.BytesIO(draw_fit([PERFECT], FRONT, FRONT[1], ["W" * n, "W" * n]))).size
+        for n in (ROW_LENGTH // 2, 5000)
+    ]
     assert sizes[1][0] < 1.5 * sizes[0][0]
+
+
+def test_the_front_has_a_point_for_each_equation_and_a_ring_around_the_chosen_one() -> None:
+    axes = Figure().subplots()
+    draw_front(axes, FRONT, FRONT[1])
+    front, ring = ([*map(tuple, line.get_xydata().tolist())] for line in axes.get_lines())
+    assert front == [(1.0, 0.9), (5.0, 1e-3), (9.0, EXACT)]
+    assert ring == [(5.0, 1e-3)]
+    assert axes.get_yscale() == "log"

@@ -7,7 +7,7 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -38,6 +38,8 @@ The first is the largest distance of an exponent from the fraction, the second t
 relative to the size of the parameter, or to 0.5 if that is larger. The third is the largest size of the parameter.
 """
 
+GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
+
 INNER_RATE: Final = 0.6
 """The probability of editing a sum that is a factor of a term, if there is one."""
 
@@ -62,16 +64,16 @@ class Guide:
         self._columns = dict(zip(names, inputs[some].T, strict=True))
         self._target = target[some]
         self._library = Library(self._columns, self._target, grammar)
-        self.edits: Mapping[str, tuple[Callable[[_Sum, np.random.Generator], list[Node] | None] | None, float]] = {
-            "term": (self._add_term, 2.0),
-            "pair": (self._add_pair, 1.0),
-            "product": (self._add_product, 1.5),
+        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
+            "term": (partial(self._within, self._add_term), 2.0),
+            "pair": (partial(self._within, self._add_pair), 1.0),
+            "product": (partial(self._within, self._add_product), 1.5),
             "fresh": (self._start_over, 2.0),
-            "multiply": (self._multiply_suggested, 2.5),
-            "replace": (self._replace_suggested, 2.0),
-            "exchange": (self._exchange, 4.0),
-            "prune": (self._prune, 1.0),
-            "snap": (None, 0.7),
+            "multiply": (partial(self._within, self._multiply_suggested), 2.5),
+            "replace": (partial(self._within, self._replace_suggested), 2.0),
+            "exchange": (partial(self._within, self._exchange), 4.0),
+            "prune": (partial(self._within, self._prune), 1.0),
+            "snap": (_snap, 0.7),
         }
         """Each kind of edit, and its weight in the choice among them."""
 
@@ -121,11 +123,19 @@ class Guide:
             rng: The random generator. How many values are drawn from it depends on the data.
         """
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
-        if edit is None:
-            return _snap(tree, params, rng), f"guided_{kind}"
+        return edit(tree, params, rng), f"guided_{kind}"
+
+    def _within(
+        self,
+        edit: "Callable[[_Sum, np.random.Generator], list[Node] | None]",
+        tree: Node,
+        params: Sequence[float],
+        rng: np.random.Generator,
+    ) -> Node | None:
+        """Return a tree with one of its sums edited."""
         total = self._choose_sum(tree, params, rng)
         terms = edit(total, rng)
-        return (None if terms is None else total.rebuild(terms)), f"guided_{kind}"
+        return None if terms is None else total.rebuild(terms)
 
     def _choose_sum(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> "_Sum":
         """Return the equation as a sum of terms, or, if one of its terms has a sum as a factor, perhaps this sum."""
@@ -172,13 +182,13 @@ class Guide:
             term = call("multiply", term, factor.shift_parameters(term.next_parameter()))
         return [*total.terms, term] if term.arguments else None
 
-    def _start_over(self, total: "_Sum", rng: np.random.Generator) -> list[Node]:  # noqa: ARG002
+    def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node:  # noqa: ARG002
         """Return a new sum of terms of the library, perhaps multiplied by powers of variables."""
         scale, terms = self._library.compose(rng)
         built: list[Node] = []
         for at in self.find_needed([term.column for term in terms], n_weakest=0):
             built.append(terms[at].build(built[-1].next_parameter() if built else 0))
-        return [reduce(lambda product, factor: call("multiply", product, factor), scale, build_total(built))]
+        return reduce(lambda product, factor: call("multiply", product, factor), scale, build_total(built))
 
     def _multiply_suggested(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Multiply a term by a factor such that the product explains much of what the other terms do not."""

@@ -46,9 +46,10 @@ TAKEN: Final = 0.3
 _POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
 _DIGITS: Final = 9
 _LARGEST: Final = 1e100
+# Share of the target's sum of squares below which what a sum leaves is rounding error.
+_EXACT: Final = 1e-20
 # A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
 # than the smaller share of its sum of squares, which is rounding error.
-_EXACT: Final = 1e-20
 _RANK: Final = 1e-8
 _SAME: Final = 1e-26
 
@@ -227,11 +228,16 @@ def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatA
     lengths = np.einsum("mn,mn->m", columns, columns)
     columns = columns / np.sqrt(np.where(lengths > _RANK, lengths, np.inf))[:, None]
     along, alike = columns @ target, columns @ columns.T
-    apart = 1 - alike**2
-    shared = along**2 + (along**2)[:, None] - 2 * along * along[:, None] * alike
-    explained = np.triu(np.where(apart > _RANK, shared / np.where(apart > _RANK, apart, 1.0), 0.0), 1)
-    at = int(np.argsort(-explained, axis=None, kind="stable")[rank - 1])
-    return list(divmod(at, len(columns)))
+    squares, apart = along**2, 1 - alike**2
+    explained = (squares + squares[:, None] - 2 * along * along[:, None] * alike) / np.where(
+        apart > _RANK, apart, np.inf
+    )
+    best = np.argmax(explained)
+    if rank > 1:
+        ordered = np.triu(explained, 1).ravel()
+        largest = np.flatnonzero(ordered >= np.partition(ordered, -rank)[-rank])
+        best = largest[np.argsort(-ordered[largest], kind="stable")[rank - 1]]
+    return list(divmod(int(best), len(columns)))
 
 
 def rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:

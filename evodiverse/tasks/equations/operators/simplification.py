@@ -259,6 +259,8 @@ def _rank(term: _Term) -> tuple[bool, int, str]:
 
 
 def _raise(factor: Node, exponent: float) -> Node:
+    if factor.operation == "sqrt" and exponent % 2 == 0:
+        return _raise(factor.arguments[0], exponent / 2)
     return factor if exponent == 1 else call("power", factor, number(exponent))
 
 
