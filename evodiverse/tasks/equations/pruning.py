@@ -137,10 +137,8 @@ class Pruner:
                     if pruned is not None:
                         return pruned, _rank(tree)
         for tree in self._list_without_a_term(formula, self._tolerance(found, _DROP)):
-            pruned = self._try(
-                found, write_tree(tree, tuple(self._columns)), None, self._list_limits(first, found, tree)
-            )
-            if pruned is not None:
+            limits = self._list_limits(first, found, tree)
+            if pruned := self._try(found, write_tree(tree, tuple(self._columns)), None, limits):
                 return pruned, _rank(tree)
         return None
 

@@ -165,7 +165,11 @@ def _find_intervals(
     except RecursionError:  # equations of a language model may be that large
         return [(-inf, inf)] * len(params)
     roots = 1.0 if rows.weights is None else np.sqrt(rows.weights)
-    ends = find_intervals(lambda values: tree.evaluate(columns, values.tolist()), params, rows.target, roots)
+
+    def predict(values: FloatArray) -> FloatArray:
+        return np.broadcast_to(tree.evaluate(columns, values.tolist()), len(rows.target))
+
+    ends = find_intervals(predict, params, rows.target, roots)
     return [(low, high) for low, high in ends.tolist()]
 
 

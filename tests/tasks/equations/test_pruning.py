@@ -144,7 +144,7 @@ def test_a_simple_number_that_saves_no_part_may_raise_the_error_by_one_percent(
 
 def test_common_factors_of_terms_are_shown_once(sandbox: ProcessSandbox) -> None:
     found = shown(sandbox, "params[0] * x * v + params[1] * x * x", 2 * X * V + 0.7 * X**2 + 0.1 * NOISE)
-    assert found == "y = x * (2.0054 * v + 0.6931 * x)"
+    assert found == "y = (2.0054 * v + 0.6931 * x) * x"
 
 
 @pytest.mark.parametrize(
