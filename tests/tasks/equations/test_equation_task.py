@@ -256,6 +256,12 @@ def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
     assert max(len(number) for number in re.findall(r"[\d.]+", line)) <= 10
 
 
+def test_a_constant_equation_has_an_interval_too(sandbox: ProcessSandbox) -> None:
+    files = make_task(sandbox).show_best([found("params[0]", [2.0], ["x"], nmse_train=1.0)])
+    ((low, high),) = json.loads(files["equation.json"])["intervals"]
+    assert low < json.loads(files["equation.json"])["params"][0] < high
+
+
 def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: ProcessSandbox) -> None:
     task = make_task(sandbox, timeout=1e-9)
     details = {"params": "[3.0, 2.0]", "mse": 0.0}
