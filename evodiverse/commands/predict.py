@@ -26,11 +26,13 @@ def main() -> int:
 
 def _write(run: Path, data: Path, size: int | None, out: Path | None) -> None:
     from evodiverse.api import load  # here so that --help stays fast
-    from evodiverse.kit.files import write_file
+    from evodiverse.kit.files import refuse_odd_file, write_file
     from evodiverse.kit.tables import TextFile, find_decimal_mark
     from evodiverse.tasks.equations.csv_data import read_columns
     from evodiverse.tasks.equations.result import read_result
 
+    if out is not None:
+        refuse_odd_file(out)
     result = read_result(load(run).path)
     table = TextFile(data).table()
     if COLUMN in table.names:
