@@ -55,6 +55,7 @@ def test_columns_that_settings_leave_out_may_stay_in_the_data_and_numbers_may_be
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(1800)
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn_pass() -> None:
