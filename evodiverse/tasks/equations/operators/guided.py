@@ -7,14 +7,14 @@ form. It is computed for hundreds of factors at once (orthogonal matching pursui
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.library import Library, gains, rest, unit
+from evodiverse.tasks.equations.operators.library import Library, Term, gains, rest, unit
 from evodiverse.tasks.equations.operators.trees import (
     SUMS,
     FloatArray,
@@ -173,14 +173,14 @@ class Guide:
 
     def _add_product(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Add a product of factors, chosen one after the other, that explains much of the remaining error."""
-        term, scale = parameter(total.first), total.scale
+        factors, scale = list[Node](), total.scale
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
             found = self._library.suggest_factor(total.all_values, scale, rng)
             if found is None:
                 break
             factor, scale = found
-            term = call("multiply", term, factor.shift_parameters(term.next_parameter()))
-        return [*total.terms, term] if term.arguments else None
+            factors.append(factor)
+        return None if scale is None or not factors else [*total.terms, Term(tuple(factors), scale).build(total.first)]
 
     def _start_over(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node:  # noqa: ARG002
         """Return a new sum of terms of the library, perhaps multiplied by powers of variables."""
@@ -188,7 +188,7 @@ class Guide:
         built: list[Node] = []
         for at in self.find_needed([term.column for term in terms], n_weakest=0):
             built.append(terms[at].build(built[-1].next_parameter() if built else 0))
-        return reduce(lambda product, factor: call("multiply", product, factor), scale, build_total(built))
+        return build_product([(1, build_total(built)), *((1, factor) for factor in scale)])
 
     def _multiply_suggested(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Multiply a term by a factor such that the product explains much of what the other terms do not."""

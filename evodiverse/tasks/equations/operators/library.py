@@ -124,17 +124,14 @@ class Library:
             The factor, with its parameters numbered from 0, and its ``(n,)`` values times ``scale``, all multiplied by
             the same arbitrary positive number. None if no factor explains anything.
         """
-        columns = self._columns if scale is None else self._columns * unit(scale)
-        at = _draw(gains(self._target, others, columns), self._factors, rng)
-        return None if at is None else (*self._factors[at], columns[at])
+        found = self._suggest(self._factors, self._columns, others, scale, rng)
+        return None if found is None else (found.factors[0], found.column)
 
     def suggest_term(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
     ) -> Term | None:
         """Draw a term as `suggest_factor` draws a factor."""
-        columns = self._scaled(scale)
-        at = _draw(gains(self._target, others, columns), self._terms, rng)
-        return None if at is None else Term(self._terms[at], columns[at])
+        return self._suggest(self._terms, self._products, others, scale, rng)
 
     def suggest_pair(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
@@ -143,7 +140,7 @@ class Library:
 
         The arguments are those of `suggest_factor`.
         """
-        columns = self._scaled(scale)
+        columns = _scaled(self._products, scale)
         best = np.argsort(-gains(self._target, others, columns), kind="stable")[:N_BEST]
         some = np.union1d(best, rng.choice(self._n_plain, min(N_DRAWN, self._n_plain), replace=False))
         pair = _find_pair(self._target, others, columns[some], int(rng.geometric(TAKEN)))
@@ -160,19 +157,32 @@ class Library:
         """
         scale, factors = np.ones(len(self._target)), list[Node]()
         for _ in range(int(rng.choice(len(SCALES), p=SCALES))):
-            columns = self._columns[self._powers] * unit(scale)
-            at = _draw(gains(self._target, [], columns), [self._factors[at] for at in self._powers], rng)
-            if at is not None:
-                scale, factors = columns[at], [*factors, *self._factors[self._powers[at]]]
+            powers = [self._factors[at] for at in self._powers]
+            found = self._suggest(powers, self._columns[self._powers], [], scale, rng)
+            if found is not None:
+                scale, factors = found.column, [*factors, *found.factors]
         whole = self._n_plain if rng.random() < PLAIN_RATE else len(self._terms)
         size = min(N_COMPARED, int(whole * rng.uniform(*KEPT)) + 1)
         some = np.sort(rng.choice(whole, size, replace=False))
-        columns = self._products[some] * unit(scale)
+        columns = _scaled(self._products[some], scale)
         chosen = _search(self._target, columns, min(int(rng.integers(1, MAX_TERMS + 1)), size))
         return factors, [Term(self._terms[some[at]], columns[at]) for at in chosen]
 
-    def _scaled(self, scale: FloatArray | None) -> FloatArray:
-        return self._products if scale is None else self._products * unit(scale)
+    def _suggest(
+        self,
+        kinds: Sequence[tuple[Node, ...]],
+        columns: FloatArray,
+        others: Sequence[FloatArray],
+        scale: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> Term | None:
+        columns = _scaled(columns, scale)
+        at = _draw(gains(self._target, others, columns), kinds, rng)
+        return None if at is None else Term(kinds[at], columns[at])
+
+
+def _scaled(columns: FloatArray, scale: FloatArray | None) -> FloatArray:
+    return columns if scale is None else columns * unit(scale)
 
 
 def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
@@ -274,10 +284,10 @@ def gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) 
         along = columns @ target
         if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
             near = columns[~is_new]
-            rest = near
+            left = near
             for _ in range(2):  # the second projection removes what rounding left
-                rest = rest - (rest @ orthogonal) @ orthogonal.T
-            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", rest, rest), rest @ target
+                left = left - (left @ orthogonal) @ orthogonal.T
+            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", left, left), left @ target
             spread = near.var(axis=1) * near.shape[1]
             is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
     explained = along**2 / np.where(is_new, own, 1.0) / squares

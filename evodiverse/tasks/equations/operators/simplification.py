@@ -160,8 +160,7 @@ class _Pass:
             value, free = 1.0, None  # the sum absorbs the coefficient; under an even power, it could not absorb a sign
         if free is not None:
             powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
-        above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
-        below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
+        above, below = _split(powers)
         if value == 0 and free is None:
             above, below = [], []
         own = sign * (1.0 if free else value)
@@ -216,15 +215,24 @@ class _Pass:
             factors.insert(0, term.free)
         elif abs(term.number) != 1 or not factors:
             factors.insert(0, number(abs(term.number)))
-        product = _multiply(factors)
-        return call("divide", product, _multiply(term.below)) if term.below else product
+        return _divide(factors, term.below)
 
 
 def _join(powers: Mapping[Node, float]) -> Node:
     """Return the product of powers, given the exponent of each base."""
+    above, below = _split(powers)
+    return _divide(above or [number(1)], below)
+
+
+def _split(powers: Mapping[Node, float]) -> tuple[list[Node], list[Node]]:
+    """Return the powers above and below the fraction bar, given the exponent of each base."""
     above = [_raise(factor, exponent) for factor, exponent in powers.items() if exponent > 0]
     below = [_raise(factor, -exponent) for factor, exponent in powers.items() if exponent < 0]
-    product = _multiply(above) if above else number(1)
+    return above, below
+
+
+def _divide(above: Sequence[Node], below: Sequence[Node]) -> Node:
+    product = _multiply(above)
     return call("divide", product, _multiply(below)) if below else product
 
 
