@@ -118,8 +118,20 @@ class Pruner:
         Constants become numbers only when no part can be removed any more, since a free parameter absorbs others when
         the equation is simplified, and a number does not.
         """
-        formula = Formula(read_tree(found.candidate.genotype), read_params(found))
         tried: set[tuple[Node, bool]] = set()
+        for tree, params in self._list_shorter(found):
+            if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
+                tried.add((tree, params is None))
+                limits = self._limits(first, _rank(tree))
+                limits = {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
+                pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
+                if pruned is not None:
+                    return pruned, _rank(tree)
+        return None
+
+    def _list_shorter(self, found: Discovery) -> Iterator[tuple[Node, list[float] | None]]:
+        """Yield edited equations, each with its parameters, or None if they are to be fitted."""
+        formula = Formula(read_tree(found.candidate.genotype), read_params(found))
         edits = (
             *product((remove_parts,), _SHARES),
             (shorten_by_constants, _SHARES[0]),
@@ -128,23 +140,9 @@ class Pruner:
         for edit, share in edits:
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
-            own = [edited.params[at] for at in _list_parameters(edited.tree)]
-            for tree, params in ((simplify(edited.tree), None), (edited.tree, own)):
-                if _rank(tree) < rank and tree.n_parameters() <= MAX_PARAMS and (tree, params is None) not in tried:
-                    tried.add((tree, params is None))
-                    limits = self._list_limits(first, found, tree)
-                    pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
-                    if pruned is not None:
-                        return pruned, _rank(tree)
-        for tree in self._list_without_a_term(formula, self._tolerance(found, _DROP)):
-            limits = self._list_limits(first, found, tree)
-            if pruned := self._try(found, write_tree(tree, tuple(self._columns)), None, limits):
-                return pruned, _rank(tree)
-        return None
-
-    def _list_limits(self, first: Discovery, found: Discovery, tree: Node) -> dict[str, float]:
-        limits = self._limits(first, _rank(tree))
-        return {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
+            yield simplify(edited.tree), None
+            yield edited.tree, [edited.params[at] for at in _list_parameters(edited.tree)]
+        yield from ((tree, None) for tree in self._list_without_a_term(formula, self._tolerance(found, _DROP)))
 
     def _list_without_a_term(self, formula: Formula, tolerance: float) -> list[Node]:
         """Return the equation without one addend of a sum, for those addends that other constants may make up for."""
