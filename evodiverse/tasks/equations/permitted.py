@@ -5,14 +5,13 @@ from typing import Final, NamedTuple
 
 from evodiverse.kit.documented import join_or, nearest
 from evodiverse.tasks.equations.front import measure_complexity
-from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.operators.trees import COMPARISONS, CONJUNCTIONS, Node, read_tree
 from evodiverse.tasks.equations.skeleton import FUNCTIONS
 
-_COMPARISONS: Final = ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal")
 _SAME: Final = {
     "subtract": "add",
     **dict.fromkeys(("true_divide", "reciprocal"), "divide"),
-    **dict.fromkeys((*_COMPARISONS, "logical_and", "logical_or", "logical_xor", "logical_not"), "where"),
+    **dict.fromkeys((*COMPARISONS, *CONJUNCTIONS), "where"),
     **dict.fromkeys(("abs", "fabs"), "absolute"),
     "square": "multiply",
     "float_power": "power",
@@ -70,7 +69,7 @@ class Permitted(NamedTuple):
         lines += [f"It must not use {join_or(self.deny)}."] if self.deny else []
         if self.max_size is not None:
             lines.append(f"It has at most {self.max_size} operations, variables, numbers and parameters in total.")
-        return "\n".join(["# Limits of the formula", "", *(f"- {line}" for line in lines)]) if lines else ""
+        return list_in_prompt("Limits of the formula", lines)
 
     def find_violations(self) -> list[str]:
         """Return a message for each name that is not an operation, or one if no operation is left."""
@@ -86,6 +85,11 @@ class Permitted(NamedTuple):
 
 
 NO_LIMIT: Final = Permitted()
+
+
+def list_in_prompt(heading: str, lines: Sequence[str]) -> str:
+    """Return a part of a prompt with a heading and a list; empty if there are no lines."""
+    return "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines)]) if lines else ""
 
 
 def _merge(operation: str) -> str:

@@ -11,7 +11,8 @@ from evodiverse.errors import InputError
 from evodiverse.kit.documented import nearest
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.data import Dataset
-from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.operators.trees import COMPARISONS, CONJUNCTIONS, Node, read_tree
+from evodiverse.tasks.equations.permitted import list_in_prompt
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.settings import ConstraintSettings, EquationSettings
 
@@ -32,11 +33,11 @@ _DERIVED: Final = {
 """Units that are products of others. Units of one quantity, such as kg and g, are different units."""
 
 _SUMS: Final = frozenset(["add", "subtract", "maximum", "minimum", "clip", "mod", "fmod", "hypot"])
-_COMPARISONS: Final = frozenset(["greater", "greater_equal", "less", "less_equal", "equal", "not_equal", "arctan2"])
+_RATIOS: Final = frozenset([*COMPARISONS, "arctan2"])
+"""Operations on values of one unit that return no unit."""
+
 _SAME: Final = frozenset(["negative", "positive", "absolute", "abs", "fabs", "floor", "ceil"])
-_NO_UNIT: Final = frozenset(
-    ["sign", "heaviside", "ones_like", "logical_and", "logical_or", "logical_xor", "logical_not"]
-)
+_NO_UNIT: Final = frozenset(["sign", "heaviside", "ones_like", *CONJUNCTIONS])
 _POWERS: Final = {"sqrt": 1 / 2, "cbrt": 1 / 3, "square": 2.0, "reciprocal": -1.0}
 
 Unit = tuple[tuple[str, float], ...]
@@ -99,9 +100,9 @@ def count_misfits(tree: Node, units: Mapping[str, Unit], target: Unit | None) ->
         name, arguments = node.operation, node.arguments
         if not arguments:
             return units.get(str(node.value)) if name == "variable" else None if name == "parameter" else NONE
-        if name in _SUMS or name in _COMPARISONS:
+        if name in _SUMS or name in _RATIOS:
             unit = agree(node, arguments)
-            return NONE if name in _COMPARISONS else unit
+            return NONE if name in _RATIOS else unit
         if name == "where":
             find(arguments[0])
             return agree(node, arguments[1:])
@@ -144,7 +145,7 @@ def describe(settings: EquationSettings) -> str:
     lines += [f"It never decreases with {name}." for name in given.increasing or ()]
     lines += [f"It never increases with {name}." for name in given.decreasing or ()]
     lines += ["Units must fit together; a parameter may have any unit."] if settings.data.units else []
-    return "\n".join(["# What is known of the formula", "", *(f"- {line}" for line in lines)]) if lines else ""
+    return list_in_prompt("What is known of the formula", lines)
 
 
 class Requirements:

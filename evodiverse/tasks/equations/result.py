@@ -96,7 +96,8 @@ class Result:
 
     def predict(self, data: Any, size: int | None = None) -> FloatArray:
         """Return the ``(n,)`` predictions of `evodiverse.api.Run.predict`."""
-        return self.pick(size).evaluate(self._columns(data, self.variables), self.pick(size).params)
+        found = self.pick(size)
+        return found.evaluate(self._columns(data, self.variables), found.params)
 
     def intervals(self, data: Any, size: int | None = None, bootstrap: int = 0) -> FloatArray:
         """Return the intervals ``(n_params, 2)`` of `evodiverse.api.Run.intervals`."""

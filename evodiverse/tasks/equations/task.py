@@ -211,7 +211,7 @@ class EquationTask:
             mse = mean_squared_error(predicted, fitted_rows.target, fitted_rows.weights, **loss)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
-        error = mse / self._unit
+        error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
@@ -227,8 +227,8 @@ class EquationTask:
             details |= measure_split(name, values, rows.target)
         if self._requirements is not None:
             details[VIOLATIONS] = violations = self._requirements.measure(source, fitted.params.tolist())
-            error = max(error, ENERGY_FLOOR * self._variance / self._unit) * COST**violations if violations else error
-        energy = float(np.log(max(error, ENERGY_FLOOR * self._variance / self._unit))) if self._is_log else error
+            error = max(error, floor) * COST**violations if violations else error
+        energy = float(np.log(max(error, floor))) if self._is_log else error
         return Evaluation(-error, energy, details=details)
 
 

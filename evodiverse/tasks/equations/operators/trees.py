@@ -41,7 +41,8 @@ _BINARY: Final = {
 
 _UNARY: Final = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "logical_not"}
 _SIGNS: Final = {name: sign for name, sign in _BINARY.values() if sign}
-_CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
+COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal", "not_equal", "equal")
+CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
 class TreeSizeError(RecursionError):
@@ -201,7 +202,7 @@ class Node:
 
 
 def _kind(operation: str, at: int) -> Kind:
-    if operation in _CONJUNCTIONS or (operation == "where" and at == 0):
+    if operation in CONJUNCTIONS or (operation == "where" and at == 0):
         return Kind.CONDITION
     return Kind.EXPONENT if operation == "power" and at == 1 else Kind.REAL
 
