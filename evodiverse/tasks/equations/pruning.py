@@ -16,7 +16,18 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.equations.front import EXACT, SYMBOLS
 from evodiverse.tasks.equations.operators.guided import LARGEST_FRACTION, nearest_fraction
 from evodiverse.tasks.equations.operators.simplification import ABSOLUTE, factor_out, simplify
-from evodiverse.tasks.equations.operators.trees import SUMS, Kind, Node, call, number, parameter, read_tree, write_tree
+from evodiverse.tasks.equations.operators.trees import (
+    SUMS,
+    Kind,
+    Node,
+    build_product,
+    build_total,
+    call,
+    number,
+    parameter,
+    read_tree,
+    write_tree,
+)
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.report import read_params
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
@@ -37,9 +48,9 @@ DIGITS: Final = range(4, 17)
 # that of errors that count as none.
 _SHARES: Final = ((1e-4, 0.3), (1e-4, 0.01), (1e-7, 0.01), (EXACT**0.5, 0.01))
 _DROP: Final = (0.0, 2.0)
-"""The same for the removal of an addend, before all constants are fitted again."""
-N_DROPPED: Final = 3
-"""The largest number of addends whose removal is tried."""
+"""The same for the removal of an addend or of a factor, before all constants are fitted again."""
+N_REFITTED: Final = 3
+"""The largest number of equations without an addend that are fitted again, and of those with a simpler one."""
 _GROWTH: Final = 1.01
 """The factor by which the squared errors may always grow."""
 _ROUNDINGS: Final = 8
@@ -142,19 +153,23 @@ class Pruner:
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
             yield simplify(edited.tree), None
             yield edited.tree, [edited.params[at] for at in _list_parameters(edited.tree)]
-        yield from ((tree, None) for tree in self._list_without_a_term(formula, self._tolerance(found, _DROP)))
+        yield from ((tree, None) for tree in self._list_refitted(formula, self._tolerance(found, _DROP)))
 
-    def _list_without_a_term(self, formula: Formula, tolerance: float) -> list[Node]:
-        """Return the equation without one addend of a sum, for those addends that other constants may make up for."""
+    def _list_refitted(self, formula: Formula, tolerance: float) -> Iterator[Node]:
+        """Yield the equation without one addend, or with a simpler one, if other constants may make up for it.
+
+        For either, at most `N_REFITTED` equations are yielded, the one with the nearest predictions first.
+        """
         expected = formula.tree.evaluate(self._columns, formula.params)
-        changes: dict[Node, float] = {}
-        for path, part, _ in formula.tree.places():
-            for addend in part.arguments if part.operation in SUMS else ():
-                tree = formula.tree.put(path, addend)
-                change = _size(_scaled(tree.evaluate(self._columns, formula.params), expected) - expected)
+        for edits in (_list_without_a_term(formula.tree), _list_adapted(formula.tree)):
+            changes: dict[Node, float] = {}
+            for tree, base in edits:
+                offset = 0.0 if base is None else base.evaluate(self._columns, formula.params)
+                moved = tree.evaluate(self._columns, formula.params) - offset
+                change = _size(_scaled(moved, expected - offset) - (expected - offset))
                 if change <= tolerance and not tree.is_constant:
                     changes[simplify(tree)] = change
-        return sorted(changes, key=changes.__getitem__)[:N_DROPPED]
+            yield from sorted(changes, key=changes.__getitem__)[:N_REFITTED]
 
     def _round(self, found: Discovery) -> Discovery:
         """Round the constants to the fewest digits that keep the predictions and the errors."""
@@ -207,6 +222,32 @@ class Pruner:
     def _tolerance(self, found: Discovery, share: tuple[float, float]) -> float:
         error = float(found.details.get("nmse_train") or 0.0) ** 0.5
         return float(self._deviation * (max(share[0], self._least) + share[1] * error))
+
+
+def _list_without_a_term(tree: Node) -> Iterator[tuple[Node, None]]:
+    """Yield an expression without one addend of a sum."""
+    for path, part, _ in tree.places():
+        for addend in part.arguments if part.operation in SUMS else ():
+            yield tree.put(path, addend), None
+
+
+def _list_adapted(tree: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield an expression with a factor of one addend replaced by one of another, and that without the first addend.
+
+    For instance, ``p * a * exp(b) + q * c / d`` becomes ``p * a / d + q * c / d``, which shares a factor.
+    """
+    for path, total, _ in tree.places():
+        terms = total.terms() if total.operation == "add" else []
+        for at, term in enumerate(terms):
+            others = terms[:at] + terms[at + 1 :]
+            parts = [(place, one) for place, one in enumerate(term.factors()) if not one[1].is_constant]
+            theirs = dict.fromkeys(one for other in others for one in other.factors() if not one[1].is_constant)
+            for (place, (_, own)), new in product(parts, theirs):
+                if new[1].size < own.size:
+                    factors = term.factors()
+                    factors[place] = new
+                    adapted = build_total([*terms[:at], build_product(factors), *terms[at + 1 :]])
+                    yield tree.put(path, adapted), tree.put(path, build_total(others))
 
 
 def _list_parameters(tree: Node) -> list[int]:
