@@ -11,6 +11,7 @@ from textwrap import dedent
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import jaccard, select_apart
 from evodiverse.diversity.distances import Encode, measure_diversity
@@ -20,7 +21,7 @@ from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
 from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses
-from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray
+from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Rows
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
 from evodiverse.tasks.equations.terms import find_terms
@@ -279,16 +280,41 @@ def measure_held_back(
     """
     if predicted is None or not len(target):
         return {}
-    low, high = fitted.min(), fitted.max()
+    squares, is_wild = _find_wild(predicted, target, fitted, variance, weights, is_robust=is_robust)
     with np.errstate(over="ignore", invalid="ignore"):
-        squares = measure_losses(predicted - target, weights, is_robust=is_robust) / variance
-        least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
-        is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
-        squares = squares[(squares <= least_wild) | ~is_plausible]
+        squares = squares[~is_wild]
         error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(squares) ** 0.5
     if not np.isfinite([error, deviation]).all():
         return {}
     return {"nmse_held": error, "nmse_held_se": max(deviation, rounding)}
+
+
+def select_tame(
+    predicted: FloatArray | None, rows: Rows, fitted: FloatArray, variance: float, *, is_robust: bool
+) -> Rows:
+    """Return the rows that `measure_held_back` counts, given the same arguments."""
+    if predicted is None or not len(rows.target):
+        return rows.select(np.zeros(len(rows.target), np.bool_))
+    _, is_wild = _find_wild(predicted, rows.target, fitted, variance, rows.weights, is_robust=is_robust)
+    return rows.select(~is_wild)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _find_wild(
+    predicted: FloatArray,
+    target: FloatArray,
+    fitted: FloatArray,
+    variance: float,
+    weights: FloatArray | None,
+    *,
+    is_robust: bool,
+) -> tuple[FloatArray, NDArray[np.bool_]]:
+    """Return the losses of predictions, in units of the variance, and which measurements are wild."""
+    low, high = fitted.min(), fitted.max()
+    squares = measure_losses(predicted - target, weights, is_robust=is_robust) / variance
+    least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
+    is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
+    return squares, (squares > least_wild) & is_plausible
 
 
 def measure_description(error: float, n_params: int, n: int) -> float:

@@ -58,6 +58,11 @@ class Rows(NamedTuple):
         """Return some of the rows, given ``(n,)`` flags."""
         return Rows(*(None if each is None else each[chosen] for each in self))  # type: ignore[arg-type]
 
+    def join(self, others: "Rows") -> "Rows":
+        """Return these rows and others of the same data set."""
+        pairs = zip(self, others, strict=True)
+        return Rows(*(None if one is None or two is None else np.concatenate([one, two]) for one, two in pairs))  # type: ignore[arg-type]
+
 
 class Splits(NamedTuple):
     """The training rows, and those held out: from the same domain, and from outside it."""

@@ -7,7 +7,7 @@ something that is never negative in the data. Such parts are recognized by their
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from math import exp, log
+from math import exp, inf, log
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,7 +56,11 @@ _GROWTH: Final = 1.01
 _ROUNDINGS: Final = 8
 """The difference between two ways to compute the same predictions, in units of the rounding of the data."""
 
+_CHOSEN_BY: Final = ("mse", "nmse_train", "nmse_held", "nmse_held_se", "description_length")
+"""What an equation is chosen by. The last fit, also to the rows held back, does not change it."""
+
 Assess = Callable[[str, Sequence[float] | None], tuple[str, Evaluation]]
+FitAll = Callable[[str, Sequence[float]], Sequence[float]]
 
 
 class Formula(NamedTuple):
@@ -75,11 +79,17 @@ class Pruner:
         rounding: The error that rounding alone may make, in units of this variance.
         assess: A function that fits an equation, given its source, or takes the given parameters, and returns the
             source in canonical form and the evaluation.
-        refits: Whether to prune. If not, constants are only rounded.
+        fit_all: A function that fits the parameters of an equation, given its source and parameters, to all training
+            rows, also those held back from the search. If it is None, constants are only rounded.
     """
 
     def __init__(
-        self, columns: Mapping[str, FloatArray], variance: float, rounding: float, assess: Assess, *, refits: bool
+        self,
+        columns: Mapping[str, FloatArray],
+        variance: float,
+        rounding: float,
+        assess: Assess,
+        fit_all: FitAll | None,
     ) -> None:
         n = len(next(iter(columns.values())))
         some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
@@ -88,7 +98,7 @@ class Pruner:
         self._deviation = variance**0.5
         self._least = max(_SHARES[-1][0], _ROUNDINGS * rounding**0.5)
         self._assess = assess
-        self._refits = refits
+        self._fit_all = fit_all
         self._pruned: dict[int, Discovery] = {}
 
     def prune(self, found: Discovery) -> Discovery:
@@ -99,19 +109,21 @@ class Pruner:
         call_number = found.candidate.call
         if call_number not in self._pruned:
             try:
-                self._pruned[call_number] = self._round(self._shorten(found))
+                self._pruned[call_number] = self._finish(self._shorten(found))
             except RecursionError:  # equations of a language model may be that large
                 self._pruned[call_number] = found
         return self._pruned[call_number]
 
     def _shorten(self, found: Discovery) -> Discovery:
         """Remove parts, fit again, and repeat this until nothing can be removed."""
+        if self._fit_all is None:
+            return found
         first = found
         rank = _rank(read_tree(found.candidate.genotype))
-        while self._refits and rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
+        while rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
             found, rank = shorter  # the rank falls each time, so this ends
         tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
-        if self._refits and rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
+        if rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
             own = [params[at] for at in _list_parameters(tree)]
             for form, fixed in ((simple, None), (tree, own)):
                 if pruned := self._try(found, write_tree(form, tuple(self._columns)), fixed, self._limits(found)):
@@ -170,6 +182,19 @@ class Pruner:
                 if change <= tolerance and not tree.is_constant:
                     changes[simplify(tree)] = change
             yield from sorted(changes, key=changes.__getitem__)[:N_REFITTED]
+
+    def _finish(self, found: Discovery) -> Discovery:
+        """Fit the constants to all training rows and round them; the errors stay those that the search has seen."""
+        shown = found
+        if self._fit_all is not None:
+            limits = {name: limit if name == "violations" else inf for name, limit in self._limits(found).items()}
+            params = self._fit_all(found.candidate.genotype, read_params(found))
+            shown = self._try(found, found.candidate.genotype, params, limits) or found
+        shown = self._round(shown)
+        known = {name: found.details[name] for name in _CHOSEN_BY if name in found.details}
+        one = found.candidate
+        candidate = replace(shown.candidate, score=one.score, energy=one.energy, details={**shown.details, **known})
+        return replace(shown, candidate=candidate)
 
     def _round(self, found: Discovery) -> Discovery:
         """Round the constants to the fewest digits that keep the predictions and the errors."""

@@ -59,6 +59,7 @@ def lay_out(
     chosen: Member,
     dataset: Dataset,
     rows: Sequence[Rows],
+    own: Rows,
     predictions: Sequence[FloatArray | None],
     sandbox: Sandbox,
 ) -> dict[str, bytes]:
@@ -74,13 +75,14 @@ def lay_out(
         dataset: The data that the equations explain.
         rows: The rows of each split, in the order of `SPLITS`: the training rows used in the fits, the training rows
             held back from the fits, and the test rows in and out of domain.
+        own: The rows to which the shown constants are fitted.
         predictions: The predictions of the chosen equation for each of these splits, or None for a split in which a
             prediction is not finite.
         sandbox: The sandbox in which sympy runs.
     """
     found = front[chosen]
     source, params = found.candidate.genotype, read_params(found)
-    intervals = _find_intervals(source, params, dataset.names, rows[0])
+    intervals = _find_intervals(source, params, dataset.names, own)
     explained = [
         explain_no_error(*split, dataset.names, source, params) for split in zip(rows, predictions, strict=True)
     ]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +22,7 @@ from evodiverse.tasks.equations.metrics import (
     measure_description,
     measure_held_back,
     measure_split,
+    select_tame,
 )
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
@@ -82,6 +84,9 @@ class EquationTask:
         self._is_robust = settings.loss == HUBER
         limits = Limits(settings.timeout, settings.memory)
         self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits, is_robust=self._is_robust)
+        self._fit_rows = partial(
+            Fitter, sandbox, dataset.names, method=settings.fit, limits=limits, is_robust=self._is_robust
+        )
         self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
         if self._requirements is not None:
@@ -91,7 +96,8 @@ class EquationTask:
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
         self._rounding = measure_rounding(train)
         self._unit = self._variance if settings.data.normalize == "target" else 1.0
-        self._pruner = Pruner(dataset.columns, self._variance, self._rounding, self._assess, refits=given is None)
+        fit_all = self._fit_all if given is None else None
+        self._pruner = Pruner(dataset.columns, self._variance, self._rounding, self._assess, fit_all)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
@@ -101,6 +107,7 @@ class EquationTask:
             "_dataset": dataset,
             "_rows": (),
             "_fitter": None,
+            "_fit_rows": None,
             "_pruner": None,
             "_requirements": None,
         }
@@ -176,7 +183,8 @@ class EquationTask:
         chosen = choose(list(front))
         _, (fitted,) = self._fit([front[chosen].candidate.genotype], [np.array(read_params(front[chosen]))])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
-        return lay_out(front, chosen, self._dataset, self._rows, predictions, self._sandbox)
+        own = self._select_tame(predictions[1])
+        return lay_out(front, chosen, self._dataset, self._rows, own, predictions, self._sandbox)
 
     def _shown_front(self, discoveries: Sequence[Discovery]) -> dict[Member, Discovery]:
         """Return the front, each equation in the form in which it is shown; a pruned one may replace others."""
@@ -191,6 +199,37 @@ class EquationTask:
             return source, Evaluation(None, None, valid=False, error=fault)
         (canonical,), (fitted,) = self._fit([source], None if params is None else [np.array(params)])
         return canonical, self._evaluation(canonical, fitted)
+
+    def _fit_all(self, source: str, params: Sequence[float]) -> Sequence[float]:
+        """Return an equation's parameters, fitted also to the rows held back, except measurements wild to the equation.
+
+        The given parameters stay if those fitted are no better for these rows.
+        """
+        _, (fitted,) = self._fit([source], [np.array(params)])
+        if not params or isinstance(fitted, Rejection):
+            return params
+        rows = self._select_tame(fitted.predictions[1])
+        if len(rows.target) == len(self._rows[0].target):
+            return params
+        fitter, skeleton = self._fit_rows((rows,)), read_skeleton(source, self._dataset.names, len(params))
+        (found,), (known,) = fitter.fit([skeleton]), fitter.fit([skeleton], [np.array(params)])
+
+        def measure(fit: Fitted) -> float:
+            predicted = fit.predictions[0]
+            error = None
+            if predicted is not None:
+                error = mean_squared_error(predicted, rows.target, rows.weights, is_robust=self._is_robust)
+            return np.inf if error is None else error
+
+        if isinstance(found, Rejection) or isinstance(known, Rejection) or measure(found) >= measure(known):
+            return params
+        return [float(value) for value in found.params]
+
+    def _select_tame(self, predicted: FloatArray | None) -> Rows:
+        """Return the fitted rows and those held back, without wild measurements, given the predictions for the last."""
+        fitted, held_back, *_ = self._rows
+        robust = self._is_robust
+        return fitted.join(select_tame(predicted, held_back, fitted.target, self._variance, is_robust=robust))
 
     def _fit(
         self, sources: Sequence[str], given: Sequence[FloatArray] | None
