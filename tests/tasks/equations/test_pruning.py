@@ -1,5 +1,6 @@
 """Parts of an equation that change nothing are removed, and constants near a simple number become this number."""
 
+import json
 import math
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.data import Dataset, hold_back
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.simplification import factor_out, simplify
 from evodiverse.tasks.equations.operators.trees import (
@@ -112,23 +113,26 @@ def sandbox() -> Iterator[ProcessSandbox]:
     sandbox.close()
 
 
-def shown(sandbox: ProcessSandbox, expression: str, target: NDArray[np.float64]) -> str:
-    """The form in which an equation is shown once it is fitted to a target, of the variables `X` and `V`."""
+def shown(
+    sandbox: ProcessSandbox, expression: str, target: NDArray[np.float64], held_back: float = 0.0
+) -> tuple[str, dict[str, bytes]]:
+    """The form in which an equation is shown once it is fitted to a target, of the variables `X` and `V`, and files."""
     none = Rows(np.empty((0, 2)), np.empty(0))
     splits = Splits(Rows(np.stack([X, V], 1), target), none, none)
     dataset = Dataset(Variable("y", ""), (Variable("x", ""), Variable("v", "")), splits, None)
-    task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=0.0)))
+    task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=held_back)))
     (parsed,) = task.parse([f"def equation(x, v, params):\n    return {expression}\n"])
     assert isinstance(parsed, Hypothesis)
     (made,) = task.evaluate([parsed])
     candidate = Candidate(1, parsed.genotype, parsed.key, made.score, made.energy, details=made.details)
-    return task.headline([Discovery(candidate, 0, None)]).partition("  (")[0]
+    found = [Discovery(candidate, 0, None)]
+    return task.headline(found).partition("  (")[0], task.show_best(found)
 
 
 def test_a_term_that_only_noise_pays_for_goes_and_the_law_stays(sandbox: ProcessSandbox) -> None:
     expression = "params[0] * x * v + params[1] * np.sin(params[2] * v)"
-    assert shown(sandbox, expression, 3 * X * V + 0.3 * NOISE) == "y = 2.995 * v * x"
-    assert "sin" in shown(sandbox, expression, 3 * X * V + 0.5 * np.sin(2 * V) + 0.1 * NOISE)
+    assert shown(sandbox, expression, 3 * X * V + 0.3 * NOISE)[0] == "y = 2.995 * v * x"
+    assert "sin" in shown(sandbox, expression, 3 * X * V + 0.5 * np.sin(2 * V) + 0.1 * NOISE)[0]
 
 
 @pytest.mark.parametrize(("growth", "expected"), [(1e-5, "y = x**2"), (0.04, "y = x**2.0")])
@@ -138,13 +142,34 @@ def test_a_simple_number_that_saves_no_part_may_raise_the_error_by_one_percent(
     """The noise is such that the square has this share more of squared error than the best power."""
     slope = X**2 * np.log(X) / np.linalg.norm(X**2 * np.log(X))
     noise = 0.3 * (NOISE - slope * (slope @ NOISE))
-    found = shown(sandbox, "x ** params[0]", X**2 + noise + growth**0.5 * np.linalg.norm(noise) * slope)
+    found, _ = shown(sandbox, "x ** params[0]", X**2 + noise + growth**0.5 * np.linalg.norm(noise) * slope)
     assert (found == expected) if expected == "y = x**2" else found.startswith(expected)
 
 
 def test_common_factors_of_terms_are_shown_once(sandbox: ProcessSandbox) -> None:
-    found = shown(sandbox, "params[0] * x * v + params[1] * x * x", 2 * X * V + 0.7 * X**2 + 0.1 * NOISE)
+    found, _ = shown(sandbox, "params[0] * x * v + params[1] * x * x", 2 * X * V + 0.7 * X**2 + 0.1 * NOISE)
     assert found == "y = (2.0054 * v + 0.6931 * x) * x"
+
+
+def test_an_addend_takes_a_simpler_factor_of_another_one(sandbox: ProcessSandbox) -> None:
+    expression = "params[0] * np.exp(params[1] * v) + params[2] * x / v"
+    assert shown(sandbox, expression, (2 + 3 * X) / V + 0.1 * NOISE)[0] == "y = (2.97 * x + 2.046) / v"
+
+
+def test_the_constants_shown_are_fitted_to_all_rows_and_the_errors_are_those_before(sandbox: ProcessSandbox) -> None:
+    """The one measurement among the rows held back that is a typing error does not count."""
+    target = 3 * X + 0.5 * V + NOISE
+    fitted, held = hold_back(Rows(np.stack([X, V], 1), target), 0.2)
+    target[np.flatnonzero(target == held.target[0])] = 1e6
+    _, files = shown(sandbox, "params[0] * x + params[1] * v", target, 0.2)
+    about = json.loads(files["equation.json"])
+    tame = target < 1e6
+    best = np.linalg.lstsq(np.stack([X, V], 1)[tame], target[tame])[0]
+    before = np.linalg.lstsq(fitted.inputs, fitted.target)[0]
+    assert sorted(about["params"]) == pytest.approx(sorted(best), rel=1e-3)
+    assert sorted(about["params"]) != pytest.approx(sorted(before), rel=1e-2)
+    residues = (held.inputs @ before - held.target)[1:]
+    assert about["nmse_held"] == pytest.approx(np.mean(residues**2) / np.var(target[tame]), rel=1e-3)
 
 
 @pytest.mark.parametrize(
