@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from rdkit import Chem
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.filters.catalogs import find_alerts
@@ -55,12 +54,17 @@ class Filters:
         for name, pattern in settings.smarts.items():
             if molecule.HasSubstructMatch(read_smarts(pattern)):
                 yield f"smarts {name}"
+        for name, pattern in settings.require.items():
+            if not molecule.HasSubstructMatch(read_smarts(pattern)):
+                yield f"require {name}"
+        if (similar := settings.similar_to) is not None:
+            yield from _find_outside("similarity", similar.component.measure(molecule), similar.least, similar.most)
         for name, bounds in settings.ranges.items():
             if name not in _SLOW:
-                yield from _find_outside(molecule, name, *bounds)
+                yield from _find_outside(name, float(PROPERTIES[name](molecule)), *bounds)
         yield from find_alerts(molecule, settings.catalogs or ())
         for name in settings.ranges.keys() & _SLOW:
-            yield from _find_outside(molecule, name, *settings.ranges[name])
+            yield from _find_outside(name, float(PROPERTIES[name](molecule)), *settings.ranges[name])
 
 
 def build_filters(value: object) -> Filters | None:
@@ -90,9 +94,8 @@ def find_rejection(filters: Filters, smiles: str) -> Rejection | None:
     return None if fault is None else Rejection(Reason.FILTERED, fault)
 
 
-def _find_outside(molecule: Chem.Mol, name: str, low: float, high: float) -> Iterator[str]:
+def _find_outside(name: str, value: float, low: float, high: float) -> Iterator[str]:
     """Yield a fault if a property is outside its range; NaN is outside every range."""
-    value = float(PROPERTIES[name](molecule))
     if value > high:
         yield f"{name} {_write_apart(value, high)} above {high:g}"
     elif not value >= low:

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or, nearest, setting
+from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.shipped import read_shipped
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
+from evodiverse.tasks.molecules.objective.components import FINGERPRINTS, Similarity
 from evodiverse.tasks.molecules.parsing import find_smarts_violations
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, in_words
 
@@ -27,7 +29,7 @@ class FilterSettings:
     """The content of ``task.filters``, after `read_filters` has checked it.
 
     The bounds of each range are included, and are infinite where there is no bound. Each of ``smarts`` is the pattern
-    of a forbidden substructure, by a name of the user's choice.
+    of a forbidden substructure, by a name of the user's choice, and each of ``require`` that of a necessary one.
 
     Attributes:
         elements: the allowed elements, besides hydrogen
@@ -35,6 +37,8 @@ class FilterSettings:
         novel: file of known molecules, which are rejected
         ranges: the allowed range of each property: [low, high], or null for no bound
         smarts: the forbidden substructures
+        require: the substructures that a molecule must have
+        similar_to: what molecules must be similar to, or different from
         catalogs: RDKit's catalogs of unwanted substructures
     """
 
@@ -43,6 +47,8 @@ class FilterSettings:
     novel: str | None = None
     ranges: dict[str, Any] = field(default_factory=dict)
     smarts: dict[str, Any] = field(default_factory=dict)
+    require: dict[str, Any] = field(default_factory=dict)
+    similar_to: "SimilarTo | None" = None
     catalogs: list[str] | None = None
 
     def describe(self) -> str:
@@ -52,10 +58,38 @@ class FilterSettings:
             *([] if self.max_ring_size is None else [f"no ring of more than {self.max_ring_size} atoms"]),
             *(f"{in_words(name)} {_describe_range(*bounds)}" for name, bounds in self.ranges.items()),
             *(f"no substructure {smarts} ({name})" for name, smarts in self.smarts.items()),
+            *(f"the substructure {smarts} ({name})" for name, smarts in self.require.items()),
+            *([] if self.similar_to is None else [self.similar_to.describe()]),
             *([f"no structural alert of {', '.join(self.catalogs)}"] if self.catalogs else []),
             *([] if self.novel is None else ["not a known molecule"]),
         ]
         return f"Only molecules that meet all of these conditions are scored: {'; '.join(terms)}."
+
+
+@dataclass
+class SimilarTo:
+    """The allowed range, with its bounds, of the Tanimoto similarity to the most similar of the given molecules.
+
+    Attributes:
+        smiles: molecules to compare with; the most similar one counts
+        least: the smallest similarity allowed
+        most: the largest similarity allowed
+        fingerprint: fingerprint that is compared
+    """
+
+    smiles: list[str] = setting()
+    least: float = setting(default=0.0, least=0, most=1)
+    most: float = setting(default=1.0, least=0, most=1)
+    fingerprint: str = setting(default="ECFP4", choices=tuple(FINGERPRINTS))
+
+    @property
+    def component(self) -> Similarity:
+        """The component of an objective that measures the similarity."""
+        return Similarity("similarity", smiles=self.smiles, fingerprint=self.fingerprint)
+
+    def describe(self) -> str:
+        """Return the condition in words."""
+        return f"{self.component.describe()} {_describe_range(self.least, self.most)}"
 
 
 def _describe_range(low: float, high: float) -> str:
@@ -80,7 +114,8 @@ def read_filters(value: object) -> FilterSettings | None:
     if not isinstance(own, Mapping):
         raise InputError(f"{_KEY} must be null, the name of a set ({', '.join(SETS)}) or a group of keys, got {value}")
     merged, violations = _extend_set(own)
-    ranges, smarts = merged.pop("ranges", {}), merged.pop("smarts", {})
+    ranges, smarts, require = (merged.pop(name, {}) for name in ("ranges", "smarts", "require"))
+    similar = merged.pop("similar_to", None)
     settings, wrong = merge_typed(FilterSettings, merged, f"{_KEY}.")
     violations += [*wrong, *_find_unknown(settings)]
     for name, bounds in ranges.items():
@@ -88,12 +123,16 @@ def read_filters(value: object) -> FilterSettings | None:
             settings.ranges[name] = _read_range(name, bounds)
         except ValueError as error:
             violations.append(f"{_KEY}.ranges.{name}{error}")
-    for name, pattern in smarts.items():
-        violations += _find_unusable(str(name), pattern)
+    for key, patterns in (("smarts", smarts), ("require", require)):
+        for name, pattern in patterns.items():
+            violations += _find_unusable(f"{_KEY}.{key}.{name}", str(name), pattern)
+    if similar is not None:
+        settings.similar_to, wrong = _read_similar(similar, f"{_KEY}.similar_to")
+        violations += wrong
     if violations:
         raise InputError(*violations)
     settings.ranges = {name: bounds for name, bounds in settings.ranges.items() if bounds != (-inf, inf)}
-    settings.smarts = dict(smarts)
+    settings.smarts, settings.require = dict(smarts), dict(require)
     settings.catalogs = [name for name in CATALOGS if name in (settings.catalogs or ())] or None
     return None if settings == FilterSettings() else settings
 
@@ -102,14 +141,14 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Merge ``task.filters`` with the built-in set that it names, and return the result and what is wrong with it.
 
     Catalogs, ranges and substructures are added to those of the set, or replace one of the same name; other keys
-    replace those of the set. A key with the value null removes what the set has.
+    replace those of the set. A key with the value null removes what the set has, and ``without`` removes catalogs.
     """
     named = own.get("set")
     merged = dict(SETS.get(str(named), {}))
     unknown = named is not None and str(named) not in SETS
     violations = [f"{_KEY}: there is no set {named}; use {join_or(tuple(SETS))}"] if unknown else []
     for key, value in own.items():
-        if key in ("ranges", "smarts"):
+        if key in ("ranges", "smarts", "require"):
             if not isinstance(value, Mapping | None):
                 violations.append(f"{_KEY}.{key} must be a group of keys, got {value}")
             else:
@@ -118,8 +157,15 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
             listed = [value] if isinstance(value, str) else value
             adds = key == "catalogs" and isinstance(listed, list)
             merged[key] = [*(merged.get(key) or []), *listed] if adds else listed
-        elif key != "set":
+        elif key not in ("set", "without"):
             merged[key] = value
+    left_out = own.get("without") or []
+    left_out = [left_out] if isinstance(left_out, str) else left_out
+    for name in left_out if isinstance(left_out, list) else [left_out]:
+        if name in (merged.get("catalogs") or ()):
+            merged["catalogs"] = [one for one in merged["catalogs"] if one != name]
+        else:
+            violations.append(f"{_KEY}.without: {name} is not a catalog in use; leave it out")
     return merged, violations
 
 
@@ -158,9 +204,23 @@ def _is_bound(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value))
 
 
-def _find_unusable(name: str, smarts: object) -> Iterator[str]:
+def _read_similar(value: object, key: str) -> tuple[SimilarTo | None, list[str]]:
+    """Return the condition on the similarity, and what is wrong with it."""
+    if not isinstance(value, Mapping):
+        return None, [wrong_type(key, "a group of keys with smiles, least and most", value)]
+    smiles = value.get("smiles")
+    similar, violations = merge_typed(
+        SimilarTo, {**value, "smiles": [smiles]} if isinstance(smiles, str) else value, f"{key}."
+    )
+    if similar is not None and not violations:
+        violations = list(similar.component.find_violations(f"{key}."))
+        if similar.least > similar.most:
+            violations.append(f"{key}.least={similar.least:g} is above {key}.most={similar.most:g}; swap them")
+    return similar, violations
+
+
+def _find_unusable(key: str, name: str, smarts: object) -> Iterator[str]:
     """Yield what is wrong with the name or the SMARTS of a substructure."""
-    key = f"{_KEY}.smarts.{name}"
     if not _NAME.fullmatch(name):
         yield f"{key}: a name may have at most 60 letters, digits, spaces, _ and -, as it appears in the log; rename it"
     elif not isinstance(smarts, str):

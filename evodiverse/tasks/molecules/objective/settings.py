@@ -10,7 +10,7 @@ from evodiverse.kit.documented import nearest, setting
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, NUMBERS, Component
-from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, TRANSFORMS, Linear, Transform
+from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, TRANSFORMS, DoubleSigmoid, Linear, Transform
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _MOST: Final = 30
@@ -104,6 +104,8 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
     transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
     if isinstance(transform, Linear) and transform.low == transform.high:
         wrong.append(f"{prefix}transform.low and {prefix}transform.high are both {transform.low}; they must differ")
+    if isinstance(transform, DoubleSigmoid) and transform.low >= transform.high:
+        wrong.append(f"{prefix}transform.low={transform.low:g} must be below {prefix}transform.high={transform.high:g}")
     return component, transform, [*violations, *wrong]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, log
 from typing import Any, Final
 
 import numpy as np
@@ -88,6 +88,27 @@ class Sigmoid(Linear):
 
 
 @dataclass
+class DoubleSigmoid:
+    """A score near 1 from ``low`` to ``high`` that falls on either side, as the product of two logistic curves.
+
+    Attributes:
+        low: lower end of the window; its curve scores 0.5 there
+        high: upper end of the window; its curve scores 0.5 there
+        width: distance outside of an end at which the curve scores 0.05
+    """
+
+    low: float = setting(**_FINITE)
+    high: float = setting(**_FINITE)
+    width: float = setting(**_POSITIVE)
+
+    def __call__(self, raw: Values) -> Values:
+        """Return the score of each raw value."""
+        slope = log(19) / 2 / self.width
+        rising, falling = (0.5 + 0.5 * np.tanh(slope * distance) for distance in (raw - self.low, self.high - raw))
+        return rising * falling
+
+
+@dataclass
 class Step:
     """A score of 1 from ``threshold`` on and 0 below; with ``above=False``, 1 up to ``threshold`` and 0 above.
 
@@ -126,6 +147,7 @@ TRANSFORMS: Final[Mapping[str, type]] = {
     "max_gaussian": MaxGaussian,
     "linear": Linear,
     "sigmoid": Sigmoid,
+    "double_sigmoid": DoubleSigmoid,
     "step": Step,
     "thresholded": Thresholded,
 }

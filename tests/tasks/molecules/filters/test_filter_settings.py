@@ -44,6 +44,11 @@ def test_null_takes_away_what_a_set_has() -> None:
     assert read("medchem").ranges.keys() - without.ranges.keys() == {"logp"}
 
 
+def test_a_set_goes_without_a_catalog_and_with_others() -> None:
+    assert read({"set": "medchem", "without": ["BRENK", "NIH"]}).catalogs == ["PAINS"]
+    assert read({"set": "medchem", "without": "NIH", "catalogs": "PAINS"}).catalogs == ["BRENK", "PAINS"]
+
+
 def test_one_catalog_or_element_needs_no_list() -> None:
     assert read({"catalogs": "PAINS", "elements": "C"}) == read({"catalogs": ["PAINS"], "elements": ["C"]})
 
@@ -84,6 +89,16 @@ def test_one_catalog_or_element_needs_no_list() -> None:
         ({"smarts": {"ring": "c1("}}, "task.filters.smarts.ring: expected a SMARTS of 1 to 1000 characters, got 'c1('"),
         ({"smarts": {"ring": 3}}, "task.filters.smarts.ring must be a SMARTS, got 3"),
         ({"smarts": {"a\nb": "C"}}, "a name may have at most 60 letters"),
+        ({"require": {"ring": "c1("}}, "task.filters.require.ring: expected a SMARTS of 1 to 1000 characters, got"),
+        ({"similar_to": "CCO"}, "task.filters.similar_to must be a group of keys with smiles, least and most, got CCO"),
+        ({"similar_to": {"least": 0.4}}, "task.filters.similar_to.smiles has no value"),
+        ({"similar_to": {"smiles": "C(("}}, "task.filters.similar_to.smiles: 'C((' is not a molecule"),
+        ({"similar_to": {"smiles": "CCO", "least": 2}}, "task.filters.similar_to.least must be between 0 and 1, got 2"),
+        (
+            {"similar_to": {"smiles": "CCO", "least": 0.6, "most": 0.4}},
+            "task.filters.similar_to.least=0.6 is above task.filters.similar_to.most=0.4; swap them",
+        ),
+        ({"without": "BRENK"}, "task.filters.without: BRENK is not a catalog in use; leave it out"),
     ],
 )
 def test_what_cannot_be_meant_is_told_with_its_key(value: Any, expected: str) -> None:

@@ -48,6 +48,12 @@ def faults(value: Any, smiles: str) -> list[str]:
         ({"ranges": {"rings": [2, None], "donors": [None, 0]}}, ASPIRIN, ["rings 1 below 2", "donors 1 above 0"]),
         ({"ranges": {"rings": [1, 1]}}, ASPIRIN, []),
         ({"smarts": {"acid": "C(=O)[OH]", "nitro": "[N+](=O)[O-]"}}, ASPIRIN, ["smarts acid"]),
+        ({"require": {"ring": "c1ccccc1", "amine": "[NH2]"}}, ASPIRIN, ["require amine"]),
+        ({"similar_to": {"smiles": ASPIRIN, "least": 0.9}}, ASPIRIN, []),
+        ({"similar_to": {"smiles": [ASPIRIN, "CCO"], "most": 0.9}}, ASPIRIN, ["similarity 1 above 0.9"]),
+        ({"similar_to": {"smiles": ASPIRIN, "least": 0.5, "fingerprint": "RDK"}}, "CCN", ["similarity 0.0 below 0.5"]),
+        ({"set": "medchem", "without": ["BRENK"]}, ASPIRIN, []),
+        ({"set": "medchem", "without": "BRENK"}, "COOC", ["NIH peroxide"]),
     ],
 )
 def test_a_filter_says_what_it_found(value: Any, smiles: str, expected: list[str]) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from evodiverse.tasks.molecules.objective.transforms import (
     TRANSFORMS,
+    DoubleSigmoid,
     Gaussian,
     Linear,
     MaxGaussian,
@@ -26,6 +27,7 @@ EXAMPLES = [
     Linear(1.0, 3.0),
     Linear(3.0, 1.0),
     Sigmoid(1.0, 3.0),
+    DoubleSigmoid(1.0, 3.0, 0.1),
     Step(2.0),
     Step(2.0, above=False),
     Thresholded(0.75),
@@ -50,6 +52,10 @@ EXAMPLES = [
         (Sigmoid(1.0, 3.0), 2.0, 0.5),
         (Sigmoid(1.0, 3.0), 3.0, 1 / (1 + exp(-2))),
         (Sigmoid(3.0, 1.0), 3.0, 1 / (1 + exp(2))),
+        (DoubleSigmoid(1.0, 9.0, 0.5), 5.0, (1 + 19**-8) ** -2),
+        (DoubleSigmoid(1.0, 9.0, 0.5), 1.0, 0.5),
+        (DoubleSigmoid(1.0, 9.0, 0.5), 9.5, 0.05),
+        (DoubleSigmoid(1.0, 1.5, 0.5), 1.25, (19**0.5 / (1 + 19**0.5)) ** 2),
         (Step(2.0), 2.0, 1.0),
         (Step(2.0), 1.99, 0.0),
         (Step(2.0, above=False), 2.0, 1.0),
