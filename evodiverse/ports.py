@@ -342,6 +342,14 @@ class ChecksStart(Protocol):
 
 
 @runtime_checkable
+class Admitting(Protocol):
+    """A task that admits initial candidates that it would reject as proposals."""
+
+    def parse_initial(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        """Do what `Task.parse` does, for initial genotypes."""
+
+
+@runtime_checkable
 class Tracing(Protocol):
     """A task that knows the origin of its initial candidates."""
 

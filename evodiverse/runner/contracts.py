@@ -58,13 +58,13 @@ def draw_initial(task: ports.Task, stream: Stream, at_most: int) -> list[str]:
     return list(genotypes)
 
 
-def parse(task: ports.Task, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
-    """Return the hypothesis for each genotype, or why it is not valid.
+def parse(task: ports.Task, genotypes: Sequence[str], *, are_initial: bool = False) -> list[Hypothesis | Rejection]:
+    """Return the hypothesis for each genotype, or why it is not valid as a proposal or as an initial candidate.
 
     Raises:
         ContractError: The task does not answer each genotype with a hypothesis or a rejection.
     """
-    function = task.parse
+    function = task.parse_initial if are_initial and isinstance(task, ports.Admitting) else task.parse
     parsed = _one_each(function, call(function, genotypes), len(genotypes), "Hypothesis or Rejection", "genotype")
     for genotype, answer in zip(genotypes, parsed, strict=True):
         if not isinstance(answer, Hypothesis | Rejection):

@@ -89,7 +89,7 @@ def draw_start(
     slots = sorted(Slot(slot, pool) for pool, genotypes in enumerate(drawn) for slot in range(len(genotypes)))
     requests = [Request(0, pool, slot, 1, (), Prompt.COLD, initial[pool]) for slot, pool in slots]
     genotypes = [drawn[pool][slot] for slot, pool in slots]
-    parsed = contracts.parse(task, genotypes)
+    parsed = contracts.parse(task, genotypes, are_initial=True)
     if not any(isinstance(one, Hypothesis) for one in parsed):
         raise InputError(
             f"no initial candidate can enter a pool ({_count_errors([str(one) for one in parsed])}); "
@@ -603,7 +603,7 @@ class Loop:
             InputError: The key differs.
         """
         first = [(str(row["genotype"]), row["key"]) for row in rows if row["call"] == 1]
-        parsed = contracts.parse(self._setup.task, [genotype for genotype, _ in first])
+        parsed = contracts.parse(self._setup.task, [genotype for genotype, _ in first], are_initial=True)
         if [one.key for one in parsed if isinstance(one, Hypothesis)] != [key for _, key in first]:
             raise InputError(
                 f"{self._setup.store.path} was started by a version that told candidates apart in another way; "

@@ -50,7 +50,7 @@ def test_a_dry_run_refuses_what_the_run_refuses_and_neither_leaves_a_folder(
 
 def test_a_dry_run_sees_that_the_filters_leave_no_initial_molecule(tmp_path: Path) -> None:
     (tmp_path / "start.smi").write_text("CCO\nCCN\n")
-    instead = {"task.initial.path": str(tmp_path / "start.smi"), "task.filters": {"novel": str(tmp_path / "start.smi")}}
+    instead = {"task.initial.path": str(tmp_path / "start.smi"), "task.filters": {"require": {"ring": "[R]"}}}
     dry, real = refusals(tmp_path / "runs", instead, "task=jnk3")
     assert dry == real
     assert "task.filters: none of 2 initial molecules pass" in dry

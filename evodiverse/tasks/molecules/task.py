@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
 from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.drawing import draw_top
-from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, parse_filtered
+from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, admit_known, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
@@ -76,7 +76,7 @@ class MoleculeTask:
     def _filtered(self) -> FilteredLibrary | None:
         if self.filters is None:
             return None
-        return FilteredLibrary(self.origin, self.filters, self.max_heavy_atoms, self.initial_size)
+        return FilteredLibrary(self.origin, admit_known(self.filters), self.max_heavy_atoms, self.initial_size)
 
     def initial(self, stream: Stream) -> list[str]:
         """Choose the molecules that a pool starts from, and return their SMILES."""
@@ -105,6 +105,11 @@ class MoleculeTask:
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the molecules that texts represent, or why they are rejected (see `parse_filtered`)."""
         return [parse_filtered(text, self.max_heavy_atoms, self.filters) for text in genotypes]
+
+    def parse_initial(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
+        """Return what `parse` does, but accept known molecules (``task.filters.novel``)."""
+        filters = None if self.filters is None else admit_known(self.filters)
+        return [parse_filtered(text, self.max_heavy_atoms, filters) for text in genotypes]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[Evaluation]:
         """Score molecules; a score of NaN is a failed evaluation.

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -65,6 +65,12 @@ class Filters:
         yield from find_alerts(molecule, settings.catalogs or ())
         for name in settings.ranges.keys() & _SLOW:
             yield from _find_outside(name, float(PROPERTIES[name](molecule)), *settings.ranges[name])
+
+
+@lru_cache(maxsize=4)  # the same object each time, by which `find_rejection` keeps its answers
+def admit_known(filters: Filters) -> Filters:
+    """Return the filters for molecules that a search starts from, which may be known ones."""
+    return replace(filters, known=None)
 
 
 def build_filters(value: object) -> Filters | None:

@@ -8,7 +8,9 @@ from rdkit import Chem
 from rdkit.Chem import Crippen, Descriptors, rdMolDescriptors
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
-from tests.runs import log, rows, run_here
+from evodiverse.errors import Interrupted
+from tests.runs import log, rows, run_here, stop_after
+from tests.tasks.molecules.drugs import DRUGS
 
 pytestmark = pytest.mark.slow
 
@@ -74,6 +76,18 @@ def test_a_run_finds_no_molecule_that_is_known(run: Path, tmp_path: Path) -> Non
     # It starts from the same molecules, so its first children are those that are known.
     known = [row for row in rows(other, "evaluations") if row["error"] == "filtered: in known.smi"]
     assert sum(row["iteration"] == 1 for row in known) > 10
+
+
+def test_a_run_may_start_from_known_molecules_and_resumes(tmp_path: Path) -> None:
+    (tmp_path / "known.smi").write_text("\n".join(DRUGS))
+    known = f"{tmp_path}/known.smi"
+    own = (*SHORT, f"task.filters={{novel:{known}}}", f"task.initial.path={known}", f"outputs={tmp_path}")
+    with pytest.raises(Interrupted):
+        run_here(*own, "budget.oracle_calls=120", display=stop_after(1))
+    found = run_here(*own, "budget.oracle_calls=120")
+    start = [row for row in rows(found, "evaluations") if row["iteration"] == 0]
+    assert {row["outcome"] for row in start} == {"evaluated"}
+    assert {row["key"] for row in start}.isdisjoint(row["key"] for row in evaluated(found) if row["iteration"] > 0)
 
 
 def test_the_number_of_workers_does_not_change_a_filtered_run(run: Path, tmp_path: Path) -> None:
