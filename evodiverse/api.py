@@ -23,6 +23,7 @@ from evodiverse.vocabulary import Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 # Held by `run`, since Hydra, litellm and multiprocessing keep their state in one place for all threads of a process.
 _TURN = Lock()
@@ -135,6 +136,29 @@ class Run(LoggedRun):
         """
         calls, scores, _ = self._charged()
         return Curve(calls, np.fmax.accumulate(scores) if scores.size else scores)
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the best score so far against oracle calls, and return the axes.
+
+        Args:
+            axes: The axes of matplotlib to draw on; None for those of a new figure.
+
+        Raises:
+            InputError: The log cannot be read.
+        """
+        import matplotlib.pyplot as plt  # slow to import
+
+        curve = self.curve()
+        axes = plt.subplots(figsize=(5, 3))[1] if axes is None else axes
+        axes.step(curve.calls, curve.best, where="post")
+        axes.set(xlabel="oracle calls", ylabel="best score")
+        return axes
+
+    def _repr_html_(self) -> str | None:
+        """Return a table of the best candidates with their pictures, as notebooks show it; None before the first."""
+        from evodiverse.results.pages.one_run import draw_table
+
+        return draw_table(self) if self._parts("evaluations") else None
 
     def predict(self, data: Any, *, size: int | None = None) -> NDArray[np.float64]:
         """Return the ``(n,)`` predictions of an equation that the run has found, NaN where they are not finite.

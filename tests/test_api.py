@@ -71,6 +71,18 @@ def test_the_best_and_the_curve_agree_with_the_table(run: Run) -> None:
     np.testing.assert_array_equal(curve.best, expected)
 
 
+def test_a_notebook_shows_a_table_of_the_best_and_the_curve(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    best = run.best()
+    assert best is not None
+    shown = run._repr_html_()
+    assert shown is not None
+    assert shown.count("<tr>") == 11
+    assert f"<tr><td>{best.call}</td>" in shown
+    (line,) = run.plot().lines
+    np.testing.assert_array_equal(line.get_ydata(), run.curve().best)
+
+
 def test_mistakes_are_reported_as_by_the_command(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="sed is unknown; did you mean seed"):
         evodiverse.run(["sed=1"])
@@ -105,6 +117,7 @@ def test_a_run_that_asks_has_no_best_yet(tmp_path: Path) -> None:
     run = evodiverse.load(tmp_path / "outputs/lab")
     assert run.status == "asking"
     assert run.best() is None
+    assert run._repr_html_() is None
     assert run.curve().calls.size == run.curve().best.size == 0
     with pytest.raises(InputError, match="has written nothing yet"):
         run.table()

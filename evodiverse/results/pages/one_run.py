@@ -15,7 +15,7 @@ from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics.features import find_features, tell_features
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.rendering import render
+from evodiverse.results.pages.rendering import cut, number, render
 from evodiverse.results.show import read_command, tell_start
 from evodiverse.results.summary import (
     best_candidates,
@@ -32,6 +32,7 @@ from evodiverse.runlog.values import find_rises
 
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
+N_IN_NOTEBOOK: Final = 10
 N_STEPS: Final = 40
 """How many steps of a lineage to show at most. Of a longer lineage, the youngest and a few of the oldest are shown."""
 
@@ -178,6 +179,15 @@ def report_run(history: History) -> str:
         failed=[row_at(log.attempts, at) for at in find_failed(log.attempts)],
         features=tell_features(log),
     )
+
+
+def draw_table(run: Run) -> str:
+    """Return HTML with the best candidates of a run, or those that its domain shows first, and their pictures."""
+    history = read_history(run)
+    first = history.highlight
+    shown = history.best if first is None else [history.by_call[call] for call in first.calls]
+    values = {"n_calls": len(history.by_call), "shown": shown[:N_IN_NOTEBOOK], "portray": history.portray}
+    return render("notebook.html", run=run, number=number, cut=cut, **values)
 
 
 def _plan_progress(history: History) -> list[Chart]:
