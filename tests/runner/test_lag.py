@@ -159,7 +159,7 @@ def test_no_more_requests_are_sent_once_the_run_has_ended(server: ModelServer, t
 
     def late(body: Body, number: int) -> Answer:
         answer = answer_bits(body, number)
-        answer.delay = 0.05
+        answer.delay = 0.2
         return answer
 
     server.script = late
