@@ -20,6 +20,7 @@ class Bounds:
         above: An exclusive lower bound; None for no bound.
         below: An exclusive upper bound; None for no bound.
         choices: The allowed strings; None for any value within the other bounds.
+        or_dotted: Whether strings with a dot are allowed besides the choices: names of a user's functions.
     """
 
     least: float | None = None
@@ -27,11 +28,12 @@ class Bounds:
     above: float | None = None
     below: float | None = None
     choices: Sequence[str] | None = None
+    or_dotted: bool = False
 
     def admit(self, value: Any) -> bool:
         """Return whether a value that is neither null nor a list lies within the bounds; NaN violates every bound."""
         if self.choices is not None:
-            return value in self.choices
+            return value in self.choices or (self.or_dotted and isinstance(value, str) and "." in value)
         return (
             (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
@@ -42,7 +44,7 @@ class Bounds:
     def __str__(self) -> str:
         """Return the bounds in words, such as ``at least 1``; empty if there are no bounds."""
         if self.choices is not None:
-            return join_or(self.choices)
+            return join_or([*self.choices, *(["module.function"] if self.or_dotted else [])])
         if self.least is not None and self.most is not None:
             return f"between {_write(self.least)} and {_write(self.most)}"
         words = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}

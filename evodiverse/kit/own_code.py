@@ -6,10 +6,11 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from evodiverse.errors import ContractError, EvoDiverseError, ServiceError, describe
+from evodiverse.errors import ContractError, EvoDiverseError, InputError, Interrupted, ServiceError, describe
 from evodiverse.text import printable
 
 _PACKAGE = "evodiverse"
@@ -38,6 +39,33 @@ def call(function: Callable[Arguments, Returned], *args: Arguments.args, **kwarg
         if _module_of(function).partition(".")[0] == _PACKAGE:
             raise
         raise raised_by(function, error) from error
+
+
+@cache
+def locate(key: str, target: str) -> Callable[..., Any]:
+    """Return the function with this dotted name, or an instance of the class with this name.
+
+    Args:
+        key: The configuration key that names it.
+        target: The name, such as ``module.function``.
+
+    Raises:
+        InputError: There is no such function or class, or importing or instantiating it raised an exception.
+    """
+    module_name, _, name = target.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+        function: Callable[..., Any] = found() if isinstance(found, type) else found
+    except Interrupted:
+        raise
+    except BaseException as error:  # a user's module may raise anything
+        raise InputError(
+            f"{key}={target} cannot be used ({describe(error)}); set it to module.name of a function or "
+            "of a class without arguments, in a module that is installed or in the current folder"
+        ) from error
+    if not callable(function):
+        raise InputError(f"{key}={target} is neither a function nor a class whose instances can be called")
+    return function
 
 
 def folder_of(module: object) -> Path:

@@ -41,7 +41,7 @@ class MatingPool:
 
     size: int = setting(unit="candidates", least=1)
     replacement: bool = setting()
-    weight: str = setting(choices=sorted(weights))
+    weight: str = setting(choices=sorted(weights), or_dotted=True)
 
 
 @dataclass(slots=True)
@@ -56,8 +56,8 @@ class Survivors:
         neighbors: number of nearest fitter candidates whose mean distance counts in dominated_novelty
     """
 
-    rule: str = setting(choices=sorted(survivor_rules))
-    weight: str = setting(choices=sorted(weights))
+    rule: str = setting(choices=sorted(survivor_rules), or_dotted=True)
+    weight: str = setting(choices=sorted(weights), or_dotted=True)
     neighbors: int = setting(default=3, unit="candidates", is_later=True, least=1)
 
 
@@ -77,7 +77,7 @@ class Swap:
         window: number of exchanges whose swap rates are averaged before ξ is adapted, L
     """
 
-    rule: str = setting(choices=sorted(exchange_rules))
+    rule: str = setting(choices=sorted(exchange_rules), or_dotted=True)
     schedule: str = setting(choices=sorted(schedules))
     period: int = setting(unit="iterations", least=1)
     size: int = setting(unit="pairs", least=1)

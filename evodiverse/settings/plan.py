@@ -37,6 +37,7 @@ from evodiverse.settings.identity import (
     quiet_keys,
     show,
 )
+from evodiverse.settings.own_rules import find_rule_files
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream
@@ -179,6 +180,7 @@ class Plan:
         """
         found = dict(self.domain.sources(self.task, artifact_sha256))
         found |= {} if self.earlier is None else {"initial.run": self.earlier.sha256}
+        found |= find_rule_files(self.config.method)
         found |= find_files(self.config.evaluator.command or (), "evaluator")
         found |= {} if self.model is None else find_files(self.model.command_words, "model")
         found |= _find_imported(found) | code_files(str(self.config.task["domain"]))

@@ -7,6 +7,7 @@ from typing import Any
 
 from evodiverse.kit.documented import find_beyond
 from evodiverse.search.settings import Method, Screen
+from evodiverse.settings.own_rules import load_own_rules
 from evodiverse.settings.schema import Config
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 
@@ -33,6 +34,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
     """
     return [
         *find_beyond(config, ""),
+        *load_own_rules(config.method),
         *_rungs(config.method),
         *_screen(config.method.screen),
         *_features(config),

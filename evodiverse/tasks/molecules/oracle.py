@@ -1,7 +1,6 @@
 """Oracles that score molecules: published fingerprint classifiers, a user's own forest or a user's function."""
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,9 +11,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evodiverse.errors import DataError, InputError, Interrupted, describe
+from evodiverse.errors import DataError, InputError
 from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded, input_sha256
+from evodiverse.kit.own_code import locate
 from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.molecules.classifier_files import Classifier
 from evodiverse.tasks.molecules.forest import Forest
@@ -171,28 +171,8 @@ def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
     )
 
 
-@functools.cache
 def _located(target: str) -> OracleFunction:
-    """Return the function with this dotted name, or an instance of the class with this name.
-
-    Raises:
-        InputError: There is no such function or class, or importing or instantiating it raised an exception.
-    """
-    module_name, _, name = target.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-        function: OracleFunction = found() if isinstance(found, type) else found
-    except Interrupted:
-        raise
-    except BaseException as error:  # a user's module may raise anything
-        raise InputError(
-            f"task.oracle._target_={target} cannot be used ({describe(error)}); set it to module.name of a function or "
-            "of a class without arguments, in a module that is installed or in the current folder"
-        ) from error
-    if not callable(function):
-        raise InputError(
-            f"task.oracle._target_={target} is neither a function nor a class whose instances can be called"
-        )
+    function: OracleFunction = locate("task.oracle._target_", target)
     return function
 
 
