@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 def _check_survivors(function: Function, answer: Any, contenders: Contenders, method: Method, _: object) -> Any:
     n = len(contenders.scores)
     kept = np.asarray(answer)
-    if not _is_set(kept, np.arange(n)) or len(kept) > max(method.capacity, 0):
+    if not _is_set(kept, np.arange(n)) or len(kept) > method.capacity:
         raise broken(function, f"returned {show(answer)}", f"at most {method.capacity} different integers below {n}")
     return kept
 

@@ -15,7 +15,7 @@ from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics.features import find_features, tell_features
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.rendering import cut, number, render
+from evodiverse.results.pages.rendering import render
 from evodiverse.results.show import read_command, tell_start
 from evodiverse.results.summary import (
     best_candidates,
@@ -187,7 +187,7 @@ def draw_table(run: Run) -> str:
     first = history.highlight
     shown = history.best if first is None else [history.by_call[call] for call in first.calls]
     values = {"n_calls": len(history.by_call), "shown": shown[:N_IN_NOTEBOOK], "portray": history.portray}
-    return render("notebook.html", run=run, number=number, cut=cut, **values)
+    return render("notebook.html", run=run, **values)
 
 
 def _plan_progress(history: History) -> list[Chart]:

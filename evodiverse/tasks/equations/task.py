@@ -83,10 +83,10 @@ class EquationTask:
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
         self._is_robust = settings.loss == HUBER
         limits = Limits(settings.timeout, settings.memory)
-        self._fitter = Fitter(sandbox, dataset.names, self._rows, settings.fit, limits, is_robust=self._is_robust)
         self._fit_rows = partial(
             Fitter, sandbox, dataset.names, method=settings.fit, limits=limits, is_robust=self._is_robust
         )
+        self._fitter = self._fit_rows(self._rows)
         self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
         if self._requirements is not None:
@@ -213,17 +213,17 @@ class EquationTask:
             return params
         fitter, skeleton = self._fit_rows((rows,)), read_skeleton(source, self._dataset.names, len(params))
         (found,), (known,) = fitter.fit([skeleton]), fitter.fit([skeleton], [np.array(params)])
-
-        def measure(fit: Fitted) -> float:
-            predicted = fit.predictions[0]
-            error = None
-            if predicted is not None:
-                error = mean_squared_error(predicted, rows.target, rows.weights, is_robust=self._is_robust)
-            return np.inf if error is None else error
-
-        if isinstance(found, Rejection) or isinstance(known, Rejection) or measure(found) >= measure(known):
+        if isinstance(found, Rejection) or isinstance(known, Rejection):
             return params
-        return [float(value) for value in found.params]
+        error, least = (self._measure(one.predictions[0], rows) for one in (found, known))
+        is_better = error is not None and (least is None or error < least)
+        return [float(value) for value in found.params] if is_better else params
+
+    def _measure(self, predicted: FloatArray | None, rows: Rows) -> float | None:
+        """Return the mean squared error, or the mean loss, of predictions for rows; None if it is not finite."""
+        if predicted is None:
+            return None
+        return mean_squared_error(predicted, rows.target, rows.weights, is_robust=self._is_robust)
 
     def _select_tame(self, predicted: FloatArray | None) -> Rows:
         """Return the fitted rows and those held back, without wild measurements, given the predictions for the last."""
@@ -245,9 +245,7 @@ class EquationTask:
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
         loss = {"is_robust": self._is_robust}
-        mse = None
-        if predicted is not None:
-            mse = mean_squared_error(predicted, fitted_rows.target, fitted_rows.weights, **loss)
+        mse = self._measure(predicted, fitted_rows)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit

@@ -25,48 +25,6 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")
 
 
 @dataclass
-class FilterSettings:
-    """The content of ``task.filters``, after `read_filters` has checked it.
-
-    The bounds of each range are included, and are infinite where there is no bound. Each of ``smarts`` is the pattern
-    of a forbidden substructure, by a name of the user's choice, and each of ``require`` that of a necessary one.
-
-    Attributes:
-        elements: the allowed elements, besides hydrogen
-        max_ring_size: larger rings are rejected
-        novel: file of known molecules, which are rejected
-        ranges: the allowed range of each property: [low, high], or null for no bound
-        smarts: the forbidden substructures
-        require: the substructures that a molecule must have
-        similar_to: what molecules must be similar to, or different from
-        catalogs: RDKit's catalogs of unwanted substructures
-    """
-
-    elements: list[str] | None = None
-    max_ring_size: int | None = setting(default=None, unit="atoms", least=3)
-    novel: str | None = None
-    ranges: dict[str, Any] = field(default_factory=dict)
-    smarts: dict[str, Any] = field(default_factory=dict)
-    require: dict[str, Any] = field(default_factory=dict)
-    similar_to: "SimilarTo | None" = None
-    catalogs: list[str] | None = None
-
-    def describe(self) -> str:
-        """Return all conditions on one line, for prompts."""
-        terms = [
-            *([] if self.elements is None else [f"no elements but H, {', '.join(self.elements)}"]),
-            *([] if self.max_ring_size is None else [f"no ring of more than {self.max_ring_size} atoms"]),
-            *(f"{in_words(name)} {_describe_range(*bounds)}" for name, bounds in self.ranges.items()),
-            *(f"no substructure {smarts} ({name})" for name, smarts in self.smarts.items()),
-            *(f"the substructure {smarts} ({name})" for name, smarts in self.require.items()),
-            *([] if self.similar_to is None else [self.similar_to.describe()]),
-            *([f"no structural alert of {', '.join(self.catalogs)}"] if self.catalogs else []),
-            *([] if self.novel is None else ["not a known molecule"]),
-        ]
-        return f"Only molecules that meet all of these conditions are scored: {'; '.join(terms)}."
-
-
-@dataclass
 class SimilarTo:
     """The allowed range, with its bounds, of the Tanimoto similarity to the most similar of the given molecules.
 
@@ -90,6 +48,48 @@ class SimilarTo:
     def describe(self) -> str:
         """Return the condition in words."""
         return f"{self.component.describe()} {_describe_range(self.least, self.most)}"
+
+
+@dataclass
+class FilterSettings:
+    """The content of ``task.filters``, after `read_filters` has checked it.
+
+    The bounds of each range are included, and are infinite where there is no bound. Each of ``smarts`` is the pattern
+    of a forbidden substructure, by a name of the user's choice, and each of ``require`` that of a necessary one.
+
+    Attributes:
+        elements: the allowed elements, besides hydrogen
+        max_ring_size: larger rings are rejected
+        novel: file of known molecules, which are rejected
+        ranges: the allowed range of each property: [low, high], or null for no bound
+        smarts: the forbidden substructures
+        require: the substructures that a molecule must have
+        similar_to: what molecules must be similar to, or different from
+        catalogs: RDKit's catalogs of unwanted substructures
+    """
+
+    elements: list[str] | None = None
+    max_ring_size: int | None = setting(default=None, unit="atoms", least=3)
+    novel: str | None = None
+    ranges: dict[str, Any] = field(default_factory=dict)
+    smarts: dict[str, Any] = field(default_factory=dict)
+    require: dict[str, Any] = field(default_factory=dict)
+    similar_to: SimilarTo | None = None
+    catalogs: list[str] | None = None
+
+    def describe(self) -> str:
+        """Return all conditions on one line, for prompts."""
+        terms = [
+            *([] if self.elements is None else [f"no elements but H, {', '.join(self.elements)}"]),
+            *([] if self.max_ring_size is None else [f"no ring of more than {self.max_ring_size} atoms"]),
+            *(f"{in_words(name)} {_describe_range(*bounds)}" for name, bounds in self.ranges.items()),
+            *(f"no substructure {smarts} ({name})" for name, smarts in self.smarts.items()),
+            *(f"the substructure {smarts} ({name})" for name, smarts in self.require.items()),
+            *([] if self.similar_to is None else [self.similar_to.describe()]),
+            *([f"no structural alert of {', '.join(self.catalogs)}"] if self.catalogs else []),
+            *([] if self.novel is None else ["not a known molecule"]),
+        ]
+        return f"Only molecules that meet all of these conditions are scored: {'; '.join(terms)}."
 
 
 def _describe_range(low: float, high: float) -> str:
@@ -160,7 +160,6 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         elif key not in ("set", "without"):
             merged[key] = value
     left_out = own.get("without") or []
-    left_out = [left_out] if isinstance(left_out, str) else left_out
     for name in left_out if isinstance(left_out, list) else [left_out]:
         if name in (merged.get("catalogs") or ()):
             merged["catalogs"] = [one for one in merged["catalogs"] if one != name]

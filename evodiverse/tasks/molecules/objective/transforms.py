@@ -18,6 +18,11 @@ _FINITE: Final[dict[str, Any]] = {"above": -inf, "below": inf}
 _POSITIVE: Final[dict[str, Any]] = {"above": 0, "below": inf}
 
 
+def _logistic(half: Values) -> Values:
+    """Return the logistic function of twice the values; unlike an exponential, the tangent does not overflow."""
+    return 0.5 + 0.5 * np.tanh(half)
+
+
 @dataclass
 class Gaussian:
     """A score of 1 at ``mu`` that falls on both sides: exp(-((x - mu) / sigma)² / 2).
@@ -83,8 +88,7 @@ class Sigmoid(Linear):
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
         middle = (self.low + self.high) / 2
-        # Unlike an exponential, the hyperbolic tangent does not overflow.
-        return 0.5 + 0.5 * np.tanh(2 * (raw - middle) / (self.high - self.low))
+        return _logistic(2 * (raw - middle) / (self.high - self.low))
 
 
 @dataclass
@@ -104,8 +108,7 @@ class DoubleSigmoid:
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
         slope = log(19) / 2 / self.width
-        rising, falling = (0.5 + 0.5 * np.tanh(slope * distance) for distance in (raw - self.low, self.high - raw))
-        return rising * falling
+        return _logistic(slope * (raw - self.low)) * _logistic(slope * (self.high - raw))
 
 
 @dataclass
