@@ -96,6 +96,7 @@ class Reason(StrEnum):
     WRONG_RESULT = "wrong_result"
     NON_FINITE = "non_finite"
     INVALID = "invalid"
+    RAISED = "raised"
     BELOW_THRESHOLD = "below_threshold"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from evodiverse import ports
 from evodiverse.cache_folder import cache_folder
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, ServiceError
 from evodiverse.runner import contracts
 from evodiverse.runner.bandit import Bandit, Shares
 from evodiverse.runner.ledger import Cap, Ledger
@@ -43,7 +43,18 @@ from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.text import count_of, one_line
-from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Rejection, Request, Stream, Usage
+from evodiverse.vocabulary import (
+    Evaluation,
+    Hypothesis,
+    Outcome,
+    Prompt,
+    Proposal,
+    Reason,
+    Rejection,
+    Request,
+    Stream,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from evodiverse.runner.surrogate import Surrogate
@@ -437,6 +448,8 @@ class Loop:
         first_call = self._archive.n_calls - len(timed) + 1
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         evaluations = [evaluation for evaluation, _ in timed]
+        if is_start:
+            self._refuse_raised(evaluations)
         if is_start and isinstance(task := self._setup.task, ports.Tracing):
             evaluations = [
                 contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
@@ -500,6 +513,9 @@ class Loop:
 
     def _start(self) -> State:
         """Evaluate the initial candidates and commit them as iteration 0."""
+        # The user may have corrected a function that raised an exception.
+        kept = {key: record for key, record in self._journalled.items() if not _has_raised(read_record(record)[0])}
+        self._journalled = kept
         drawn = self._setup.draw_start()
         slots = [Slot(request.slot, request.pool) for request in drawn.requests]
         attempts = Attempts(slots, empty_pools(drawn.n_draws), self._archive)
@@ -507,6 +523,24 @@ class Loop:
         state, info = start(attempts, self._archive, self._setup.method)
         self._commit(state, info)
         return state
+
+    def _refuse_raised(self, evaluations: Sequence[Evaluation]) -> None:
+        """Refuse to search if the user's function raised an exception for every initial candidate.
+
+        Nothing is logged then, so that the corrected function is called for all of them.
+
+        Raises:
+            ServiceError: It did. The message has the first exception.
+        """
+        if evaluations and all(map(_has_raised, evaluations)):
+            self._journalled = {}
+            self._setup.store.journal.replace([])
+            first = str(evaluations[0].error).removeprefix(f"{Reason.RAISED}: ")
+            raise ServiceError(
+                f"{first}, and an exception for each of {count_of(len(evaluations), 'initial candidate')}; correct it "
+                "and run the same command again; for a candidate that it cannot score, it may return NaN, which fails "
+                "the evaluation"
+            )
 
     def _check_start(self, state: State) -> None:
         """Refuse to search if no initial candidate can enter a pool, or if all failed.
@@ -653,6 +687,10 @@ class Loop:
         if isinstance(self._setup.task, ports.ShowsImprovements):
             for discovery in self._view.new_improvements():
                 self._setup.store.write_best(contracts.present(self._setup.task.show_improvement, discovery))
+
+
+def _has_raised(evaluation: Evaluation) -> bool:
+    return (evaluation.error or "").startswith(f"{Reason.RAISED}:")
 
 
 def _count_errors(errors: Sequence[str]) -> str:

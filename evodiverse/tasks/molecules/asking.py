@@ -1,9 +1,10 @@
 """Call a function that scores molecules, and check what it returns."""
 
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,15 @@ from numpy.typing import NDArray
 from evodiverse.errors import ContractError, EvoDiverseError, Interrupted, ServiceError, describe
 from evodiverse.kit.apart import Apart, TooLongError
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle
+from evodiverse.tasks.molecules.settings import FAIL, RETRY
 from evodiverse.vocabulary import Reason, Rejection
+
+_PAUSES: Final = (1.0, 5.0)
+"""The seconds before each further call for a molecule for which the function raised an exception."""
+
+
+class RaisedError(ServiceError):
+    """A scoring function raised an exception."""
 
 
 class Answers(NamedTuple):
@@ -19,7 +28,8 @@ class Answers(NamedTuple):
 
     Attributes:
         numbers: ``(n,)`` float64; NaN for a molecule for which the function has no value.
-        rejections: Why molecules got no value, by their places, where the function rejected them or took too long.
+        rejections: Why molecules got no value, by their places, where the function rejected them, raised an exception
+            or took too long.
     """
 
     numbers: NDArray[np.float64]
@@ -29,8 +39,8 @@ class Answers(NamedTuple):
 def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart | None = None) -> Answers:
     """Call a scoring function and return its numbers, without checking their range.
 
-    A user's function rejects molecules by an `AssertionError`. If it raises one for several molecules, or takes too
-    long, it is called again for each of them.
+    A user's function rejects molecules by an `AssertionError`, and fails for them by any other exception
+    (``task.oracle.on_error``). If it raises one for several molecules, or takes too long, it is called again for each.
 
     Args:
         function: A function that maps SMILES to numbers, in order.
@@ -39,16 +49,18 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
         apart: The process in which a user's function is called; None for this process, and any time.
 
     Raises:
-        ServiceError: The function raised another exception. EvoDiverse's own exceptions are passed on instead.
+        ServiceError: The function raised another exception, and ``on_error`` is ``fail`` or the function is not a
+            user's. EvoDiverse's own exceptions are passed on instead.
         ContractError: The function did not return one number for each molecule.
     """
     if not isinstance(function, TargetOracle):
         return Answers(_call(function, smiles, name), {})
-    arguments = function, list(smiles), name
-    try:
-        answer = _call_own(*arguments) if apart is None else apart.call(_call_own, *arguments)
-    except TooLongError:
-        answer = Rejection(Reason.TIMED_OUT, f"no score after {apart.timeout:g} s" if apart else "")
+    answer = _try(function, list(smiles), name, apart)
+    for pause in _PAUSES if function.on_error == RETRY and len(smiles) == 1 else ():
+        if not isinstance(answer, Rejection) or answer.reason != Reason.RAISED:
+            break
+        time.sleep(pause)
+        answer = _try(function, list(smiles), name, apart)
     if not isinstance(answer, Rejection):
         return Answers(answer, {})
     if len(smiles) == 1:
@@ -56,6 +68,17 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
     each = [ask(function, [text], name, apart) for text in smiles]
     rejections = {place: one.rejections[0] for place, one in enumerate(each) if one.rejections}
     return Answers(np.concatenate([one.numbers for one in each]), rejections)
+
+
+def _try(oracle: TargetOracle, smiles: list[str], name: str, apart: Apart | None) -> NDArray[np.float64] | Rejection:
+    try:
+        return _call_own(oracle, smiles, name) if apart is None else apart.call(_call_own, oracle, smiles, name)
+    except TooLongError:
+        return Rejection(Reason.TIMED_OUT, f"no score after {apart.timeout:g} s" if apart else "")
+    except RaisedError as error:
+        if oracle.on_error == FAIL:
+            raise
+        return Rejection(Reason.RAISED, str(error))
 
 
 def _call_own(oracle: TargetOracle, smiles: list[str], name: str) -> NDArray[np.float64] | Rejection:
@@ -76,7 +99,7 @@ def _call(function: OracleFunction, smiles: Sequence[str], name: str) -> NDArray
         raise
     except BaseException as error:  # noqa: BLE001 (a user's function may raise anything)
         place = traceback.extract_tb(error.__traceback__)[-1]
-        raise ServiceError(
+        raise RaisedError(
             f"{name} raised {describe(error)} ({place.filename}, line {place.lineno})"
         ) from None  # the user's exception may not be picklable, so it cannot cross to another process
     try:

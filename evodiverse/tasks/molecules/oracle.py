@@ -19,7 +19,7 @@ from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.molecules.classifier_files import Classifier
 from evodiverse.tasks.molecules.forest import Forest
 from evodiverse.tasks.molecules.parsing import molecule_of
-from evodiverse.tasks.molecules.settings import Oracle
+from evodiverse.tasks.molecules.settings import SKIP, Oracle
 from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine
 
 OracleFunction = Callable[[list[str]], ArrayLike]
@@ -144,9 +144,11 @@ class TargetOracle:
 
     Attributes:
         target: The dotted name, ``module.name``.
+        on_error: What happens if the function raises an exception: the value of ``task.oracle.on_error``.
     """
 
     target: str
+    on_error: str = SKIP
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return the answer of the user's function, which should be one number for each SMILES; callers check it."""
@@ -233,7 +235,7 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
         return score_elsewhere
     if oracle._target_ is not None:
         _located(oracle._target_)
-        return TargetOracle(oracle._target_)
+        return TargetOracle(oracle._target_, oracle.on_error)
     return None if oracle.path is None else open_forest(oracle.path)
 
 

@@ -1,9 +1,13 @@
 """Configuration keys of the molecule tasks (``task.*``)."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.kit.documented import setting
+
+FAIL: Final = "fail"
+SKIP: Final = "skip"
+RETRY: Final = "retry"
 
 
 @dataclass
@@ -19,12 +23,15 @@ class Oracle:
         path: your own random forest, as a pickle or .npz
         _target_: module.name of your own function, which maps a batch of SMILES to scores in [0, 1], or of a class
         elsewhere: true: scores come from outside, through evaluator=command or evaluator=ask
+        on_error: if your own function raises an exception for a molecule: fail ends the run, skip fails the evaluation,
+            retry first calls the function twice more
     """
 
     published: str | None = None
     path: str | None = None
     _target_: str | None = None
     elsewhere: bool | None = None
+    on_error: str = setting(default=SKIP, is_later=True, choices=(FAIL, SKIP, RETRY))
 
     @property
     def is_own(self) -> bool:

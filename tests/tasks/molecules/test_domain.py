@@ -4,18 +4,19 @@ import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evodiverse.data.artifacts import find_artifact
 from evodiverse.data.cache import artifact_path
-from evodiverse.errors import ContractError, DataError, InputError
+from evodiverse.errors import ContractError, DataError, InputError, ServiceError
 from evodiverse.kit.documented import find_beyond
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.settings.plan import read_source
 from evodiverse.store.journal import Journal
-from evodiverse.tasks.molecules import domain
+from evodiverse.tasks.molecules import asking, domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
@@ -69,7 +70,18 @@ def choosy(smiles):
     assert "CC" not in smiles
     return [0.5] * len(smiles)
 
+def rings_only(smiles):
+    return [{"C1CC1": 0.5, "C1CCC1": 0.5}[text] for text in smiles]
+
 number = 3
+"""
+BUSY = """
+def score(smiles):
+    with open({path!r}, "a+") as calls:
+        print(end=".", file=calls)
+        if calls.tell() <= {n_failures}:
+            raise ConnectionError("busy")
+    return [0.5] * len(smiles)
 """
 CHOOSY_LINE = MODULE.split("\n").index('    assert "CC" not in smiles') + 1
 BROKEN = [
@@ -124,8 +136,13 @@ def own_forest(tmp_path: Path) -> Path:
     return path
 
 
-def build(oracle: Oracle = JNK3, initial: Initial | None = None, score_timeout: float | None = None) -> MoleculeTask:
-    settings = MoleculeSettings(oracle=oracle, initial=initial or Initial(), score_timeout=score_timeout)
+def build(
+    oracle: Oracle = JNK3,
+    initial: Initial | None = None,
+    score_timeout: float | None = None,
+    objective: dict[str, Any] | None = None,
+) -> MoleculeTask:
+    settings = MoleculeSettings(oracle, initial or Initial(), objective or {}, score_timeout=score_timeout)
     return domain.build_task(settings, artifact_path, ProcessSandbox)
 
 
@@ -343,6 +360,46 @@ def test_a_function_that_never_returns_fails_the_molecule_and_another_process_sc
 def test_a_function_that_asserts_rejects_only_the_molecule_that_fails(module: str) -> None:
     answers = build(Oracle(_target_=f"{module}.light")).evaluate([Hypothesis(text, text) for text in ("C", "CC", "N")])
     assert [(answer.score, answer.error) for answer in answers] == [(0.5, ""), (None, "invalid: heavy"), (0.5, "")]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_function_that_raises_fails_only_the_molecule_for_which_it_does(
+    tmp_path: Path, module: str, workers: int
+) -> None:
+    task = build(Oracle(_target_=f"{module}.rings_only"))
+    with Workers(Bench(task, GraphGA(0.0), Journal(tmp_path / "journal")), workers) as started:
+        answers = started.evaluate([Hypothesis(text, text) for text in ("C1CC1", "CC", "C1CCC1")])
+    (first, _), (chain, _), (last, _) = answers
+    assert (first.score, last.score) == (0.5, 0.5)
+    assert (chain.score, chain.valid) == (None, False)
+    assert re.fullmatch(rf"raised: the oracle raised KeyError: 'CC' \(.*{module}\.py, line \d+\)", chain.error)
+
+
+def test_an_exception_ends_the_run_if_the_user_wants_it(module: str) -> None:
+    task = build(Oracle(_target_=f"{module}.rings_only", on_error="fail"))
+    with pytest.raises(ServiceError, match=r"^the oracle raised KeyError: 'CC' \("):
+        task.evaluate([Hypothesis("C1CC1", "C1CC1"), Hypothesis("CC", "CC")])
+
+
+@pytest.mark.parametrize(("n_failures", "score"), [(2, 0.5), (3, None)])
+def test_a_function_that_raises_is_called_twice_more_if_the_user_wants_it(
+    tmp_path: Path, write_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, n_failures: int, score: float
+) -> None:
+    monkeypatch.setattr(asking, "_PAUSES", (0.0, 0.0))
+    (tmp_path / "calls").touch()
+    busy = write_module(BUSY.format(path=str(tmp_path / "calls"), n_failures=n_failures))
+    (answer,) = build(Oracle(_target_=f"{busy}.score", on_error="retry")).evaluate([Hypothesis("C", "C")])
+    assert answer.score == score
+    assert (tmp_path / "calls").stat().st_size == 3
+
+
+def test_a_component_of_an_objective_that_raises_fails_the_molecule(module: str) -> None:
+    own = {"kind": "oracle", "_target_": f"{module}.rings_only"}
+    ring, chain = build(objective={"components": {"own": own}}).evaluate(
+        [Hypothesis("C1CC1", "C1CC1"), Hypothesis("CC", "CC")]
+    )
+    assert ring.score == 0.5
+    assert chain.error.startswith("raised: task.objective.components.own raised KeyError: 'CC' (")
 
 
 def test_a_function_goes_before_the_published(module: str) -> None:

@@ -203,7 +203,7 @@ def test_a_function_beyond_scores_needs_a_transform() -> None:
 def test_a_function_that_fails_is_named_by_its_key(
     function: Callable[[list[str]], object], error: type[Exception], expected: str
 ) -> None:
-    own = {"kind": "oracle", "_target_": f"{__name__}.{function.__name__}"}
+    own = {"kind": "oracle", "_target_": f"{__name__}.{function.__name__}", "on_error": "fail"}
     with pytest.raises(error, match=rf"^task\.objective\.components\.own {expected}"):
         build({"own": own}).measure([ETHANOL, ASPIRIN])
 
