@@ -118,6 +118,7 @@ def test_every_domain_can_start_from_an_earlier_run(tmp_path: Path, words: tuple
     assert [score for _, score in again] == sorted((score for _, score in again), reverse=True)
 
 
+@pytest.mark.slow
 def test_every_task_takes_an_earlier_run() -> None:
     told = {}
     for file in (CONF / "task").glob("*.yaml"):

@@ -90,6 +90,7 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
 
 
+@pytest.mark.weekly
 def test_the_tutorial_on_feedback_can_be_followed_with_the_wheel(
     installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,12 +13,10 @@ CLAIMED_FILES = {
 }
 
 
-WEEKLY = ["molecules.md", "programs.md"]
-
-
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(400)  # on a busy machine
-@pytest.mark.parametrize("name", ["equations.md", *(pytest.param(name, marks=pytest.mark.weekly) for name in WEEKLY)])
+@pytest.mark.parametrize("name", list(CLAIMED_FILES))
 def test_a_tutorial_can_be_followed(name: str, tmp_path: Path) -> None:
     follow(read_page(f"tutorials/{name}"), tmp_path, tmp_path)
     made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}

@@ -16,6 +16,7 @@ def draw(lines: list[str]) -> tuple[Figure, bytes]:
         return figure, to_png(figure, lines)
 
 
+@pytest.mark.slow
 def test_a_search_that_draws_nothing_does_not_load_matplotlib() -> None:
     modules = ["sys", "evodiverse.settings.assembly"]
     modules += [f"evodiverse.tasks.{name}.domain" for name in ("molecules", "equations", "programs")]

@@ -100,6 +100,7 @@ def test_a_run_that_fails_in_another_process_is_listed_and_the_others_go_on(tmp_
     assert swept.stderr.splitlines()[-1] == "evodiverse: 1 of 2 runs failed; run the same command again to retry them"
 
 
+@pytest.mark.weekly
 def test_optuna_follows_the_best_score(tmp_path: Path) -> None:
     (tmp_path / "experiment").mkdir()
     (tmp_path / "experiment" / "tune.yaml").write_text(
@@ -124,6 +125,7 @@ OPTUNA = ["hydra/sweeper=optuna", "hydra.sweeper.direction=maximize", "hydra.swe
 FAILS = "failed: no initial candidate can enter a pool (unparsable 16; the first: unparsable: 7 characters); start"
 
 
+@pytest.mark.weekly
 @pytest.mark.parametrize("launcher", ["basic", "joblib"])
 def test_optuna_continues_after_failed_trials_which_are_listed_at_the_end(tmp_path: Path, launcher: str) -> None:
     words = [*OPTUNA, "hydra.sweeper.n_trials=5", "task.spoiled=choice(nothing,start)", f"launcher={launcher}"]
@@ -142,6 +144,7 @@ def test_optuna_continues_after_failed_trials_which_are_listed_at_the_end(tmp_pa
     assert found["best_params"] == {"task.spoiled": "nothing"}
 
 
+@pytest.mark.weekly
 def test_a_sweep_of_optuna_in_which_all_trials_fail_lists_them(tmp_path: Path) -> None:
     words = [*OPTUNA, "hydra.sweeper.n_trials=2", "hydra.sweeper.n_jobs=2", "task.spoiled=choice(start)"]
     swept = evodiverse("-m", *TOY, *words, cwd=tmp_path, env=FROM_ROOT)
@@ -150,6 +153,7 @@ def test_a_sweep_of_optuna_in_which_all_trials_fail_lists_them(tmp_path: Path) -
     assert swept.stderr.splitlines()[-1] == "evodiverse: 2 of 2 runs failed"
 
 
+@pytest.mark.weekly
 def test_a_failure_rate_that_the_user_chose_ends_a_sweep_of_optuna(tmp_path: Path) -> None:
     words = [*OPTUNA, "hydra.sweeper.n_trials=4", "hydra.sweeper.n_jobs=2", "hydra.sweeper.max_failure_rate=0.0"]
     swept = evodiverse("-m", *TOY, *words, "task.spoiled=choice(start)", cwd=tmp_path, env=FROM_ROOT)

@@ -95,6 +95,7 @@ with ReplyCache(Path(sys.argv[1])) as cache:
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_file(tmp_path: Path) -> None:
     path = tmp_path / "cache"
     command = [sys.executable, "-c", WRITER, str(path)]

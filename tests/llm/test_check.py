@@ -264,6 +264,7 @@ def test_either_key_of_a_provider_is_enough() -> None:
     assert accepted("llm=deepseek_v32").model is not None
 
 
+@pytest.mark.slow
 def test_neither_the_settings_nor_a_run_load_litellm_for_a_provider_that_speaks_openais_protocol(
     tmp_path: Path,
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_small_model_runs_a_search_to_its_end_and_every_outcome_is_logged(tmp_
     assert {call["model"] for call in calls} == {"local/SmolLM2-135M-Instruct.Q4_1@b179c952"}
 
 
+@pytest.mark.slow
 def test_a_run_with_a_file_that_is_not_a_model_ends_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "model.gguf").write_text("no model")
     failed = evodiverse("budget=smoke", "llm=local", "llm.local.gguf=model.gguf", "llm.cache=cache", cwd=tmp_path)

@@ -378,6 +378,7 @@ def test_a_run_that_has_only_just_started_says_so(tmp_path: Path) -> None:
     assert fact(text, "iterations") == "none logged yet"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("written_at_once")
 def test_a_run_is_shown_after_each_of_its_commits(tmp_path: Path) -> None:
     seen: list[str] = []

@@ -31,6 +31,7 @@ def settings(run: Path) -> dict[str, Any]:
     return json.loads((run / "run.json").read_text())["settings"]
 
 
+@pytest.mark.slow
 def test_calls_are_numbered_in_the_order_charged_and_use_up_the_budget(run: Path) -> None:
     calls = [row["call"] for row in rows(run, "evaluations") if row["call"] is not None]
     assert calls == list(range(1, 201))

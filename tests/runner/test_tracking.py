@@ -200,6 +200,7 @@ def read_mlflow(uri: str, cwd: Path) -> list[tuple[str, dict[str, str], dict[str
     return [tuple(one) for one in json.loads(read.stdout)]
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
@@ -218,6 +219,7 @@ def test_a_run_appears_in_mlflow_with_its_parameters_numbers_and_best_candidates
     assert "best/equation.py" in files
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)
@@ -231,6 +233,7 @@ def test_a_folder_of_files_also_works_and_a_resumed_run_is_the_same_one(tmp_path
     assert (status, params["seed"], steps, files) == ("FINISHED", "0", [0, 1], ["best/best.txt"])
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 @WITH_MLFLOW
 @pytest.mark.timeout(300)

@@ -87,6 +87,7 @@ def print_threads() -> None:
     sys.stdout.write(str(read))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chosen", "expected"), [({}, "1"), ({"OMP_NUM_THREADS": "3"}, "3")])
 def test_a_worker_process_has_one_numerical_thread_unless_the_user_chose(
     chosen: Mapping[str, str], expected: str

@@ -181,6 +181,7 @@ def test_the_files_of_a_program_are_deleted(disk: ProcessSandbox) -> None:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -74,6 +74,7 @@ def test_a_finished_run_says_so_and_does_nothing(tmp_path: Path) -> None:
     assert log(run) == before
 
 
+@pytest.mark.slow
 def test_overwrite_starts_a_finished_run_over(tmp_path: Path) -> None:
     run = run_toy(tmp_path)
     (run / "evaluations" / "part-000000.parquet").unlink()

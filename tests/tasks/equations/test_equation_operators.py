@@ -70,6 +70,7 @@ def fitted(expression: str, params: list[float], slot: int) -> Request:
     return Request(1, 0, slot, 1, (parent,), Prompt.COLD, Stream(3, 5, 1, 0, slot))
 
 
+@pytest.mark.slow
 def test_the_data_suggest_half_of_the_children() -> None:
     full = [3.0, -0.5, 0.4, 2.1, 0.2, 1.4, -1.0, 0.3, 0.9, 0.05]
     requests = [fitted(FULL, full, slot) for slot in range(200)]

@@ -45,6 +45,7 @@ def test_one_term_always_stays() -> None:
     assert guide(np.zeros(len(X))).find_needed([X, V]) in ([0], [1])
 
 
+@pytest.mark.slow
 def test_a_sum_that_is_a_factor_is_edited_in_its_place() -> None:
     tree = read_tree(write_function(("x", "v"), "x * (params[0] * v + params[1])"))
     edited = [

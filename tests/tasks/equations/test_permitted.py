@@ -50,6 +50,7 @@ def test_a_model_s_equation_with_a_denied_operation_is_rejected_before_it_costs_
     assert isinstance(parse_equation(RICH, XV), Hypothesis)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "permitted",
     [

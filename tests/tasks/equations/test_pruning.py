@@ -129,6 +129,7 @@ def shown(
     return task.headline(found).partition("  (")[0], task.show_best(found)
 
 
+@pytest.mark.slow
 def test_a_term_that_only_noise_pays_for_goes_and_the_law_stays(sandbox: ProcessSandbox) -> None:
     expression = "params[0] * x * v + params[1] * np.sin(params[2] * v)"
     assert shown(sandbox, expression, 3 * X * V + 0.3 * NOISE)[0] == "y = 2.995 * v * x"

@@ -365,6 +365,7 @@ FLOODS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("before", "after"), [("", ""), ("```\ndef f(x):\n    return ", ""), ("", f"\n{FUNCTION}")])
 def test_a_flood_is_read_in_linear_time(before: str, after: str) -> None:
     def flood(unit: str, size: int) -> str:

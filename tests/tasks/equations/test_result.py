@@ -163,6 +163,7 @@ def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*words, *map(str, arguments)], env=FROM_ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_command_adds_a_column_to_the_table(run: Run, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text('note,force,load\n"a, b",2,4.0\nc,1,-1\n')
     told = command(run.path, tmp_path / "new.csv")
@@ -178,6 +179,7 @@ def test_the_command_adds_a_column_to_the_table(run: Run, tmp_path: Path) -> Non
     assert (tmp_path / "out.csv").read_text().splitlines()[1] == f"4,0;2,0;{first['predicted'].replace('.', ',')}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -354,6 +354,7 @@ def test_offline_nothing_is_fetched(own_cache: Path, monkeypatch: pytest.MonkeyP
     assert told in refusal(None)
 
 
+@pytest.mark.slow
 def test_a_problem_is_searched(root: Path, tmp_path: Path) -> None:
     run = run_here(
         *("task=equation", "task.problem=srbench/physics/PO0", f"task.data.root={root}", "budget.oracle_calls=6"),

@@ -115,6 +115,7 @@ print([proposal.genotype for proposal in GraphGA(mutation_rate=0.5).propose(pair
 """
 
 
+@pytest.mark.slow
 def test_children_do_not_depend_on_the_hash_seed() -> None:
     def children(hash_seed: str) -> str:
         environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)}

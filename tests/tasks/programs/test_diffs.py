@@ -252,6 +252,7 @@ def read_all(reply: str) -> None:
     assert isinstance(extract_program(reply, "area"), Rejection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["", "<<<<<<< SEARCH\n"])
 def test_a_flood_is_read_in_linear_time_and_gives_nothing(before: str) -> None:
     def flood(unit: str, size: int) -> str:

@@ -147,6 +147,7 @@ def test_moves_come_after_the_points_are_made(task: str) -> None:
     assert [function.body[place] for place in places] == function.body[-1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", TASKS)
 def test_the_operator_makes_every_move(task: str) -> None:
     operator = ProgramOperator(TASKS[task].problem.entry_point, grammar_of(task))
