@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from markupsafe import Markup
@@ -238,6 +238,12 @@ class Measurable(Protocol):
         """
 
 
+TimedEvaluation: TypeAlias = tuple[Evaluation, float]
+"""An evaluation, and the seconds that it took."""
+ReportDone: TypeAlias = Callable[[Sequence[TimedEvaluation]], object]
+"""A function that is called periodically with the new evaluations, which may be none."""
+
+
 class Evaluator(Protocol):
     """Evaluates new hypotheses, on this machine or elsewhere.
 
@@ -245,17 +251,15 @@ class Evaluator(Protocol):
     that need an evaluation.
     """
 
-    def evaluate(
-        self, hypotheses: Sequence[Hypothesis], report: Callable[[int], object]
-    ) -> list[tuple[Evaluation, float]]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone) -> list[TimedEvaluation]:
         """Return the evaluation of each hypothesis and the seconds that it took.
 
         By the time this returns, every evaluation is in the journal, so a killed run does not have to repeat it.
 
         Args:
             hypotheses: What to evaluate; each has already been counted as an oracle call.
-            report: A function that is called periodically with the number of evaluations that have finished since it
-                was last called. If it raises, nothing more is submitted, but evaluations in progress may continue.
+            report: A function that is called periodically with the evaluations that have finished since it was last
+                called. If it raises, nothing more is submitted, but evaluations in progress may continue.
         """
 
 

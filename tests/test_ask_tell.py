@@ -85,12 +85,19 @@ def test_scores_may_be_told_in_parts(asked: Path, tmp_path: Path) -> None:
 def test_the_last_score_told_in_a_round_counts(asked: Path, tmp_path: Path) -> None:
     keys = fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     for table, said in (
-        ([f"{keys[0]};0,25", f"{keys[1]};,5", f"{keys[2]};"], "received 2 of 16 scores"),
-        ([f"{keys[0]},0.75", f"{keys[2]},0.5", f"{keys[2]},0.625"], "received 1 of 14 scores, and updated 1"),
+        ([f"{keys[0]};0,25", f"{keys[1]};,5", f"{keys[2]};"], ["received 2 of 16 scores"]),
+        (
+            [f"{keys[0]},0.75", f"{keys[2]},0.5", f"{keys[2]},0.625"],
+            [
+                f"{keys[0]}: 0.75 replaces 0.25",
+                f"{keys[2]}: 0.625 replaces 0.5",
+                "received 1 of 14 scores, and updated 1",
+            ],
+        ),
     ):
         delimiter = table[0][len(keys[0])]
         (tmp_path / "part.csv").write_text("\n".join([f"Genotype{delimiter}score", *table]), "utf-16")
-        assert tell(str(asked), "part.csv", cwd=tmp_path).stdout.splitlines()[0] == said
+        assert tell(str(asked), "part.csv", cwd=tmp_path).stdout.splitlines()[: len(said)] == said
     fill_in(asked / "asked.csv", tmp_path / "rest.csv")
     assert tell(str(asked), "rest.csv", cwd=tmp_path).returncode == 0
     rows = {row["key"]: row["score"] for row in log(asked)["evaluations"]}

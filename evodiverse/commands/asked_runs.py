@@ -33,6 +33,7 @@ from evodiverse.store.run_directory import JOURNAL
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
+_MOST_NOTES: Final = 5
 _NAMES: Final = ("key", "genotype", "smiles")
 """The columns that may identify the candidate of a line; the first of these that the file has is used."""
 
@@ -149,9 +150,9 @@ def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
     if not isinstance(task, Measurable):
         raise InputError(f"the task of {plan.config.task.get('domain')} does not accept measured scores")
     journal = Journal(plan.path / JOURNAL)
-    records, violations = [], []
+    records, violations, replaced = [], [], []
     with locked(plan.path):
-        known = {str(record["key"]) for record in journal.read()}
+        known = {str(record["key"]): record["score"] for record in journal.read()}
         for number, text, score in lines:
             if not score:
                 continue  # not measured yet
@@ -159,6 +160,10 @@ def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
                 hypothesis = _find(task, name, text, asked, known)
                 evaluation = _rate(task, hypothesis, score, mark)
                 records.append(journal_record(hypothesis, evaluation, 0.0))
+                before = known.setdefault(hypothesis.key, evaluation.score)
+                if before != evaluation.score:
+                    replaced.append(f"{hypothesis.genotype}: {evaluation.score} replaces {before}")
+                    known[hypothesis.key] = evaluation.score
             except InputError as error:
                 violations += [f"line {number}: {violation}" for violation in error.violations]
         if violations:
@@ -167,6 +172,10 @@ def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
     keys = {record["key"] for record in records}
     again = keys - asked.keys()
     updated = f", and updated {len(again):,}" if again else ""
+    for line in replaced[:_MOST_NOTES]:
+        say(line)
+    if len(replaced) > _MOST_NOTES:
+        say(f"and {count_of(len(replaced) - _MOST_NOTES, 'other')} had another score before")
     say(f"received {len(keys - again):,} of {count_of(len(asked), 'score')}{updated}")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from evodiverse import ports
 from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.ports import TimedEvaluation
 from evodiverse.runner import contracts
 from evodiverse.runner.bandit import Bandit, Shares
 from evodiverse.runner.ledger import Cap, Ledger
@@ -28,7 +29,7 @@ from evodiverse.runner.rows import (
     restore,
 )
 from evodiverse.runner.view import Clock, View
-from evodiverse.runner.workers import Answer, TimedEvaluation, Workers
+from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
 from evodiverse.search.archive import Archive
 from evodiverse.search.attempts import Attempts
@@ -503,11 +504,10 @@ class Loop:
             self._view.n_replies += self._replies.popleft()
         self._update_display()
 
-    def _note_finished(self, n: int) -> None:
-        """Count ``n`` more evaluations, if any."""
-        self._view.n_evaluated += n
-        if n:
-            self._view.note_evaluating()
+    def _note_finished(self, finished: Sequence[TimedEvaluation]) -> None:
+        """Note evaluations that have finished, if any."""
+        if finished:
+            self._view.note_finished([evaluation for evaluation, _ in finished])
         self._update_display()
         self._setup.check()
 

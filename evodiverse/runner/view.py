@@ -19,7 +19,7 @@ from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
 from evodiverse.search.settings import Method
 from evodiverse.search.state import State
-from evodiverse.vocabulary import Outcome
+from evodiverse.vocabulary import Evaluation, Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
@@ -116,6 +116,7 @@ class View:
         self._n_graded = 0
         self._headline: str | None = None
         self._silent_from: float | None = None
+        self._best_start = -inf  # the best score while the initial candidates are evaluated
         self.n_evaluated = 0
         self.n_replies = 0
         self.n_awaited = 0
@@ -161,7 +162,7 @@ class View:
             iteration=state.iteration if state else 0,
             oracle_calls=self.n_evaluated,
             budget=self._budget,
-            best=best.score if best else None,
+            best=best.score if best else None if self._best_start == -inf else self._best_start,
             best_genotype=best.genotype if best and "\n" not in best.genotype else None,
             headline=self._headline or self.headline(),
             summary_name=name,
@@ -182,6 +183,12 @@ class View:
             silent=silent if silent >= LONG else None,
             stopped_by=stopped_by,
         )
+
+    def note_finished(self, evaluations: Sequence[Evaluation]) -> None:
+        """Note that candidates have been evaluated that are not committed yet."""
+        self.n_evaluated += len(evaluations)
+        self._best_start = max([self._best_start, *(one.score for one in evaluations if one.score is not None)])
+        self.note_evaluating()
 
     def note_evaluating(self, *, is_evaluating: bool = True) -> None:
         """Note that candidates are in evaluation and that a result has just arrived, or that no candidate is."""

@@ -22,10 +22,19 @@ from evodiverse.errors import ContractError, InputError, ServiceError, describe
 from evodiverse.kit.own_code import name_of
 from evodiverse.kit.python import find_unguarded
 from evodiverse.kit.threads import cap_threads
-from evodiverse.ports import Batching, Featured, Journal, Operator, Task, ThreadedTask
+from evodiverse.ports import (
+    Batching,
+    Featured,
+    Journal,
+    Operator,
+    ReportDone,
+    Task,
+    ThreadedTask,
+    TimedEvaluation,
+)
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
-from evodiverse.vocabulary import Evaluation, Hypothesis, Proposal, Reason, Rejection, Request
+from evodiverse.vocabulary import Hypothesis, Proposal, Reason, Rejection, Request
 
 if TYPE_CHECKING:
     from evodiverse.runner.stock import Part
@@ -35,8 +44,6 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("evodiverse.runner")
 Answer = tuple[Proposal, Hypothesis | Rejection]
 """A proposal, with the hypothesis that it was parsed to or the reason why it was rejected."""
-TimedEvaluation = tuple[Evaluation, float]
-"""An evaluation, and the seconds that it took."""
 Report: TypeAlias = Callable[[int], object]
 """A function that is called periodically with the number of new answers, which may be 0."""
 Item = TypeVar("Item")
@@ -253,14 +260,14 @@ class Workers:
         """Return the means that processes forecast for parts of a library, in order."""
         return self._share_out(Bench.rate, parts)
 
-    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone = lambda _: None) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
             hypotheses: The hypotheses to evaluate. The process that evaluates a batch also appends the results to the
                 journal, a file on disk, so that a killed run need not repeat them.
-            report: A function that is called after each batch with the size of the batch, and with 0 while no batch
-                ends for long. If this function or a batch raises, no new batch is started, those in progress finish,
+            report: A function that is called after each batch with its evaluations, and with none while no batch ends
+                for long. If this function or a batch raises, no new batch is started, those in progress finish,
                 and the first error is raised.
         """
         share = -(-len(hypotheses) // self._n)  # spreads a small round of quick evaluations over all processes
@@ -269,7 +276,7 @@ class Workers:
             if batch and self._adapts:
                 seconds = sum(seconds for _, seconds in batch) / len(batch)
                 self._batch = min(2 * self._batch, max(1, int(BATCH_SECONDS / max(seconds, 1e-9))))
-            report(len(batch))
+            report(batch)
 
         def size() -> int:
             return self._fixed_batch or min(self._batch, share)

@@ -113,3 +113,11 @@ def test_requests_under_way_are_those_without_a_reply_up_to_the_limit(asked: int
     view = View(make_method(), 1000, BitTask(4, 1), Archive(0), Clock(), Ledger(Budget(), 1), 64)
     view.n_awaited, view.n_replies = asked, replied
     assert view.snapshot(None).under_way == under_way
+
+
+def test_the_best_score_is_shown_before_all_initial_candidates_are_evaluated() -> None:
+    view = View(make_method(), 1000, BitTask(4, 1), Archive(0), Clock(), Ledger(Budget(), 1))
+    assert view.snapshot(None).best is None
+    view.note_finished([Evaluation(0.5, 0.5), Evaluation(None, None, valid=False)])
+    view.note_finished([Evaluation(0.25, 0.75)])
+    assert (view.snapshot(None).best, view.snapshot(None).oracle_calls) == (0.5, 3)

@@ -252,7 +252,7 @@ def test_a_chosen_batch_size_does_not_change() -> None:
 def test_every_batch_is_reported_when_it_is_finished(n: int) -> None:
     finished: list[int] = []
     with workers_of(BitTask(6, 1), BitCrossover(), n) as workers:
-        workers.evaluate(HYPOTHESES, finished.append)
+        workers.evaluate(HYPOTHESES, lambda batch: finished.append(len(batch)))
     assert sum(finished) == len(HYPOTHESES)
     assert len(finished) > 1
 

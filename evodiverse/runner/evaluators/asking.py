@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evodiverse.errors import Asked, ServiceError, reason
 from evodiverse.kit.files import write_file
-from evodiverse.runner.workers import Report, TimedEvaluation
+from evodiverse.ports import ReportDone, TimedEvaluation
 from evodiverse.vocabulary import Hypothesis
 
 COLUMNS = ("key", "genotype", "score")
@@ -23,7 +23,7 @@ class AskingEvaluator:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report) -> list[TimedEvaluation]:  # noqa: ARG002
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone) -> list[TimedEvaluation]:  # noqa: ARG002
         """Write a CSV table of the hypotheses and raise `Asked`, or return an empty list if there are no hypotheses.
 
         Raises:

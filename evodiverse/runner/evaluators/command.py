@@ -22,12 +22,12 @@ from typing import Any, Final, Self
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.commands import find_fault
 from evodiverse.kit.files import read_json, write_file
-from evodiverse.ports import Journal, Measurable
+from evodiverse.ports import Journal, Measurable, ReportDone, TimedEvaluation
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.rows import journal_record
-from evodiverse.runner.workers import Report, TimedEvaluation, available_cores
-from evodiverse.text import count_of
+from evodiverse.runner.workers import available_cores
+from evodiverse.text import count_of, one_line
 from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.runner")
@@ -224,6 +224,7 @@ class Round:
         journal: The journal, which records each evaluation as it arrives.
         answers: The evaluations so far, by key.
         n_starts: How often each was submitted.
+        new: The evaluations that `take_new` has not returned yet.
     """
 
     waiting: Mapping[str, Hypothesis]
@@ -231,11 +232,25 @@ class Round:
     journal: Journal
     answers: dict[str, TimedEvaluation] = field(default_factory=dict)
     n_starts: Counter[str] = field(default_factory=Counter)
+    new: list[TimedEvaluation] = field(default_factory=list)
 
     def keep(self, key: str, evaluation: Evaluation, seconds: float) -> None:
         """Record the answer for a candidate."""
         self.journal.append([journal_record(self.waiting[key], evaluation, seconds)])
         self.answers[key] = evaluation, seconds
+        self.new.append(self.answers[key])
+
+    def note_second(self, key: object, score: object) -> None:
+        """Warn if a program gives another score to a candidate that has one."""
+        first = self.answers[key][0].score if isinstance(key, str) and key in self.answers else None
+        if None not in (first, score) and score != first:
+            genotype = one_line(self.waiting[str(key)].genotype)
+            _LOG.warning("the program scored %s as %s and later as %s; the first counts", genotype, first, score)
+
+    def take_new(self) -> list[TimedEvaluation]:
+        """Return the evaluations since the last call of this method."""
+        taken, self.new = self.new, []
+        return taken
 
 
 @dataclass
@@ -263,15 +278,15 @@ class CommandEvaluator:
     _n_begun: int = field(default=0, init=False)
     _answered: bool = field(default=False, init=False)
 
-    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone = lambda _: None) -> list[TimedEvaluation]:
         """Return the evaluation of each hypothesis and the time that the evaluation took, in seconds.
 
         The time is counted from the start of the process that got the candidate until the answer is read.
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: A function that is called periodically with the number of new answers, which may be 0. It may raise
-                to stop waiting; the programs then continue.
+            report: A function that is called periodically with the new evaluations, which may be none. It may raise to
+                stop waiting; the programs then continue.
 
         Raises:
             InputError: The program cannot be started, or the task does not accept a score.
@@ -294,7 +309,7 @@ class CommandEvaluator:
                 if not job.is_alive() or time.time() - job.began > (self.settings.timeout or inf):
                     came += self._end(job, this)
                     running.remove(job)
-            report(came)
+            report(this.take_new())
             pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < side_by_side):
                 time.sleep(pause)
@@ -349,6 +364,7 @@ class CommandEvaluator:
         for line in job.read():
             key = line.get("key")
             if not isinstance(key, str) or key not in job.keys:
+                this.note_second(key, line.get("score"))
                 continue
             job.keys.discard(key)
             if key not in this.answers:

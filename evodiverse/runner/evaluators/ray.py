@@ -9,10 +9,10 @@ from importlib.util import find_spec
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
-from evodiverse.ports import Journal, Task
+from evodiverse.ports import Journal, ReportDone, Task, TimedEvaluation
 from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.evaluators.command import Round, fail
-from evodiverse.runner.workers import Report, TimedEvaluation, evaluate_batch
+from evodiverse.runner.workers import evaluate_batch
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Hypothesis, Reason
 
@@ -166,13 +166,13 @@ class RayEvaluator:
             ray.kill(self._broker)
         ray.shutdown()
 
-    def evaluate(self, hypotheses: Sequence[Hypothesis], report: Report = lambda _: None) -> list[TimedEvaluation]:
+    def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone = lambda _: None) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
 
         Args:
             hypotheses: The hypotheses to evaluate.
-            report: A function that is called periodically with the number of new answers, which may be 0. It may raise
-                to stop waiting; the Ray tasks then continue.
+            report: A function that is called periodically with the new evaluations, which may be none. It may raise to
+                stop waiting; the Ray tasks then continue.
 
         Raises:
             EvoDiverseError: The error with which a Ray task failed, if it is of this type.
@@ -201,7 +201,7 @@ class RayEvaluator:
                         this.keep(key, *answer)
                         came += 1
             came += self._end_overdue(running, this)
-            report(came)
+            report(this.take_new())
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from evodiverse.runner.evaluators import EvaluatorSettings
+from evodiverse.runner.evaluators.command import CommandEvaluator
+from evodiverse.store.journal import Journal
+from evodiverse.vocabulary import Hypothesis
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
+from tests.toys.bits.task import BitTask
 
 SCRIPT = ROOT / "tests" / "toys" / "score_bits.py"
 TOY = ["--config-dir", str(TOY_CONF), "task=bits", "evaluator.workers=2", "budget.oracle_calls=120", "name=run"]
@@ -122,6 +127,22 @@ def test_an_invalid_command_is_refused(tmp_path: Path, words: list[str], expecte
     refused = evodiverse(*TOY, *words, cwd=tmp_path, env=FROM_ROOT)
     assert refused.returncode == 2
     assert expected in refused.stderr
+
+
+def test_a_second_score_of_a_candidate_does_not_count_and_causes_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [{"key": "01", "score": 0.5}, {"key": "01", "score": 0.5}, {"key": "01", "score": 1}]
+    lines.append({"key": "11", "score": 0.25})
+    said = "\n".join(map(json.dumps, lines))
+    settings = EvaluatorSettings("command", workers=1, command=[sys.executable, "-c", f"print({said!r})"])
+    (tmp_path / "jobs").mkdir()
+    evaluator = CommandEvaluator(
+        BitTask(2, 1), settings, tmp_path / "jobs", Journal(tmp_path / "journal"), lambda: False
+    )
+    answers = evaluator.evaluate([Hypothesis("01", "01"), Hypothesis("11", "11")])
+    assert [evaluation.score for evaluation, _ in answers] == [0.5, 0.25]
+    assert caplog.messages == ["the program scored 01 as 0.5 and later as 1; the first counts"]
 
 
 def wait_for(seen: Path, n: int) -> None:
