@@ -5,7 +5,8 @@ BIN := .venv/bin
 # of several processes would mostly wait for each other.
 # Tests wait a third of their time, for processes and pauses: more of them than cores keep the cores busy.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(PIP_INSTALL) --quiet
 # The tests compile what they import; to compile all that is installed takes pip half a minute.
 INSTALL_DEV := $(INSTALL) --no-compile
 
@@ -15,8 +16,11 @@ INSTALL_DEV := $(INSTALL) --no-compile
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: .venv/.user data ## install, fetch the data and run a JNK3 search to the end
+FILTERED := outputs/jnk3/diverse/off/budget.oracle_calls=1000,task.filters=medchem/seed0
+run: .venv/.user data ## install, fetch the data, and compare two searches for JNK3 inhibitors: two minutes
 	$(BIN)/evodiverse task=jnk3 method=pt
+	$(BIN)/evodiverse task=jnk3 method=diverse task.filters=medchem budget.oracle_calls=1000
+	@MPLBACKEND=agg $(BIN)/python scripts/first_look.py outputs/jnk3/pt/off/default/seed0 $(FILTERED) outputs/first_look.png
 
 runs: .venv/.user data ## carry out all runs that need no model and fit on a laptop; run again to resume
 	$(BIN)/evodiverse -m +experiment=mol_classical
@@ -87,7 +91,7 @@ clean: ## remove the environment and all caches, not the runs
 	$(PYTHON) -m venv .venv
 
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --editable .
+	$(PIP_INSTALL) --editable .
 	@touch $@
 
 .venv/.dev: pyproject.toml constraints.txt | .venv/bin/python

@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from scripts.lines import count_lines
-from tests.runs import FROM_ROOT, ROOT, rows, run_here, run_toy
+from tests.runs import FROM_ROOT, ROOT, plan, rows, run_here, run_toy
 from tests.starts import run, start
 
 pytestmark = pytest.mark.slow
 
+FIRST_LOOK = str(ROOT / "scripts" / "first_look.py")
 TABLES = str(ROOT / "scripts" / "tables.py")
 
 
@@ -95,6 +96,27 @@ def test_no_code_runs_because_a_record_names_it(toy_outputs: Path, tmp_path: Pat
     assert not (tmp_path / "was_here").exists()
     assert not (tmp_path / "theirs" / "tables" / "bits.md").exists()
     assert (tmp_path / "theirs" / "tables" / "search.md").exists()
+
+
+def test_the_first_look_compares_two_runs(outputs: Path, tmp_path: Path) -> None:
+    runs = sorted(path.parent for path in outputs.glob("jnk3/*/**/run.json"))
+    done = run(FIRST_LOOK, *map(str, runs), "look.png", cwd=tmp_path, env={**FROM_ROOT, "MPLBACKEND": "agg"})
+    assert done.returncode == 0, done.stderr
+    *told, last = done.stdout.splitlines()
+    assert [line.partition(", mean of the ten best that differ 0.")[0] for line in told] == [
+        f"method={method}, 30 calls: best score {max(row['score'] or 0 for row in rows(made, 'evaluations')):.2f}"
+        for method, made in zip(("molleo", "pt"), runs, strict=True)
+    ]
+    assert last.startswith("see look.png; next: `evodiverse-report outputs` ")
+    assert (tmp_path / "look.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_make_run_compares_the_runs_that_it_makes() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    commands = re.findall(r"\$\(BIN\)/evodiverse (task=jnk3 .*)", makefile)
+    (look,) = re.findall(r"first_look\.py (\S+) \$\(FILTERED\)", makefile)
+    (filtered,) = re.findall(r"^FILTERED := (.*)", makefile, re.MULTILINE)
+    assert [str(plan(*command.split()).path) for command in commands] == [look, filtered]
 
 
 def test_tables_may_be_restricted(outputs: Path) -> None:
