@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from evodiverse.errors import Interrupted
+from evodiverse.errors import InputError, Interrupted
 from evodiverse.settings.going_further import rewind
 from tests.runs import FROM_ROOT, TOY_CONF, Silent, evodiverse, log, plan, rows, run_toy, stop_after, write_at_once
 
@@ -85,6 +85,44 @@ def test_a_run_that_stopped_before_its_budget_is_taken_over_completely(tmp_path:
     longer = run_toy(tmp_path, *words, LONG)
     assert log(longer) == log(shorter)
     assert read_record(longer)["stopped_by"] == "patience"
+
+
+def test_a_named_run_gets_a_larger_budget_in_its_place(tmp_path: Path, run_from_scratch: Callable[[str], Path]) -> None:
+    diary = tmp_path / "diary"
+    words = ["name=mine", "method=pt", f"task.diary={diary}", "search.patience=1000"]
+    shorter = run_toy(tmp_path, *words, "budget.oracle_calls=42")
+    (shorter / "docking").mkdir()
+    longer = run_toy(tmp_path, *words, LONG)
+    assert longer == shorter == tmp_path / "mine"
+    assert log(longer) == log(run_from_scratch("pt"))
+    assert len(diary.read_text().split()) == len({*diary.read_text().split()}) == 200
+    assert read_record(longer)["grown"] == [{"budget": 42, "oracle_calls": 36}]
+    assert (longer / "docking").exists()  # what other commands added
+    assert not (longer / ".shorter").exists()
+    with pytest.raises(InputError, match=r"was started with budget.oracle_calls=200, now it is budget.oracle_calls=42"):
+        run_toy(tmp_path, *words, "budget.oracle_calls=42")
+
+
+def test_an_interrupted_named_run_gets_a_larger_budget_and_evaluates_nothing_twice(tmp_path: Path) -> None:
+    diary = tmp_path / "diary"
+    words = ["name=mine", f"task.diary={diary}"]
+    with pytest.raises(Interrupted):
+        run_toy(tmp_path, *words, "budget.oracle_calls=60", display=stop_after(3))
+    run_toy(tmp_path, *words, LONG)
+    evaluated = diary.read_text().split()
+    assert len(evaluated) == len(set(evaluated))
+
+
+def test_a_named_run_of_other_code_keeps_its_budget_and_its_log(tmp_path: Path) -> None:
+    run = run_toy(tmp_path, "name=mine", "budget.oracle_calls=42")
+    record, before = read_record(run), log(run)
+    (run / "run.json").write_text(json.dumps({**record, "versions": [{"evodiverse": "0.0.1"}]}))
+    kept = (run / "run.json").read_bytes()
+    with pytest.raises(InputError, match=r"mine cannot get a larger budget \(it was made with .*; use name=…"):
+        run_toy(tmp_path, "name=mine", LONG)
+    assert (run / "run.json").read_bytes() == kept
+    assert log(run) == before
+    assert not (run / ".shorter").exists()
 
 
 def test_the_run_with_the_most_progress_is_continued(tmp_path: Path) -> None:

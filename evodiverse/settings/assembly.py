@@ -44,6 +44,7 @@ from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.datasets import add_columns
 from evodiverse.store.files import read_json, write_json
+from evodiverse.store.growth import finish
 from evodiverse.store.journal import Journal
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.record import Identity
@@ -140,6 +141,8 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     """
     overwrite = plan.config.overwrite
     this = identify_run(plan)
+    if not is_dry:
+        finish(plan.path)
     complete = None if overwrite else find_complete(this)
     if complete is not None:
         return complete
@@ -188,7 +191,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
                 ready.columns,
                 plan.libraries,
                 save_hydra,
-                lambda new: begin_from_shorter(this, plan, new, task, None if bandit is None else prices),
+                lambda new, old: begin_from_shorter(this, plan, new, task, None if bandit is None else prices, old),
                 overwrite=config.overwrite,
             )
         )

@@ -25,16 +25,16 @@ from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
 from evodiverse.store.files import read_json
+from evodiverse.store.journal import Journal
 from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import Identity, read_record
-from evodiverse.store.run_directory import RunDirectory
+from evodiverse.store.record import BUDGET, Identity, is_shorter, read_record
+from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Evaluation, Hypothesis, Usage
 
 Rows = Sequence[Mapping[str, Any]]
 
 _LOG = logging.getLogger("evodiverse.settings")
-_BUDGET: Final = "budget.oracle_calls"
 _OVER: Final = ("complete", "interrupted", "failed", "killed")
 _ROWS: Final = {
     "populations": ("iteration", "pool", "members", "seconds"),
@@ -45,7 +45,12 @@ _ROWS: Final = {
 
 
 def begin_from_shorter(
-    this: Identity, plan: Plan, directory: RunDirectory, task: Task, prices: Mapping[str, Any] | None
+    this: Identity,
+    plan: Plan,
+    directory: RunDirectory,
+    task: Task,
+    prices: Mapping[str, Any] | None,
+    replaced: Path | None = None,
 ) -> Mapping[str, Any]:
     """Fill the directory of a new run with the results of a run with a smaller budget, and return a note about it.
 
@@ -59,26 +64,59 @@ def begin_from_shorter(
         directory: The directory of the new run, in which nothing is committed yet.
         task: The task of the new run.
         prices: The prices of its models, as in ``prices.json``, if its log depends on them.
+        replaced: The folder of the run with a smaller budget whose place the new run takes; None to look for one among
+            the other runs.
 
     Returns:
         The entries to add to ``run.json``; empty if there is no suitable shorter run.
+
+    Raises:
+        InputError: The run in ``replaced`` cannot be continued.
     """
-    shorter, unfit = _find_shorter(this, plan.shelf, package_versions(plan.libraries))
+    versions = package_versions(plan.libraries)
+    if replaced is not None:
+        return _take_place(this, plan, directory, task, prices, replaced, versions)
+    shorter, unfit = _find_shorter(this, plan.shelf, versions)
     for budget, path in shorter:
-        source = RunDirectory(path, directory.columns, is_read_only=True)
         try:
-            if prices is not None and read_json(path / PRICES) != prices:
-                raise InputError("its models had other prices")
-            n_taken, n_aside = _take_over(source, budget, directory, task, plan.config)
+            n_taken, n_aside = _take_over(path, budget, directory, task, plan.config, prices)
         except EvoDiverseError as error:
             _LOG.warning("this run cannot continue %s (%s)", path, error)
             continue
-        aside = f", and reuses {count_of(n_aside, 'more evaluation')}" if n_aside else ""
-        _LOG.info("starts with the first %s of %s%s", count_of(n_taken, "call"), path, aside)
+        _tell(n_taken, n_aside, path)
         return {"begun_from": {"path": str(path), "oracle_calls": n_taken}}
     if unfit is not None:
         _LOG.info("starts from scratch, since %s", unfit)
     return {}
+
+
+def _tell(n_taken: int, n_aside: int, path: Path) -> None:
+    aside = f", and reuses {count_of(n_aside, 'more evaluation')}" if n_aside else ""
+    _LOG.info("starts with the first %s of %s%s", count_of(n_taken, "call"), path, aside)
+
+
+def _take_place(
+    this: Identity,
+    plan: Plan,
+    directory: RunDirectory,
+    task: Task,
+    prices: Mapping[str, Any] | None,
+    replaced: Path,
+    versions: Mapping[str, str],
+) -> Mapping[str, Any]:
+    record = read_record(replaced) or {}
+    budget = record["settings"][BUDGET]
+    try:
+        if difference := _tell_difference(record, this, versions):
+            raise InputError(f"it {difference}")  # noqa: TRY301 (reported with the others)
+        n_taken, n_aside = _take_over(replaced, budget, directory, task, plan.config, prices)
+        directory.journal.append(Journal(replaced / JOURNAL).read())
+    except InputError as error:
+        raise InputError(
+            f"{plan.path} cannot get a larger budget ({error}); use name=…, outputs=… or overwrite=true"
+        ) from error
+    _tell(n_taken, n_aside, plan.path)
+    return {"grown": [*record.get("grown", []), {"budget": budget, "oracle_calls": n_taken}]}
 
 
 def _find_shorter(
@@ -98,10 +136,8 @@ def _find_shorter(
             continue
         if record is None:
             continue
-        settings, budget = record["settings"], record["settings"][_BUDGET]
-        keys = (settings.keys() | this.settings.keys()) - {_BUDGET}  # a missing key counts as null
-        is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
-        if not is_same or budget >= this.settings[_BUDGET] or read_standing(path.parent).state not in _OVER:
+        budget = record["settings"][BUDGET]
+        if not is_shorter(this, record) or read_standing(path.parent).state not in _OVER:
             continue
         difference = _tell_difference(record, this, versions)
         if difference is None:
@@ -123,13 +159,16 @@ def _tell_difference(record: Mapping[str, Any], this: Identity, versions: Mappin
 
 
 def _take_over(
-    source: RunDirectory, budget: int, directory: RunDirectory, task: Task, config: Config
+    path: Path, budget: int, directory: RunDirectory, task: Task, config: Config, prices: Mapping[str, Any] | None
 ) -> tuple[int, int]:
     """Take over the log of another run.
 
     Return the number of oracle calls in the part of the log that was taken over, and the number of the other
     evaluations. These are written to the journal, from which the new run reads them instead of evaluating again.
     """
+    if prices is not None and read_json(path / PRICES) != prices:
+        raise InputError("its models had other prices")
+    source = RunDirectory(path, directory.columns, is_read_only=True)
     saved = source.checkpoint()
     if saved is None:
         raise InputError("it has not finished an iteration")

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +10,23 @@ from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
 from evodiverse.store.files import writing_to
+from evodiverse.store.growth import drop, set_aside
 from evodiverse.store.journal import Journal
 from evodiverse.store.lock import check_unlocked, locked
 from evodiverse.store.provenance import own_versions, package_versions, tell_change
-from evodiverse.store.record import Identity, check_same, continue_record, kept, new_record, read_record
+from evodiverse.store.record import Identity, check_same, continue_record, is_shorter, kept, new_record, read_record
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
 
 
 def find_complete(this: Identity) -> str | None:
-    """Return the message that says that the run is complete; None if the run is not complete.
+    """Return the message that says that the run is complete; None if it is not, or is to get a larger budget.
 
     Raises:
         InputError: The directory holds another run, a run with other data, or something that is not a run; or the run
             is complete, but parts of its log are damaged.
     """
-    return describe_complete(this.path, _find_record(this))
+    record = _find_record(this)
+    return None if record is not None and is_shorter(this, record) else describe_complete(this.path, record)
 
 
 def check_openable(this: Identity, *, overwrite: bool) -> bool:
@@ -49,7 +51,7 @@ def open_run(
     columns: Mapping[str, type],
     libraries: Sequence[str],
     save: Callable[[Path], None],
-    begin: Callable[[RunDirectory], Mapping[str, Any]] = lambda _: {},
+    begin: Callable[[RunDirectory, Path | None], Mapping[str, Any]] = lambda *_: {},
     *,
     overwrite: bool,
 ) -> Iterator[RunDirectory | str]:
@@ -62,7 +64,8 @@ def open_run(
         save: A function that writes the composed configuration into the folder it is given, ``.hydra`` of the run.
         begin: A function that is called with the directory of a new run, unless ``overwrite`` is true. It may fill the
             directory with results that are known already, such as those of the same run with a smaller budget, and
-            returns the entries to add to the record.
+            returns the entries to add to the record. The second argument is the folder of the run with a smaller budget
+            whose place the new one takes, if there is one.
         overwrite: Whether to delete the content of the directory and start over.
 
     Yields:
@@ -77,20 +80,26 @@ def open_run(
     missing = [folder for folder in (this.path, *this.path.parents) if not folder.exists()]
     with locked(this.path), _removed_if_refused(this.path, missing):
         record = None if overwrite else _find_record(this)
-        complete = describe_complete(this.path, record)
+        complete = None if overwrite else find_complete(this)
         if complete is not None:
             yield complete
             return
         if overwrite:
             delete_run(this.path)
         versions = package_versions(libraries)
-        is_new = record is None
-        record = new_record(this, versions) if record is None else continue_record(this, record, versions)
-        directory = RunDirectory(this.path, columns)
-        with writing_to(this.path):
-            save(this.path / ".hydra")
-        if is_new and not overwrite:
-            record |= begin(directory)
+        grows = record is not None and is_shorter(this, record)
+        is_new = record is None or grows
+        with set_aside(this.path) if grows else nullcontext() as shorter:
+            record = new_record(this, versions) if record is None or grows else continue_record(this, record, versions)
+            directory = RunDirectory(this.path, columns)
+            with writing_to(this.path):
+                save(this.path / ".hydra")
+            if is_new and not overwrite:
+                record |= begin(directory, shorter)
+            if grows:
+                directory.write_record(record)
+        if grows:
+            drop(this.path)
         with kept(directory, record):
             yield directory
             record |= directory.ending
@@ -121,7 +130,7 @@ def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
 def _find_record(this: Identity) -> dict[str, Any] | None:
     """Return the record of the run in the directory; None if no run has started there."""
     record = read_record(this.path)
-    if record is not None:
+    if record is not None and not is_shorter(this, record):
         check_same(this, record)
     return record
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import Asked, InputError, ServiceError, describe
 from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, check_record
@@ -16,6 +16,8 @@ from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _REFERRED_TO = "task.defaults."
+BUDGET: Final = "budget.oracle_calls"
+"""The key of the setting that may grow in a run that has ended."""
 _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
@@ -69,6 +71,17 @@ def read_record(path: Path) -> dict[str, Any] | None:
         return None
     check_record(path / RECORD, record, _NEEDED)
     return record
+
+
+def is_shorter(this: Identity, record: Mapping[str, Any]) -> bool:
+    """Return whether the settings in a record are those of ``this`` but for a smaller budget of oracle calls.
+
+    A key that is missing counts as null.
+    """
+    settings, budget = record["settings"], record["settings"].get(BUDGET)
+    keys = (settings.keys() | this.settings.keys()) - {BUDGET}
+    is_same = all(settings.get(key) == this.settings.get(key) for key in keys)
+    return is_same and budget is not None and budget < this.settings[BUDGET]
 
 
 def check_same(this: Identity, record: Mapping[str, Any]) -> None:
