@@ -14,6 +14,11 @@ from tests.docs.pages import follow, read_page
 from tests.runs import CONF, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+CLAIMED_FILES = {
+    "molecules.md": ["best/top10.png", "best/top.csv", "report.html", "index.html"],
+    "equations.md": [f"best/{name}" for name in ("hall_of_fame.csv", "chosen.txt", "equation.py", "fit.png")],
+    "programs.md": ["best/best_program.py", "best/picture.svg", "best/history"],
+}
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
@@ -88,6 +93,17 @@ def test_the_installed_wheel_writes_a_task_of_programs(installed: Path, tmp_path
     command = [str(installed.with_name("evodiverse-new")), "program", "mine"]
     subprocess.run(command, cwd=tmp_path, env=OUTSIDE, capture_output=True, check=True)
     assert sorted(path.name for path in (tmp_path / "mine").iterdir()) == ["README.md", "evaluator.py", "start.py"]
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", list(CLAIMED_FILES))
+def test_a_tutorial_can_be_followed_with_the_wheel(
+    name: str, installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    follow(read_page(f"tutorials/{name}"), tmp_path, tmp_path, installed.parents[1])
+    made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert [claim for claim in CLAIMED_FILES[name] if not any(path.endswith(f"/{claim}") for path in made)] == []
 
 
 @pytest.mark.weekly
