@@ -19,7 +19,7 @@ from evodiverse.runlog.datasets import DATASETS as SCHEMAS
 from evodiverse.runlog.record import RECORD
 from evodiverse.runlog.runs import Run as LoggedRun
 from evodiverse.runlog.runs import read_record
-from evodiverse.vocabulary import Outcome
+from evodiverse.vocabulary import CHARGED, Outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,8 +134,8 @@ class Run(LoggedRun):
         Raises:
             InputError: The log cannot be read.
         """
-        calls, scores, _ = self._charged()
-        return Curve(calls, np.fmax.accumulate(scores) if scores.size else scores)
+        _, scores, _ = self._charged()
+        return Curve(np.arange(1, scores.size + 1), np.fmax.accumulate(scores) if scores.size else scores)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
         """Draw the best score so far against oracle calls, and return the axes.
@@ -196,7 +196,7 @@ class Run(LoggedRun):
         return read_result(self.path).intervals(data, size, bootstrap)
 
     def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
-        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all oracle calls, in the order of the numbers.
+        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all charged calls, in the order of the numbers.
 
         The score of an evaluation that gave none is NaN.
         """
@@ -204,6 +204,8 @@ class Run(LoggedRun):
             return np.empty(0, np.int64), np.empty(0), []
         table = self.table("evaluations")
         charged = table.filter(pc.equal(table["outcome"], str(Outcome.EVALUATED))).sort_by("call")
+        if CHARGED in charged.column_names:
+            charged = charged.filter(pc.fill_null(charged[CHARGED], fill_value=True))
         return charged["call"].to_numpy(), charged["score"].to_numpy(), charged["genotype"].to_pylist()
 
 

@@ -366,6 +366,17 @@ class Tracing(Protocol):
 
 
 @runtime_checkable
+class KnowsScores(Protocol):
+    """A task that knows the scores of some of its initial candidates, which then cost no oracle call."""
+
+    def known(self, hypothesis: Hypothesis) -> Evaluation | None:
+        """Return the evaluation of a candidate that `Task.initial` returned, or None if it is yet to be evaluated.
+
+        A candidate whose score is known gets a call number, too. Its details say that it is not charged (`CHARGED`).
+        """
+
+
+@runtime_checkable
 class ShowsBest(Protocol):
     """A task that can present its best candidates to people as files."""
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import DTypeLike, NDArray
 
-Detail: TypeAlias = float | int | str | None
+Detail: TypeAlias = float | int | bool | str | None
 Number = TypeVar("Number", int, float)
 
 
@@ -125,6 +125,10 @@ class Hypothesis:
 
     genotype: str
     key: str
+
+
+CHARGED: Final = "charged"
+"""The detail, and column of the log, that is false for a candidate whose score was known, so that it cost no call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ SHARED: Mapping[str, Column] = {
     **{name: COLUMNS["swaps"].columns[name] for name in ("cold_pool", "hot_pool")},
 }
 """The columns that several datasets have."""
-OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", str: "string"}
+OWN_TYPES: Mapping[type, str] = {int: "int64", float: "float64", bool: "bool", str: "string"}
 
 
 def main() -> int:
@@ -69,7 +69,7 @@ def write_page() -> Iterator[str]:
     yield OWN
     own: Mapping[str, Mapping[str, OwnColumn]] = {
         "Molecules with an objective (`task.objective`)": objective.COLUMNS,
-        "Molecules from a file of your own (`task.initial.path`)": {molecules.LIBRARY_LINE: molecules.LIBRARY_COLUMN},
+        "Molecules from a file of your own (`task.initial.path`)": molecules.COLUMNS,
         "Equations": equations.COLUMNS,
         "Programs": feedback.COLUMNS,
         "Programs: circle packing": circle_packing.COLUMNS,

@@ -9,7 +9,7 @@ class OwnColumn(NamedTuple):
     """A column that a domain adds.
 
     Attributes:
-        kind: The type of the values: float, int or str.
+        kind: The type of the values: float, int, bool or str.
         meaning: The meaning of a value, as a phrase in Markdown.
         unit: The unit of a number; empty for a count, a name or a truth value.
         null: The case in which a candidate has no value although its evaluation succeeded; empty if there is none.

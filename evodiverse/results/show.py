@@ -81,7 +81,7 @@ def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
     run = Run(path, read_record(path / "run.json"))
     own = {**dict.fromkeys(find_features(run.settings), float), **find_columns(run)} if with_domain else {}
     log = read_log_so_far(run, {"genotype": str, "error": str, **own})
-    n_expected = max(log.last_call, run.record.get("totals", {}).get("oracle_calls") or 0)
+    n_expected = max(log.last_call - log.n_free, run.record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
         raise InputError(
             f"{path / 'evaluations'} holds {log.n_calls:,} of {count_of(n_expected, 'call')}, so a part is missing; "

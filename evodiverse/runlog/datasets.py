@@ -26,7 +26,12 @@ MOST_BYTES: Final = 2 << 30
 DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) for name, dataset in COLUMNS.items()}
 EVALUATIONS: Final = DATASETS["evaluations"]
 
-OWN_TYPES: Final[Mapping[type, pa.DataType]] = {float: pa.float64(), int: pa.int64(), str: pa.string()}
+OWN_TYPES: Final[Mapping[type, pa.DataType]] = {
+    float: pa.float64(),
+    int: pa.int64(),
+    str: pa.string(),
+    bool: pa.bool_(),
+}
 """The Arrow types of the columns that domains add."""
 
 FINITE: Final = frozenset({"score", "xi"})
@@ -50,7 +55,7 @@ def read_parts(
     Args:
         dataset: The name of the dataset.
         names: The columns to read. One that may be without a value may be missing from a part; it is None throughout.
-        own: The type, float, int or str, of those columns that the dataset does not have in every run.
+        own: The type, float, int, bool or str, of those columns that the dataset does not have in every run.
         parts: The parts, which are Parquet files.
 
     Raises:

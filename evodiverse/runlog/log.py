@@ -11,6 +11,7 @@ from typing import Any, Final
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.runs import Run
+from evodiverse.vocabulary import CHARGED
 
 Columns = Mapping[str, Sequence[Any]]
 """The values of each column of a dataset, by the name of the column; values at the same index form a row."""
@@ -19,6 +20,9 @@ Pools = Sequence[Sequence[int]]
 """The members of each pool, cold to hot; a member is given by the number of the oracle call that evaluated it."""
 
 Row = Mapping[str, Any]
+
+MEASURED: Final = "task.initial.measured"
+"""The setting that names the column of scores that are known already."""
 
 _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "evaluations": ("iteration", "pool", "outcome", "call", "key", "score", "valid", "parents", "llm_call", "seconds"),
@@ -59,16 +63,36 @@ class Log:
     states: Sequence[Pools] = ()
 
     @cached_property
-    def charged(self) -> list[int]:
-        """The indices of those rows of ``attempts`` that were counted as oracle calls, in the order of the calls."""
+    def numbered(self) -> list[int]:
+        """The indices of those rows of ``attempts`` that have a call number, in the order of these numbers."""
         calls = self.attempts["call"]
         return sorted((at for at, call in enumerate(calls) if call is not None), key=calls.__getitem__)
 
     @cached_property
+    def charged(self) -> list[int]:
+        """`numbered` without the initial candidates that were not charged, as the user had measured them.
+
+        These have the lowest numbers, 1 to `n_free`, or some of the initial ones.
+        """
+        flags = self.attempts.get(CHARGED)
+        return self.numbered if flags is None else [at for at in self.numbered if flags[at] is not False]
+
+    @property
+    def n_free(self) -> int:
+        """How many candidates were not charged."""
+        return len(self.numbered) - len(self.charged)
+
+    @cached_property
     def scores(self) -> dict[int, float]:
-        """The score of every candidate that has one, by the number of the oracle call that evaluated the candidate."""
-        scores = self.column("score")
-        return {call: score for call, score in scores.items() if score is not None}
+        """The score of every charged candidate that has one, by the number of the call that evaluated the candidate."""
+        calls, scores = self.attempts["call"], self.attempts["score"]
+        return {calls[at]: scores[at] for at in self.charged if scores[at] is not None}
+
+    @property
+    def counted_scores(self) -> list[tuple[int, float]]:
+        """The scores with the numbers that the calls have if only charged ones are counted, in their order."""
+        scores = self.attempts["score"]
+        return [(n, scores[at]) for n, at in enumerate(self.charged, start=1) if scores[at] is not None]
 
     @cached_property
     def keys(self) -> dict[int, str]:
@@ -83,7 +107,7 @@ class Log:
     @property
     def last_call(self) -> int:
         """The number of the last oracle call, counted from 1; 0 if there is none."""
-        return self.attempts["call"][self.charged[-1]] if self.charged else 0
+        return self.attempts["call"][self.numbered[-1]] if self.numbered else 0
 
     @cached_property
     def final_union(self) -> list[int]:
@@ -97,10 +121,10 @@ class Log:
     def column(self, name: str) -> dict[int, Any]:
         """Return the values of a column of ``evaluations``, by the number of the oracle call.
 
-        Rows of attempts that were not counted as oracle calls are left out.
+        Rows of attempts without a call number are left out.
         """
         calls, values = self.attempts["call"], self.attempts[name]
-        return {calls[at]: values[at] for at in self.charged}
+        return {calls[at]: values[at] for at in self.numbered}
 
     def top(self, calls: Sequence[int], count: int) -> list[int]:
         """Return the best ``count`` of the given calls, best first; calls without a score are left out.
@@ -179,6 +203,8 @@ def _read(run: Run, own: Mapping[str, type], read: Callable[..., Columns], state
     """
     if run.record["status"] == "complete":
         check_parts(run.path)
+    if run.settings.get(MEASURED) is not None:
+        own = {**own, CHARGED: bool}
     datasets = {
         name: read(name, _COLUMNS[name], own if name == "evaluations" else {}) for name in reversed(list(_COLUMNS))
     }

@@ -34,7 +34,7 @@ from evodiverse.vocabulary import (
 Function: TypeAlias = Callable[..., object]
 Argument = TypeVar("Argument")
 Answer = TypeVar("Answer")
-_KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
+_KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, bool: bool, str: str}
 _MAX_SHOWN = 40
 
 
@@ -111,6 +111,16 @@ def trace(
     function = task.trace
     details = _plain_details(function, hypothesis, call(function, hypothesis), columns)
     return replace(evaluation, details={**evaluation.details, **details}) if details else evaluation
+
+
+def known(task: ports.KnowsScores, columns: Mapping[str, type], hypothesis: Hypothesis) -> Evaluation | None:
+    """Return the evaluation of an initial candidate whose score the task knows; None if it does not know it.
+
+    Raises:
+        ContractError: The answer is neither None nor a sound evaluation.
+    """
+    answer = call(task.known, hypothesis)
+    return None if answer is None else _checked_evaluation(task.known, hypothesis, answer, columns)
 
 
 def propose(operator: ports.Operator, requests: Sequence[Request]) -> list[Proposal]:
@@ -291,7 +301,7 @@ def _plain_details(
         if value is None:
             plain[name] = None
             continue
-        if isinstance(value, bool | np.bool_) or not isinstance(value, _KINDS[kind]):
+        if isinstance(value, bool | np.bool_) != (kind is bool) or not isinstance(value, _KINDS[kind]):
             expected = f"{'an int' if kind is int else f'a {kind.__name__}'} or None, the type of the task's column"
             raise _unfit(function, hypothesis, f"the detail {name}={_brief(value)}", expected)
         plain[name] = converted = _as_float(value) if kind is float else kind(value)

@@ -264,7 +264,7 @@ class Loop:
 
     @property
     def _calls_left(self) -> int:
-        return self._setup.oracle_calls - self._archive.n_calls
+        return self._setup.oracle_calls + self._archive.n_free - self._archive.n_calls
 
     def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
         """Run an iteration, and return the next state and the record of the iteration.
@@ -517,6 +517,11 @@ class Loop:
         kept = {key: record for key, record in self._journalled.items() if not _has_raised(read_record(record)[0])}
         self._journalled = kept
         drawn = self._setup.draw_start()
+        if isinstance(task := self._setup.task, ports.KnowsScores):
+            for parsed in [parsed for _, parsed in drawn.answers if isinstance(parsed, Hypothesis)]:
+                known = contracts.known(task, task.columns, parsed)
+                if known is not None:
+                    self._evaluated[parsed.key] = known, 0.0
         slots = [Slot(request.slot, request.pool) for request in drawn.requests]
         attempts = Attempts(slots, empty_pools(drawn.n_draws), self._archive)
         self._evaluate(attempts, attempts.settle(drawn.requests, drawn.answers), is_start=True)
@@ -597,7 +602,7 @@ class Loop:
         saved = store.checkpoint()
         if saved is None:
             return None
-        n_calls: int = saved["oracle_calls"]
+        n_calls: int = saved["oracle_calls"] + saved.get("n_free", 0)
         details = list(self._setup.task.columns)
         try:
             for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):

@@ -70,7 +70,8 @@ def checkpoint(state: State, archive: Archive, seconds: Mapping[str, float]) -> 
     return {
         "seconds": dict(seconds),
         "best_score": best.score if best else None,
-        "oracle_calls": archive.n_calls,
+        "oracle_calls": archive.n_calls - archive.n_free,
+        **({"n_free": archive.n_free} if archive.n_free else {}),
         "pools": [pool.tolist() for pool in state.pools],
         "xi": state.thermostat.xi,
         "rates": list(state.thermostat.rates),

@@ -133,7 +133,7 @@ class View:
         for row in sorted(charged, key=itemgetter("call")):
             self._iterations.append(row["iteration"])
             self._pools_of.append(-1 if row["pool"] is None else row["pool"])
-        self.n_evaluated = self._archive.n_calls
+        self.n_evaluated = self._archive.n_calls - self._archive.n_free
         if trials:
             self._rates.append(swap_rate(trials))
             self._xis.append(trials[-1].xi)

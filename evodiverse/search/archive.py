@@ -7,7 +7,7 @@ from math import fsum, isfinite, isnan, nan
 import numpy as np
 
 from evodiverse.search.sampling import BoolArray, FloatArray, IntArray
-from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis
+from evodiverse.vocabulary import CHARGED, Candidate, Detail, Evaluation, Hypothesis
 
 
 class Archive:
@@ -20,6 +20,9 @@ class Archive:
     Args:
         top: The number of best scores that `top_mean` averages; if it is 0, there is no mean.
         keep_failed: Whether candidates that failed may join pools, if they have a score.
+
+    Attributes:
+        n_free: How many calls were not charged, as the candidate's score was known (`CHARGED`).
     """
 
     def __init__(self, top: int = 0, *, keep_failed: bool = True) -> None:
@@ -36,6 +39,7 @@ class Archive:
         self._names: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._details: list[tuple[tuple[str, ...], tuple[Detail | None, ...]]] = []
         self._call_of_key: dict[str, int] = {}
+        self.n_free = 0
         self._scores = np.full(1024, np.nan)
         self._energies = np.full(1024, np.nan)
 
@@ -145,6 +149,7 @@ class Archive:
         self._is_valid.append(evaluation.valid)
         if evaluation.error:
             self._errors[call] = evaluation.error
+        self.n_free += evaluation.details.get(CHARGED) is False
         names = tuple(evaluation.details)
         self._details.append((self._names.setdefault(names, names), tuple(evaluation.details.values())))
         if score is None or energy is None:

@@ -24,7 +24,7 @@ from evodiverse.runlog.record import CODE
 TASK_KEYS: Final = ("name", "domain", "defaults")
 OURS: Final = "evodiverse"
 METRICS: Final = "metrics.py"
-COLUMN_TYPES: Final = (float, int, str)
+COLUMN_TYPES: Final = (float, int, bool, str)
 
 
 def import_domain(name: object) -> Domain:
@@ -159,7 +159,7 @@ def _check_task(function: Callable[..., Any], task: Task) -> None:
         raise broken(
             function,
             f"returned a task whose columns are {show(columns)}",
-            "a dictionary from names to types, each float, int or str; {} for no columns",
+            "a dictionary from names to types, each float, int, bool or str; {} for no columns",
         )
     size = getattr(task, "batch_size", 1)
     if not _is_int(size) or size < 1:

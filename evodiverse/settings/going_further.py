@@ -30,7 +30,7 @@ from evodiverse.store.provenance import package_versions, tell_change
 from evodiverse.store.record import BUDGET, Identity, is_shorter, read_record
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
-from evodiverse.vocabulary import Evaluation, Hypothesis, Usage
+from evodiverse.vocabulary import CHARGED, Evaluation, Hypothesis, Usage
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -176,7 +176,8 @@ def _take_over(
     check_parts(source.path, last)
     details = list(task.columns)
     rows = source.rows("evaluations", [*EVALUATION_COLUMNS, "seconds", *details])
-    uncut = find_uncut(rows, last, config.method.size, budget)
+    n_free = sum(row.get(CHARGED) is False for row in rows)
+    uncut = find_uncut(rows, last, config.method.size, budget + n_free)
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
     others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}

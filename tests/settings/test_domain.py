@@ -113,7 +113,7 @@ def test_what_does_not_is_one_line_that_names_the_function(
     ("line", "expected"),
     [
         ("columns = None", r"returned a task whose columns are None; expected a dictionary from names to types"),
-        ("columns = {'n': bool}", r"returned a task whose columns are a dict \({'n': <class 'bool'>}\); expected"),
+        ("columns = {'n': list}", r"returned a task whose columns are a dict \({'n': <class 'list'>}\); expected"),
         ("columns = ['n']", r"returned a task whose columns are a list \(\['n'\]\); expected a dictionary from names"),
         ("batch_size = 0", r"returned a task whose batch_size is an int \(0\); expected an int of at least 1"),
     ],

@@ -15,7 +15,7 @@ def measure_curves(log: Log) -> Measurement:
     ``curve.best_calls`` holds the numbers of the calls whose score was higher than all earlier scores, and
     ``curve.best`` holds the scores of these calls. `measure_exchanges` adds the other curves.
     """
-    calls, best = find_rises(sorted(log.scores.items()))
+    calls, best = find_rises(log.counted_scores)
     return {
         "curve.calls": [*accumulate(calls_by_iteration(log))],
         "curve.best_calls": calls,

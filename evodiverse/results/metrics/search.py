@@ -88,5 +88,5 @@ def count_hot_descendants(log: Log) -> int | None:
 
 
 def first_call_at(log: Log, target: float) -> int | None:
-    """Return the number of the first oracle call that gave a score of at least ``target``; None if there is none."""
-    return min((call for call, score in log.scores.items() if score >= target), default=None)
+    """Return the number of the first charged call that gave a score of at least ``target``; None if there is none."""
+    return next((call for call, score in log.counted_scores if score >= target), None)

@@ -72,7 +72,7 @@ class History:
     @cached_property
     def rises(self) -> list[Point]:
         """The points (call, score) where the best score rose."""
-        return cast("list[Point]", [*zip(*find_rises(sorted(self.log.scores.items())), strict=True)])
+        return cast("list[Point]", [*zip(*find_rises(self.log.counted_scores), strict=True)])
 
     def portray(self, row: Row) -> Markup | None:
         """Return the domain's drawing of a candidate, or None."""
@@ -193,7 +193,7 @@ def draw_table(run: Run) -> str:
 def _plan_progress(history: History) -> list[Chart]:
     if not history.best:
         return []
-    curve = [*history.rises, (float(history.log.last_call), history.rises[-1][1])]
+    curve = [*history.rises, (float(history.log.n_calls), history.rises[-1][1])]
     attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)
     by_iteration = sorted(group_by(attempts, lambda attempt: attempt[0]).items())
     shares = [

@@ -56,7 +56,7 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
                 else:
                     history = read_history(run, own)
                     pages.append(write_page(run.path / REPORT, report_run(history)))
-                    curves += [Curve(run, history.rises, history.log.last_call)] if compares else []
+                    curves += [Curve(run, history.rises, history.log.n_calls)] if compares else []
                     best = history.best[0]["score"] if history.best else None
                 listed.append((run, best))
             except InputError as error:

@@ -85,8 +85,12 @@ class ChooseBest:
 
 
 def find_violations(initial: Initial) -> list[str]:
-    """Return what is wrong with ``task.initial.choose``, ``.score`` and ``.among``."""
+    """Return what is wrong with ``task.initial.choose``, ``.score``, ``.among`` and ``.measured``."""
     violations = []
+    if initial.measured is not None and initial.path is None:
+        violations.append(
+            f"task.initial.measured={initial.measured} names a column of your own file; set task.initial.path, too"
+        )
     if initial.choose != "score" and initial.score is not None:
         violations.append(
             "task.initial.score is set but not used; set task.initial.choose=score or task.initial.score=null"

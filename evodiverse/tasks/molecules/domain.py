@@ -133,7 +133,16 @@ def build_task(
     choose = choosing.build(initial, artifact)
     library, filters = _open_library(settings, artifact), build_filters(settings.filters)
     highlight = _choose_highlight(settings)
-    arguments = oracle, library, initial.size, settings.max_heavy_atoms, choose, highlight, filters
+    arguments = (
+        oracle,
+        library,
+        initial.size,
+        settings.max_heavy_atoms,
+        choose,
+        highlight,
+        filters,
+        initial.measured is not None,
+    )
     functions = oracle.measures if isinstance(oracle, Objective) else (oracle,)
     own = [function for function in functions if isinstance(function, TargetOracle)]
     if settings.score_timeout is None or not own or any(each.target.startswith("__main__.") for each in own):
@@ -187,4 +196,6 @@ def _open_library(settings: MoleculeSettings, artifact: Callable[[str], Path]) -
 
 def _open_user_library(settings: MoleculeSettings) -> AnyLibrary:
     initial, reader = settings.initial, Reader(settings.max_heavy_atoms)
-    return open_library(str(initial.path), initial.column, reader, skip_invalid=initial.skip_invalid)
+    return open_library(
+        str(initial.path), initial.column, reader, skip_invalid=initial.skip_invalid, measured=initial.measured
+    )

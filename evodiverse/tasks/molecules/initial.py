@@ -5,7 +5,7 @@ A record is the part of a file that describes one molecule: a line, a row of a t
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -16,6 +16,7 @@ import numpy as np
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded, input_sha256
+from evodiverse.kit.tables import read_number
 from evodiverse.tasks.molecules.parsing import Reader
 from evodiverse.tasks.molecules.records import Record, Source, describe_fault
 from evodiverse.text import count_of
@@ -47,11 +48,13 @@ class Library:
         lines: The line of each molecule in a user's file. Empty for a published library, whose molecule ``i`` is on
             line ``i + 1``.
         notice: A message about records that were skipped, or an empty string.
+        scores: The measured scores, by SMILES.
     """
 
     smiles: tuple[str, ...]
     lines: tuple[int, ...] = ()
     notice: str = ""
+    scores: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
     def names_lines(self) -> bool:
@@ -84,6 +87,7 @@ class StreamedLibrary:
         n_records: The number of records in the file.
         reader: The parser of records.
         skip_invalid: Whether to draw another record in place of an invalid one, instead of refusing the file.
+        scores: The measured scores of the molecules drawn so far, by SMILES.
     """
 
     source: Source
@@ -91,6 +95,7 @@ class StreamedLibrary:
     reader: Reader
     skip_invalid: bool
     names_lines: bool = field(default=True, init=False)
+    scores: dict[str, float] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         return self.n_records
@@ -120,8 +125,9 @@ class StreamedLibrary:
                 f"task.initial.path: {read:,} records drawn from {self.source.path} hold {len(found.line_of):,} "
                 f"molecules, expected {size:,}; check the file, or lower task.initial.size"
             )
-        if found.faults:
+        if found.notice:
             _LOG.warning("%s", found.notice)
+        self.scores |= found.scores
         return [Molecule(*item) for item in found.line_of.items()]
 
     def all_smiles(self) -> Sequence[str]:
@@ -158,7 +164,9 @@ def read_published(path: Path) -> Library:
     return Library(tuple(path.read_text(encoding="ascii").split()))
 
 
-def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid: bool) -> AnyLibrary:
+def open_library(
+    path: str, column: str | None, reader: Reader, *, skip_invalid: bool, measured: str | None = None
+) -> AnyLibrary:
     """Open a user's file in one of the formats of `Source`; a file of at most `WHOLE` records is checked in full.
 
     Args:
@@ -166,6 +174,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         column: If the file is a table, the column that holds SMILES, or None to look for it.
         reader: The parser of records.
         skip_invalid: Whether to skip invalid records instead of refusing the file.
+        measured: The column of a table, or the property of an SDF, that holds measured scores; None for no scores.
 
     Returns:
         A `Library` in memory. For a file of more than `WHOLE` records, a `StreamedLibrary`; its records are only
@@ -175,7 +184,7 @@ def open_library(path: str, column: str | None, reader: Reader, *, skip_invalid:
         InputError: The file cannot be read, contains no molecules, or has malformed records while ``skip_invalid`` is
             not set. The message names the first few of these records.
     """
-    source = Source(expanded(path), column)
+    source = Source(expanded(path), column, measured=measured)
     return _open_library(source, source.stamp(), reader, skip_invalid)
 
 
@@ -192,7 +201,7 @@ def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: b
     for record in source.records():
         found.add(record)
     found.check(skip_invalid=skip_invalid)
-    return Library(tuple(found.line_of), tuple(found.line_of.values()), found.notice)
+    return Library(tuple(found.line_of), tuple(found.line_of.values()), found.notice, found.scores)
 
 
 @dataclass(slots=True)
@@ -205,6 +214,8 @@ class _Found:
         line_of: For each SMILES, the line of the first record that was added with this SMILES.
         faults: The line of each malformed record, and a message about it.
         n_read: The number of records that were added.
+        scores: The measured score of each SMILES that has one: that of the first record with a score.
+        n_second: The number of records whose molecule had another score before.
     """
 
     source: Source
@@ -212,6 +223,8 @@ class _Found:
     line_of: dict[str, int] = field(default_factory=dict)
     faults: list[tuple[int, str]] = field(default_factory=list)
     n_read: int = 0
+    scores: dict[str, float] = field(default_factory=dict)
+    n_second: int = 0
 
     def add(self, record: Record) -> None:
         """Parse a record; a molecule that occurred before is ignored."""
@@ -221,15 +234,30 @@ class _Found:
             self.faults.append((record.line, describe_fault(record, parsed)))
         else:
             self.line_of.setdefault(parsed.genotype, record.line)
+            if record.score:
+                score = self._read_score(record)
+                self.n_second += self.scores.setdefault(parsed.genotype, score) != score
+
+    def _read_score(self, record: Record) -> float:
+        try:
+            score = read_number(record.score, "," if "," in record.score else ".")
+            if not 0 <= score <= 1:
+                raise ValueError(f"must be from 0 to 1, got {record.score}; scale it")  # noqa: TRY301
+        except ValueError as error:
+            name = self.source.measured
+            raise InputError(f"task.initial.measured: {self.source.path} line {record.line}: {name} {error}") from error
+        return score
 
     @property
     def notice(self) -> str:
-        """The message about malformed records that were skipped, or an empty string."""
-        if not self.faults:
-            return ""
-        counted = f"{len(self.faults):,} of {count_of(self.n_read, 'record')}"
-        first = min(self.faults)[1]
-        return f"{self.source.path}: skipped {counted}, which cannot be used; the first fault: {first}"
+        """The message about malformed records that were skipped, and about second scores, or an empty string."""
+        notices = []
+        if self.faults:
+            counted = f"{len(self.faults):,} of {count_of(self.n_read, 'record')}"
+            notices.append(f"skipped {counted}, which cannot be used; the first fault: {min(self.faults)[1]}")
+        if self.n_second:
+            notices.append(f"{count_of(self.n_second, 'record')} with another score than before; the first counts")
+        return f"{self.source.path}: {'; '.join(notices)}" if notices else ""
 
     def check(self, *, skip_invalid: bool) -> None:
         """Refuse a file without molecules, and a file with malformed records unless ``skip_invalid`` is set.

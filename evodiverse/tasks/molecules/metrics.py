@@ -135,6 +135,7 @@ def measure_molecules(log: Log) -> Measurement:
     best = [log.scores[call] for call in select_diverse_calls(log, list(log.scores))]
     n_full = count_full_iterations(log)
     budget = int(log.run.settings["budget.oracle_calls"])
+    counted = dict(log.counted_scores)
     last = log.top(log.final_union, len(log.final_union))
     scores = [log.scores[call] for call in last]
     scaffolds = [find_scaffold(log.keys[call]) for call in last]
@@ -149,7 +150,7 @@ def measure_molecules(log: Log) -> Measurement:
         "n_diverse_top10_archive": len(best),
         "diverse_top10_archive_full": sum(best) / N_TOP,
         "diverse_auc_calls": calls_auc(curve, calls_by_iteration(log), budget),
-        "pmo_auc": pmo_auc([log.scores.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
+        "pmo_auc": pmo_auc([counted.get(call, 0.0) for call in range(1, log.n_calls + 1)], budget),
         "top10": mean(scores[:N_TOP]),
         "top100": mean(scores[:100]),
         **_measure_diverse_top(log),
@@ -260,7 +261,12 @@ def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
 
 def diverse_top10_curve(log: Log) -> list[float]:
     """Return the mean score of the diversity-aware top 10 of the pools after each iteration, from iteration 0."""
-    return [fmean(log.scores[call] for call in select_diverse_calls(log, union(pools))) for pools in log.states]
+    return [_mean_or_0([log.scores[call] for call in select_diverse_calls(log, union(pools))]) for pools in log.states]
+
+
+def _mean_or_0(scores: Sequence[float]) -> float:
+    """Return the mean, or 0 while nothing is found, as where all initial molecules are the user's own."""
+    return fmean(scores) if scores else 0.0
 
 
 def diverse_archive_curve(log: Log) -> list[float]:
@@ -270,10 +276,10 @@ def diverse_archive_curve(log: Log) -> list[float]:
     """
     ranked = log.top(list(log.scores), len(log.scores))
     curve = []
-    for last in accumulate(calls_by_iteration(log)):
-        calls = [call for call in ranked if call <= last]
+    for n_charged in accumulate(calls_by_iteration(log)):
+        calls = [call for call in ranked if call <= n_charged + log.n_free]
         taken = select_ranked((log.keys[call] for call in calls), N_TOP)
-        curve.append(fmean(log.scores[calls[place]] for place in taken))
+        curve.append(_mean_or_0([log.scores[calls[place]] for place in taken]))
     return curve
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +18,18 @@ COLUMNS: Final = ("smiles", "canonical_smiles")
 _SUFFIXES: Final = ("", ".smi", ".smiles", ".txt", ".csv", ".tsv", ".sdf")
 _END_OF_ENTRY: Final = "\n$$$$\n"
 _MAX_LISTED: Final = 10
+_MEASURED: Final = "task.initial.measured"
 
 
 class Record(NamedTuple):
-    """The text of one molecule, a SMILES or an entry of an SDF, and the line where it begins, counted from 1."""
+    """The text of one molecule, a SMILES or an entry of an SDF, and the line where it begins, counted from 1.
+
+    ``score`` is the text of its measured score; empty if there is none.
+    """
 
     line: int
     text: str
+    score: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +42,14 @@ class Source:
         column: If the file is a table, the column that holds SMILES, or None to look for one of `COLUMNS`.
         key: The configuration key that names the file, for error messages.
         column_key: The configuration key that names the column, or None if there is no such key.
+        measured: The column of a table, or the property of an SDF, that holds measured scores; None for no scores.
     """
 
     path: Path
     column: str | None = None
     key: str = "task.initial.path"
     column_key: str | None = "task.initial.column"
+    measured: str | None = None
 
     @property
     def is_sdf(self) -> bool:
@@ -67,6 +75,10 @@ class Source:
         if self.column is not None:
             raise InputError(
                 f"{self.column_key}={self.column} names a column, but {self.path} is not a .csv or .tsv; set it to null"
+            )
+        if self.measured is not None and not self.is_sdf:
+            raise InputError(
+                f"{_MEASURED}={self.measured} names a column, but {self.path} has none; use a .csv, .tsv or .sdf file"
             )
         return self._entries() if self.is_sdf else self._smiles()
 
@@ -120,9 +132,26 @@ class Source:
 
     def _rows(self) -> Iterator[Record]:
         table = self._file.table()
-        place = self._find_column(table)
+        place, score_at = self._find_column(table), self._find_scores(table)
         for line, row in table.rows:
-            yield Record(line, row[place].strip().strip('"') if place < len(row) else "")
+            score = row[score_at].strip() if score_at is not None and score_at < len(row) else ""
+            yield Record(line, row[place].strip().strip('"') if place < len(row) else "", score)
+
+    def _find_scores(self, table: Table) -> int | None:
+        """Return the index of the column of measured scores, or None if the source has none."""
+        if self.measured is None:
+            return None
+        try:
+            place = table.find_column(self.measured)
+        except ValueError as error:
+            raise InputError(f"{_MEASURED}: {self.path} {error}") from error
+        if place is None:
+            raise InputError(f"{_MEASURED}: {self.path} has no column {self.measured}; it has {self._show(table)}")
+        return place
+
+    def _show(self, table: Table) -> str:
+        """Return the first names of columns."""
+        return ", ".join(table.names[:_MAX_LISTED]) + (", …" if len(table.names) > _MAX_LISTED else "")
 
     def _find_column(self, table: Table) -> int:
         """Return the index of the column that holds SMILES."""
@@ -136,7 +165,7 @@ class Source:
         names = table.names
         if not any(names):
             raise self._file.unreadable("its first line names no column")
-        shown = ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")
+        shown = self._show(table)
         missing = "no column of SMILES" if self.column is None else f"no column {self.column}"
         remedy = f"rename one of {shown} to smiles" if self.column_key is None else f"set it to one of {shown}"
         raise InputError(f"{self.column_key or self.key}: {self.path} has {missing}; {remedy}")
@@ -146,12 +175,19 @@ class Source:
         for _, text in self._file.texts():
             *entries, rest = (rest + text).split(_END_OF_ENTRY)
             for entry in entries:
-                yield Record(line, entry)
+                yield Record(line, entry, self._find_score(entry))
                 line += entry.count("\n") + 2
             if len(rest) > MAX_LINE:
                 raise self._file.unreadable(f"the entry at line {line} has more than {MAX_LINE:,} characters")
         if rest.removesuffix(_END_OF_ENTRY.rstrip()).strip():
-            yield Record(line, rest)
+            yield Record(line, rest, self._find_score(rest))
+
+    def _find_score(self, entry: str) -> str:
+        """Return the value of an SDF entry's property that holds its measured score, or an empty string."""
+        if self.measured is None:
+            return ""
+        found = re.search(rf"^> .*<{re.escape(self.measured)}>.*\r?\n(.*)$", entry, re.MULTILINE)
+        return found[1].strip() if found else ""
 
 
 def describe_fault(record: Record, rejection: Rejection) -> str:

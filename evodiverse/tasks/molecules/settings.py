@@ -54,6 +54,8 @@ class Initial:
         among: for choose=diverse and score: number of molecules drawn for each pool, from which the initial ones are
             chosen
         shared: whether all pools start from the same molecules
+        measured: column of the table, or property of the SDF, with scores from 0 to 1 that you have measured; these
+            molecules cost no oracle calls
         skip_invalid: whether to skip and count malformed records of the file instead of stopping
         run: folder of an earlier run whose best candidates to start from, in all pools; they are evaluated again
         best: number of candidates to take from the earlier run
@@ -66,6 +68,7 @@ class Initial:
     score: Any = None
     among: int = setting(default=5000, unit="molecules", least=1)
     shared: bool = False
+    measured: str | None = setting(default=None, is_later=True)
     skip_invalid: bool = True
     run: str | None = setting(default=None, is_later=True)
     best: int = setting(default=20, unit="candidates", is_later=True, least=1)

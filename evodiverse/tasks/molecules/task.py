@@ -25,15 +25,22 @@ from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
 from evodiverse.tasks.molecules.report import lay_out
-from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
+from evodiverse.vocabulary import CHARGED, Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 LIBRARY_LINE = "library_line"
-LIBRARY_COLUMN = OwnColumn(
-    int,
-    "the line of your file, counted from 1, on which the record of an initial molecule begins",
-    null="the candidate is not an initial molecule",
-)
-"""The column `LIBRARY_LINE` of runs that start from a user's file."""
+COLUMNS: Final = {
+    LIBRARY_LINE: OwnColumn(
+        int,
+        "the line of your file, counted from 1, on which the record of an initial molecule begins",
+        null="the candidate is not an initial molecule",
+    ),
+    CHARGED: OwnColumn(
+        bool,
+        "false for an initial molecule whose score is your own (`task.initial.measured`): it is not part of the budget",
+        null="the molecule was evaluated, and charged",
+    ),
+}
+"""The columns of runs that start from a user's file, the second only with measured scores."""
 
 # Keeps the energy of a score of 1 finite.
 ENERGY_FLOOR = 1e-6
@@ -52,6 +59,7 @@ class MoleculeTask:
         choose: The function that chooses a pool's initial molecules from the library.
         highlight: SMARTS patterns that the picture of the best molecules marks.
         filters: The filters that molecules must pass besides the size limit, or None for no filters.
+        has_scores: Whether the library has measured scores, so that the log has the column `CHARGED`.
     """
 
     oracle: OracleFunction | Objective
@@ -61,11 +69,16 @@ class MoleculeTask:
     choose: Choose = choose_any
     highlight: Sequence[str] = ()
     filters: Filters | None = None
+    has_scores: bool = False
     summary_name: ClassVar = "diverse top-10"
 
     def __post_init__(self) -> None:
         own = self.oracle.columns if isinstance(self.oracle, Objective) else {}
-        self.columns: Mapping[str, type] = {**own, LIBRARY_LINE: int} if self.origin.names_lines else own
+        self.columns: Mapping[str, type] = {
+            **own,
+            **({LIBRARY_LINE: int} if self.origin.names_lines else {}),
+            **({CHARGED: bool} if self.has_scores else {}),
+        }
         self._line_of: dict[str, int] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -101,6 +114,11 @@ class MoleculeTask:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
+
+    def known(self, hypothesis: Hypothesis) -> Evaluation | None:
+        """Return the evaluation of an initial molecule whose score the user's file has, or None."""
+        score = self.origin.scores.get(hypothesis.key)
+        return None if score is None else _rated(score, details={CHARGED: False})
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the molecules that texts represent, or why they are rejected (see `parse_filtered`)."""

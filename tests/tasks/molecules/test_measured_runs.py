@@ -1,0 +1,105 @@
+"""Runs that start from molecules whose scores the user has measured: these cost no oracle calls."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rdkit import Chem
+
+import evodiverse
+from evodiverse.data.cache import artifact_path
+from evodiverse.errors import InputError, Interrupted
+from evodiverse.results.metrics.curves import measure_curves
+from evodiverse.runlog.log import read_log
+from evodiverse.runlog.runs import survey_runs
+from evodiverse.tasks.molecules.metrics import pmo_auc
+from evodiverse.tasks.molecules.oracle import open_published
+from tests.runs import log, rows, run_here, stop_after
+
+SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "c1ccc2[nH]ccc2c1", "Cc1ncc[nH]1", "CCOC(=O)c1ccccc1", "Nc1ncnc2[nH]cnc12", "CCN"]
+MEASURED = {SMILES[0]: 0.75, SMILES[2]: 0.5, SMILES[3]: 0.125}
+SMALL = ["task=jnk3", "method=graph_ga", "method.capacity=10", "method.offspring=5", "budget.oracle_calls=40"]
+
+
+def write_table(folder: Path) -> Path:
+    """Write a table with scores of half of the molecules, as a spreadsheet in Germany does."""
+    lines = [f"{text};{str(MEASURED[text]).replace('.', ',') if text in MEASURED else ''}" for text in SMILES]
+    (folder / "own.csv").write_text("\n".join(["smiles;active", *lines]))
+    return folder / "own.csv"
+
+
+def search(folder: Path, *words: str, **options: Any) -> Path:
+    own = [f"task.initial.path={write_table(folder)}", "task.initial.measured=active", f"outputs={folder / 'out'}"]
+    return run_here(*SMALL, *own, *words, **options)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return search(tmp_path_factory.mktemp("measured"))
+
+
+def test_measured_molecules_have_call_numbers_and_their_scores_and_are_not_charged(run: Path) -> None:
+    numbered = {row["key"]: row for row in rows(run, "evaluations") if row["call"] is not None}
+    assert sorted(row["call"] for row in numbered.values()) == [*range(1, 44)]
+    assert {key for key, row in numbered.items() if row["charged"] is False} == {*MEASURED}
+    assert {key: numbered[key]["score"] for key in MEASURED} == MEASURED
+    oracle = open_published("jnk3", artifact_path("jnk3"))
+    others = [key for key in numbered if key not in MEASURED]
+    assert [numbered[key]["score"] for key in others] == oracle(others).tolist()
+    assert [
+        row["call"] for row in numbered.values() if row["parents"] and numbered[SMILES[0]]["call"] in row["parents"]
+    ]
+
+
+def test_totals_curves_and_metrics_count_what_was_charged(run: Path) -> None:
+    (found,) = survey_runs(run.parents[4]).complete
+    read = read_log(found)
+    assert (read.n_calls, read.n_free, found.record["totals"]["oracle_calls"]) == (40, 3, 40)
+    assert max(read.scores.values()) < 0.5  # those of the user's molecules are not found by the run
+    assert measure_curves(read)["curve.calls"][-1] == 40
+    charged = [row for row in rows(run, "evaluations") if row["call"] is not None and row["charged"] is not False]
+    scores = [row["score"] for row in sorted(charged, key=lambda row: row["call"])]
+    assert [score for _, score in read.counted_scores] == scores
+    assert evodiverse.load(run).curve().calls.tolist() == [*range(1, 41)]
+    assert pmo_auc(scores, 40) == pytest.approx(pmo_auc([score for _, score in read.counted_scores], 40))
+
+
+def test_the_log_is_the_same_after_a_stop(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(Interrupted):
+        search(tmp_path, display=stop_after(2))
+    assert log(search(tmp_path)) == log(run)
+
+
+def test_a_larger_budget_has_the_log_of_a_run_from_scratch(run: Path, tmp_path: Path) -> None:
+    search(tmp_path, "budget.oracle_calls=17", "name=grows")
+    assert log(search(tmp_path, "name=grows")) == log(run)
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("8.2", r"line 2: active must be from 0 to 1, got 8\.2; scale it"), ("high", "line 2: active must be a number")],
+)
+def test_a_value_that_is_no_score_is_named_with_its_line(tmp_path: Path, cell: str, expected: str) -> None:
+    (tmp_path / "bad.csv").write_text(f"smiles,active\nCCO,{cell}\n")
+    words = [f"task.initial.path={tmp_path / 'bad.csv'}", "task.initial.measured=active", f"outputs={tmp_path}"]
+    with pytest.raises(InputError, match=rf"^task\.initial\.measured: .*bad\.csv {expected}"):
+        run_here(*SMALL, *words)
+
+
+def test_an_sdf_has_scores_as_a_property(tmp_path: Path) -> None:
+    with Chem.SDWriter(str(tmp_path / "own.sdf")) as written:
+        for smiles, properties in ((SMILES[0], {"pIC50": "9", "share": "0.25"}), (SMILES[3], {})):
+            molecule = Chem.MolFromSmiles(smiles)
+            for name, value in properties.items():
+                molecule.SetProp(name, value)
+            written.write(molecule)
+    words = [f"task.initial.path={tmp_path / 'own.sdf'}", "task.initial.measured=share", "budget.oracle_calls=5"]
+    run = run_here(*SMALL, *words, f"outputs={tmp_path}")
+    first, second = [row for row in rows(run, "evaluations") if row["iteration"] == 0]
+    assert (first["key"], first["score"], first["charged"]) == (SMILES[0], 0.25, False)
+    assert (second["key"], second["charged"]) == (SMILES[3], None)
+
+
+def test_a_column_without_a_file_is_refused() -> None:
+    with pytest.raises(InputError, match=r"task\.initial\.measured=active names a column of your own file; set task\."):
+        run_here(*SMALL, "task.initial.measured=active", "dry_run=true")
