@@ -1,5 +1,6 @@
 """Training forests on fingerprints: what is held out, and the training and the assessment of a classifier."""
 
+import warnings
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,8 @@ def fit_trees(forest: Any, bits: NDArray[np.uint8], labels: NDArray[Any], seed: 
         seed: The seed, 0 to 2**32 - 1, of the forest.
     """
     trained = forest(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
-    trained.fit(sparse.csr_matrix(bits, dtype=np.float32), labels)  # a dense matrix takes twice the time
+    with warnings.catch_warnings():  # scikit-learn's threads may lose the filters, and the next training then warns
+        trained.fit(sparse.csr_matrix(bits, dtype=np.float32), labels)  # a dense matrix takes twice the time
     return [estimator.tree_.__getstate__() for estimator in trained.estimators_]
 
 
