@@ -28,8 +28,8 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     f"<component>{VALUE}": OwnColumn(float, "score of the component, after its transform", "0 to 1"),
     f"<component>{SPREAD}": OwnColumn(
         float,
-        "only for [a regression forest](molecules.md#your-own-forest): the standard deviation of what its trees "
-        "predict; the larger, the more it guesses",
+        "only for a [regression forest](molecules.md#your-own-forest): standard deviation of its trees' predictions; "
+        "the larger, the more it guesses",
         "of the component",
     ),
 }
