@@ -95,14 +95,23 @@ def _add_training(subcommand: argparse.ArgumentParser) -> None:
     """Add the arguments of ``train-forest``."""
     subcommand.set_defaults(interrupted="no forest was written")
     add = subcommand.add_argument
-    add("data", metavar="DATA.csv", type=Path, help="table with the columns smiles, label and, optionally, Split")
+    add(
+        "data",
+        metavar="DATA.csv",
+        type=Path,
+        help="table of molecules and their labels",
+    )
     add("--output", metavar="FOREST.npz", type=Path, required=True, help="file to write the forest to")
-    add("--threshold", metavar="T", type=float, help="molecules with a label of at least T are active")
+    add("--smiles", metavar="COLUMN", default="smiles", help="column of the molecules (default: smiles)")
+    add("--label", metavar="COLUMN", default="label", help="column of the labels (default: label)")
+    kinds = subcommand.add_mutually_exclusive_group()
+    kinds.add_argument("--threshold", metavar="T", type=float, help="molecules with a label of at least T are active")
+    kinds.add_argument("--regression", action="store_true", help="predict the labels themselves, any numbers")
     add(
         "--seed",
         type=whole_number(0, 2**32 - 1),
         default=0,
-        help="seed of the forest and of the held-out quarter (default: 0)",
+        help="seed of the forest and of what is held out (default: 0)",
     )
     add("--skip-invalid", action="store_true", help="skip and count lines with an invalid SMILES")
     add("--force", action="store_true", help="replace the output file if it exists")

@@ -195,6 +195,19 @@ def test_train_forest_takes_every_option(table, capsys):
     assert "seed 3" in out
 
 
+def test_train_forest_takes_numbers_and_names_of_columns(table, capsys):
+    table.write_text("Molecule;pIC50\nC;5,5\nCC;6\nCCC;6,5\nCCCC;7\nCO;7,25\nCCO;8\n")
+    options = ["--regression", "--smiles", "molecule", "--label", "pIC50"]
+    assert main(["train-forest", "own.csv", "--output", "own.npz", *options]) == 0
+    assert capsys.readouterr().out.startswith("own.csv: 6 molecules, labels from 5.5 to 8\n")
+
+
+def test_train_forest_refuses_a_threshold_for_numbers(table, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["train-forest", "own.csv", "--output", "own.npz", "--regression", "--threshold", "6"])
+    assert "argument --threshold: not allowed with argument --regression" in capsys.readouterr().err
+
+
 def test_train_forest_exits_2_with_a_line_for_each_thing_that_is_wrong(table, capsys):
     table.write_text("smiles,label\nCC,2\n((,1\n")
     assert main(["train-forest", "own.csv", "--output", "own.npz"]) == 2

@@ -1,4 +1,4 @@
-"""Files that hold classifiers: plain arrays (``.npz``), and pickles, read without running any code that they name.
+"""Files that hold trained models: plain arrays (``.npz``), and pickles, read without running any code that they name.
 
 Unpickling calls any function that a file names, so a pickle from an untrusted source is an untrusted program. Here
 every name is bound to a stand-in that only records its arguments, and nothing is imported. Not even numpy's functions
@@ -14,7 +14,7 @@ import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,51 +26,33 @@ from evodiverse.kit.files import replace_file
 _NPZ_MAGIC = b"PK\x03\x04"
 
 
-class Classifier(ABC):
-    """A classifier that consists of plain arrays, and is stored as a file of them (``.npz``).
+class ArrayModel(ABC):
+    """A trained model that consists of plain arrays, and is stored as a file of them (``.npz``).
 
     A subclass is a dataclass whose first fields are the arrays. Its constructor raises ValueError if they are invalid.
 
     Attributes:
         what: What the arrays represent, such as "forest", for error messages.
         types: The type of each array by name, in the order in which arrays are hashed.
+        pickled: The name of scikit-learn's class for such a model.
         remedy: What to do about a file that cannot be used, for error messages.
     """
 
     __slots__ = ()
     what: ClassVar[str]
     types: ClassVar[Mapping[str, str]]
+    pickled: ClassVar[str]
     remedy: ClassVar[str]
 
     @classmethod
     @abstractmethod
     def from_record(cls, record: "Record") -> Self:
-        """Convert what a pickle holds; any exception means that it is no such classifier."""
-
-    @abstractmethod
-    def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
-        """Return the ``(n,)`` probabilities in [0, 1] that ``n`` molecules are active; n may be 0.
-
-        The probability of a molecule is the same to the last bit in every batch.
-        """
+        """Convert what a pickle holds; any exception means that it is no such model."""
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read a classifier that `save_npz` wrote, or that scikit-learn pickled, whatever the name of the file.
-
-        Raises:
-            DataError: The file is missing, is damaged, or does not hold such a classifier.
-        """
-        try:
-            content = path.read_bytes()
-            if not content.startswith(_NPZ_MAGIC):
-                return cls.from_record(_InertUnpickler(io.BytesIO(content)).load())
-            with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-                return cls(**{name: archive[name] for name in cls.types})
-        except OSError as error:
-            raise DataError(f"cannot read the {cls.what} {path} ({error.strerror or error}); check the path") from error
-        except Exception as error:  # pickle, zipfile, zlib, numpy and its header parser raise various exceptions
-            raise DataError(f"{path} does not hold a valid {cls.what} ({describe(error)}); {cls.remedy}") from error
+        """Read a model of this class; see `load_one_of`."""
+        return load_one_of((cls,), path)
 
     def save_npz(self, path: Path) -> None:
         """Write the arrays uncompressed, so that they load fast.
@@ -100,6 +82,48 @@ class Classifier(ABC):
             if array.shape != shapes[name] or array.dtype != np.dtype(dtype) or not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite {dtype} of shape {shapes[name]}")
             array.flags.writeable = False
+
+
+class Classifier(ArrayModel):
+    """A model that predicts whether a molecule is active."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
+        """Return the ``(n,)`` probabilities in [0, 1] that ``n`` molecules are active; n may be 0.
+
+        The probability of a molecule is the same to the last bit in every batch.
+        """
+
+
+_Model = TypeVar("_Model", bound=ArrayModel)
+
+
+def load_one_of(kinds: Sequence[type[_Model]], path: Path) -> _Model:
+    """Read a model that `ArrayModel.save_npz` wrote, or that scikit-learn pickled, whatever the name of the file.
+
+    Args:
+        kinds: The classes that the model may have. A file that holds none of them is read as the first.
+        path: The file.
+
+    Raises:
+        DataError: The file is missing, is damaged, or does not hold such a model.
+    """
+    kind = kinds[0]
+    try:
+        content = path.read_bytes()
+        if not content.startswith(_NPZ_MAGIC):
+            record = _InertUnpickler(io.BytesIO(content)).load()
+            kind = next((each for each in kinds if each.pickled == type(record).__name__), kind)
+            return kind.from_record(record)
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            kind = next((each for each in kinds if {*each.types} <= {*archive.files}), kind)
+            return kind(**{name: archive[name] for name in kind.types})
+    except OSError as error:
+        raise DataError(f"cannot read the {kind.what} {path} ({error.strerror or error}); check the path") from error
+    except Exception as error:  # pickle, zipfile, zlib, numpy and its header parser raise various exceptions
+        raise DataError(f"{path} does not hold a valid {kind.what} ({describe(error)}); {kind.remedy}") from error
 
 
 class Record:

@@ -8,13 +8,13 @@ from rdkit.Chem.Draw import rdMolDraw2D
 
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.diversity import select_ranked
-from evodiverse.tasks.molecules.objective.objective import RAW
+from evodiverse.tasks.molecules.objective.objective import RAW, SPREAD
 from evodiverse.tasks.molecules.parsing import read_smarts
 
 N_DRAWN: Final = 10
 _PER_ROW: Final = 5
 _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
-_FONT: Final = 18  # RDKit's font has no "…"
+_FONT: Final = 18  # RDKit's font has neither "…" nor "±"
 _MOST_LINES: Final = 12  # of components in a legend
 _MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
 _NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
@@ -30,7 +30,7 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     Args:
         discoveries: Candidates with scores, best first; at least one.
         columns: The log columns of the task. The values of those that end in ``_raw`` are written below the score, as
-            many as there is room for.
+            many as there is room for, each with its spread, if it has one.
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     ranked = (entry.candidate.genotype for entry in discoveries)
@@ -71,10 +71,13 @@ def _legend(rank: int, entry: Discovery, columns: Sequence[str]) -> str:
 
 
 def _write_value(details: Mapping[str, Any], column: str) -> str:
-    """Return the name of an objective's component, cut if it is too long for a line, and its raw value."""
-    name, most, value = column.removesuffix(RAW), _MOST_CHARACTERS - _NUMBER_WIDTH, details.get(column)
+    """Return the name of an objective's component, cut if it is too long for a line, its raw value and its spread."""
+    name, value = column.removesuffix(RAW), details.get(column)
+    spread = details.get(f"{name}{SPREAD}")
+    most = _MOST_CHARACTERS - _NUMBER_WIDTH * (1 if spread is None else 2)
     shown = name if len(name) <= most else f"{name[: most - 3]}..."
-    return f"{shown} {'none' if value is None else write_number(value)}"
+    number = "none" if value is None else write_number(value)
+    return f"{shown} {number}" if spread is None else f"{shown} {number} +/- {write_number(spread, 2)}"
 
 
 def write_number(value: float, digits: int = 3) -> str:

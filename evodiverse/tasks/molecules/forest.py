@@ -1,4 +1,4 @@
-"""A random forest over Morgan bits as plain arrays, loaded without unpickling objects and evaluated with numpy only.
+"""Random forests over Morgan bits as plain arrays, loaded without unpickling objects and evaluated with numpy only.
 
 The nodes of a tree are stored in preorder, so that a node's left child, taken when the tested bit is off, is the next
 node. Since only one bit in fifty is on, a traversal mostly increments the node index and jumps only when a bit is on. A
@@ -6,15 +6,16 @@ leaf is stored as a node that tests an extra column, which is on for every molec
 need no special case.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.classifier_files import Classifier, Record, build_array, state_of
+from evodiverse.tasks.molecules.classifier_files import ArrayModel, Classifier, Record, build_array, state_of
 from evodiverse.tasks.molecules.diversity import N_BITS, molecule_fingerprint, unpack
 
 LEAF_COLUMN: Final = N_BITS
@@ -23,89 +24,95 @@ _MOLECULES_PER_BLOCK = 256  # their bits, 512 kB, stay in the second-level cache
 _STEPS_PER_ROUND = 6  # after this many steps, finished traversals are removed
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Forest(Classifier):
-    """Trees that map the 2048 bits of a molecule to the probability that it is active; the arrays are read-only.
+class Trees(ArrayModel):
+    """Trees over the 2048 bits of a molecule; the arrays are read-only.
 
     Attributes:
         feature: ``(n_nodes,)`` int16; the bit that a node tests, or `LEAF_COLUMN` in a leaf.
         right: ``(n_nodes,)`` int32; the index of the child taken when the bit is on, or of the node itself in a leaf.
             The child taken when the bit is off is the next node.
-        probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of the active class in a leaf, 0 in other nodes.
         roots: ``(n_trees,)`` int32; the indices of the trees' roots, increasing from 0. A tree extends to the root of
             the next tree.
-
-    Raises:
-        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end, or a probability
-            lies outside [0, 1].
+        leaf: The name of the array with what a leaf predicts.
+        pickled_tree: The name of scikit-learn's class for a tree of such a forest.
     """
 
-    what: ClassVar = "forest"
-    types: ClassVar[Mapping[str, str]] = {"feature": "<i2", "right": "<i4", "probability": "<f8", "roots": "<i4"}
+    __slots__ = ()
     remedy: ClassVar = (
-        f"give a RandomForestClassifier over {N_BITS} bits saved with pickle.dump(forest, file, protocol=4), or a file "
-        "of evodiverse-data train-forest"
+        f"give a RandomForestClassifier or RandomForestRegressor over {N_BITS} bits saved with "
+        "pickle.dump(forest, file, protocol=4), or a file of evodiverse-data train-forest"
     )
+    leaf: ClassVar[str]
+    pickled_tree: ClassVar[str]
     feature: NDArray[np.int16]
     right: NDArray[np.int32]
-    probability: NDArray[np.float64]
     roots: NDArray[np.int32]
 
-    def __post_init__(self) -> None:
-        n_nodes = len(self.feature)
-        self.check_arrays(feature=(n_nodes,), right=(n_nodes,), probability=(n_nodes,), roots=(len(self.roots),))
-        _check_structure(self)
+    @staticmethod
+    @abstractmethod
+    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the ``(n,)`` predictions of scikit-learn's ``n`` nodes, 0 where ``is_leaf`` is False.
+
+        Raises:
+            ValueError: The values are not those of such a tree.
+        """
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
-        """Convert a pickled RandomForestClassifier over 2048 bits; its second class counts as active.
+        """Convert a pickled forest of scikit-learn over 2048 bits; of two classes, the second counts as active.
 
         Raises:
             ValueError: The record is not such a forest, or its trees are malformed.
         """
-        estimators = state_of(record, "RandomForestClassifier")["estimators_"]
-        return cls.from_trees([_read_tree(state_of(each, "DecisionTreeClassifier")["tree_"]) for each in estimators])
+        estimators = state_of(record, cls.pickled)["estimators_"]
+        return cls.from_trees([_read_tree(state_of(each, cls.pickled_tree)["tree_"]) for each in estimators])
 
     @classmethod
     def from_trees(cls, trees: Sequence[Mapping[str, Any]]) -> Self:
-        """Build a forest from trees over 2048 bits; the second class counts as active.
+        """Build a forest from trees over 2048 bits.
 
         Args:
             trees: At least one tree as scikit-learn's ``Tree.__getstate__`` returns it, with its root first: ``nodes``
-                and ``values``, the weights of the classes in each node, as counts or fractions.
+                and ``values``, for each node the weights of the classes, as counts or fractions, or the prediction.
 
         Raises:
-            ValueError: One of them is not a tree with two classes and one output, a threshold does not separate 0 from
-                1, or the class weights of a leaf give no fraction.
+            ValueError: One of them is not a tree of this kind, or a threshold does not separate 0 from 1.
         """
         roots = np.cumsum([0, *(len(tree["nodes"]) for tree in trees)])[:-1]
-        parts = [_order_tree(tree["nodes"], tree["values"], root) for tree, root in zip(trees, roots, strict=True)]
-        feature, right, probability = map(np.concatenate, zip(*parts, strict=True))
-        return cls(feature.astype(np.int16), right.astype(np.int32), probability, roots.astype(np.int32))
+        parts = [cls._order_tree(tree["nodes"], tree["values"], root) for tree, root in zip(trees, roots, strict=True)]
+        feature, right, leaves = map(np.concatenate, zip(*parts, strict=True))
+        arrays = {"feature": feature, "right": right, cls.leaf: leaves, "roots": roots}
+        return cls(**{name: arrays[name].astype(dtype) for name, dtype in cls.types.items()})
 
-    def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
-        """Return the probability that each molecule is active."""
-        return self.predict(morgan_fingerprints(molecules))
+    @classmethod
+    def _order_tree(
+        cls, nodes: NDArray[Any], values: NDArray[np.float64], root: int
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
+        """Return a tree's features, right children and predictions in preorder, with its root at index ``root``."""
+        is_leaf = nodes["left_child"] == _NO_CHILD
+        leaves = cls.read_leaves(nodes, values, is_leaf)
+        order = _preorder(nodes["left_child"].tolist(), nodes["right_child"].tolist())
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        if not ((nodes["threshold"] >= 0) & (nodes["threshold"] < 1))[~is_leaf].all():
+            raise ValueError("expected thresholds that separate 0 from 1")
+        feature = np.where(is_leaf, LEAF_COLUMN, nodes["feature"])
+        right = position[np.where(is_leaf, np.arange(len(order)), nodes["right_child"])] + root
+        return feature[order], right[order], leaves[order]
 
-    def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return the probability that each molecule is active: the mean of `probability` in the leaves that it reaches.
-
-        A molecule gets exactly the same probability in every batch.
+    def walk(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield the ``(n_trees, n_molecules)`` predictions of all trees, for one block of molecules after the other.
 
         Args:
             fingerprints: ``(n, 2048)`` uint8 or bool; any value other than 0 is an on bit; n may be 0.
-
-        Returns:
-            ``(n,)`` probabilities.
         """
-        probabilities = np.empty(len(fingerprints))
+        leaf_values = getattr(self, self.leaf)
         for start in range(0, len(fingerprints), _MOLECULES_PER_BLOCK):
             block = slice(start, start + _MOLECULES_PER_BLOCK)
-            probabilities[block] = self._predict_block(fingerprints[block])
-        return probabilities
+            yield block, leaf_values.take(self._find_leaves(fingerprints[block]))
 
-    def _predict_block(self, fingerprints: NDArray[Any]) -> NDArray[np.float64]:
-        """Traverse all trees for all molecules of a block at once.
+    def _find_leaves(self, fingerprints: NDArray[Any]) -> NDArray[np.int32]:
+        """Traverse all trees for all molecules of a block at once, and return the ``(n_trees, n)`` leaves.
 
         Traversals are ordered by tree, then by molecule, so that adjacent traversals read nodes close in memory.
         """
@@ -126,11 +133,129 @@ class Forest(Classifier):
             leaves[traversals] = nodes  # overwritten until the traversal reaches its leaf
             walking = np.flatnonzero(self.feature.take(nodes) != LEAF_COLUMN)
             nodes, rows, traversals = nodes.take(walking), rows.take(walking), traversals.take(walking)
-        total = np.zeros(n_molecules)
-        # Sum tree by tree: the summation order of np.sum, and thus the last digit, depends on the shape.
-        for fractions in self.probability.take(leaves).reshape(n_trees, n_molecules):
-            total += fractions
-        return np.minimum(total / n_trees, 1.0)
+        return leaves.reshape(n_trees, n_molecules)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Forest(Trees, Classifier):
+    """Trees that map the 2048 bits of a molecule to the probability that it is active.
+
+    Attributes:
+        probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of the active class in a leaf, 0 in other nodes.
+
+    Raises:
+        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end, or a probability
+            lies outside [0, 1].
+    """
+
+    what: ClassVar = "forest"
+    types: ClassVar[Mapping[str, str]] = {"feature": "<i2", "right": "<i4", "probability": "<f8", "roots": "<i4"}
+    pickled: ClassVar = "RandomForestClassifier"
+    pickled_tree: ClassVar = "DecisionTreeClassifier"
+    leaf: ClassVar = "probability"
+    feature: NDArray[np.int16]
+    right: NDArray[np.int32]
+    probability: NDArray[np.float64]
+    roots: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        _check_structure(self)
+        if not ((self.probability >= 0) & (self.probability <= 1)).all():
+            raise ValueError("expected probabilities in [0, 1]")
+
+    @staticmethod
+    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the fraction of the second class, which counts as active."""
+        if values.shape != (len(nodes), 1, 2):
+            raise ValueError(f"expected two classes and one output, got {len(nodes)} nodes of shape {values.shape}")
+        fractions = np.zeros(len(nodes))
+        np.divide(values[:, 0, 1], values[:, 0].sum(axis=1), out=fractions, where=is_leaf)
+        return fractions
+
+    def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
+        """Return the probability that each molecule is active."""
+        return self.predict(morgan_fingerprints(molecules))
+
+    def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return the probability that each molecule is active: the mean of `probability` in the leaves that it reaches.
+
+        A molecule gets exactly the same probability in every batch.
+
+        Args:
+            fingerprints: As for `walk`.
+
+        Returns:
+            ``(n,)`` probabilities.
+        """
+        probabilities = np.empty(len(fingerprints))
+        for block, fractions in self.walk(fingerprints):
+            probabilities[block] = np.minimum(_average(fractions), 1.0)
+        return probabilities
+
+
+class Forecast(NamedTuple):
+    """What the trees of a regression forest predict for ``n`` molecules.
+
+    Attributes:
+        mean: ``(n,)`` means over the trees.
+        spread: ``(n,)`` standard deviations over the trees (the root of the mean squared deviation from the mean).
+    """
+
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class RegressionForest(Trees):
+    """Trees that map the 2048 bits of a molecule to a number, such as a pIC50.
+
+    Attributes:
+        value: ``(n_nodes,)`` finite float64; the prediction of a leaf, 0 in other nodes.
+
+    Raises:
+        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end.
+    """
+
+    what: ClassVar = "regression forest"
+    types: ClassVar[Mapping[str, str]] = {"feature": "<i2", "right": "<i4", "value": "<f8", "roots": "<i4"}
+    pickled: ClassVar = "RandomForestRegressor"
+    pickled_tree: ClassVar = "DecisionTreeRegressor"
+    leaf: ClassVar = "value"
+    feature: NDArray[np.int16]
+    right: NDArray[np.int32]
+    value: NDArray[np.float64]
+    roots: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        _check_structure(self)
+
+    @staticmethod
+    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
+        """Return the predictions of the leaves."""
+        if values.shape != (len(nodes), 1, 1):
+            raise ValueError(f"expected one output, got {len(nodes)} nodes of shape {values.shape}")
+        return np.where(is_leaf, values[:, 0, 0], 0.0)
+
+    def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> Forecast:
+        """Return the mean and the spread of what the trees predict; both are the same in every batch.
+
+        Args:
+            fingerprints: As for `walk`.
+        """
+        forecast = Forecast(np.empty(len(fingerprints)), np.empty(len(fingerprints)))
+        for block, values in self.walk(fingerprints):
+            forecast.mean[block] = mean = _average(values)
+            forecast.spread[block] = np.sqrt(_average((values - mean) ** 2))
+        return forecast
+
+
+def _average(predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ``(n_molecules,)`` means over trees of ``(n_trees, n_molecules)`` numbers."""
+    total = np.zeros(predictions.shape[1])
+    # Sum tree by tree: the summation order of np.sum, and thus the last digit, depends on the shape.
+    for row in predictions:
+        total += row
+    return total / len(predictions)
 
 
 def morgan_fingerprints(molecules: Iterable[Chem.Mol]) -> NDArray[np.uint8]:
@@ -147,9 +272,12 @@ def morgan_fingerprints(molecules: Iterable[Chem.Mol]) -> NDArray[np.uint8]:
     return unpack(map(molecule_fingerprint, molecules))
 
 
-def _check_structure(forest: Forest) -> None:
-    """Raise ValueError unless every traversal ends in a leaf of its own tree and all probabilities lie in [0, 1]."""
-    n_nodes, roots = len(forest.feature), forest.roots.astype(np.int64)
+def _check_structure(forest: Trees) -> None:
+    """Make the arrays read-only, and raise ValueError unless every traversal ends in a leaf of its own tree."""
+    n_nodes = len(forest.feature)
+    of_nodes = dict.fromkeys(("feature", "right", forest.leaf), (n_nodes,))
+    forest.check_arrays(**of_nodes, roots=(len(forest.roots),))
+    roots = forest.roots.astype(np.int64)
     sizes = np.diff(roots, append=n_nodes)
     if len(roots) == 0 or roots[0] != 0 or sizes.min() < 1:
         raise ValueError("roots must have at least one index, start at 0 and increase")
@@ -159,12 +287,10 @@ def _check_structure(forest: Forest) -> None:
     ends_in_tree = (forest.right > node + 1) & (forest.right < end)
     if not np.where(forest.feature == LEAF_COLUMN, forest.right == node, ends_in_tree).all():
         raise ValueError("each child must come after its parent, in the same tree")
-    if not ((forest.probability >= 0) & (forest.probability <= 1)).all():
-        raise ValueError("expected probabilities in [0, 1]")
 
 
 def _read_tree(record: Record) -> dict[str, NDArray[Any]]:
-    """Return the nodes and the class weights of a pickled tree.
+    """Return the nodes and the values of a pickled tree.
 
     Raises:
         ValueError: The record is not a tree over 2048 features.
@@ -173,25 +299,6 @@ def _read_tree(record: Record) -> dict[str, NDArray[Any]]:
     if record.args[0] != N_BITS:  # not quoted in the message, as a small pickle can hold an enormous value
         raise ValueError(f"expected trees over {N_BITS} features, got another number")
     return {name: build_array(state[name]) for name in ("nodes", "values")}
-
-
-def _order_tree(
-    nodes: NDArray[Any], weights: NDArray[np.float64], root: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
-    """Return a tree's features, right children and probabilities in preorder, with its root at index ``root``."""
-    if weights.shape != (len(nodes), 1, 2):
-        raise ValueError(f"expected two classes and one output, got {len(nodes)} nodes of shape {weights.shape}")
-    order = _preorder(nodes["left_child"].tolist(), nodes["right_child"].tolist())
-    position = np.empty_like(order)
-    position[order] = np.arange(len(order))
-    is_leaf = nodes["left_child"] == _NO_CHILD
-    if not ((nodes["threshold"] >= 0) & (nodes["threshold"] < 1))[~is_leaf].all():
-        raise ValueError("expected thresholds that separate 0 from 1")
-    feature = np.where(is_leaf, LEAF_COLUMN, nodes["feature"])
-    right = position[np.where(is_leaf, np.arange(len(order)), nodes["right_child"])] + root
-    probability = np.zeros(len(order))
-    np.divide(weights[:, 0, 1], weights[:, 0].sum(axis=1), out=probability, where=is_leaf)
-    return feature[order], right[order], probability[order]
 
 
 def _preorder(left: Sequence[int], right: Sequence[int]) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
+from evodiverse.kit.documented import nearest
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.tables import Table, TextFile, find_decimal_mark, read_number
 from evodiverse.tasks.molecules.initial import MAX_SHOWN
@@ -16,6 +17,7 @@ from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 _MAX_QUOTED = 60
+_MAX_LISTED = 200
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -36,14 +38,18 @@ class LabeledMolecules:
     n_skipped: int = 0
 
 
-def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledMolecules:
-    """Read and check a user's CSV file with the columns smiles, label and, optionally, Split.
+def read_labeled(
+    path: Path, *, is_binary: bool, skip_invalid: bool, smiles_name: str = "smiles", label_name: str = "label"
+) -> LabeledMolecules:
+    """Read and check a user's CSV file with a column of SMILES, one of labels and, optionally, the column Split.
 
     Args:
         path: The user's CSV file.
         is_binary: Whether every label must be 0 or 1; otherwise any finite number is allowed.
         skip_invalid: Whether to skip lines that hold no molecule instead of refusing the file. Lines with other faults
             are refused in any case.
+        smiles_name: The name of the column of SMILES.
+        label_name: The name of the column of labels.
 
     Raises:
         InputError: The file cannot be read, contains no molecules, lacks a required column, or has malformed lines.
@@ -52,7 +58,7 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     table = TextFile(expanded(path)).table()
     if not table.names:
         raise InputError(f"{path} is empty; its first line must name the columns, for example: smiles,label")
-    smiles_at, label_at, split_at = _find_columns(path, table)
+    smiles_at, label_at, split_at = _find_columns(path, table, smiles_name, label_name)
     rows = list(table.rows)
     mark = find_decimal_mark([cells[label_at] for _, cells in rows if label_at < len(cells)], table.delimiter)
     smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
@@ -89,22 +95,24 @@ def read_labeled(path: Path, *, is_binary: bool, skip_invalid: bool) -> LabeledM
     return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
 
 
-def _find_columns(path: Path, table: Table) -> tuple[int, int, int | None]:
-    """Return the positions of the columns ``smiles``, ``label`` and ``split``.
+def _find_columns(path: Path, table: Table, smiles_name: str, label_name: str) -> tuple[int, int, int | None]:
+    """Return the positions of the columns of SMILES and of labels, and of the column ``split``, if there is one.
 
     Raises:
-        InputError: The column ``smiles`` or ``label`` is missing, or one of the three columns is duplicated.
+        InputError: The column of SMILES or of labels is missing, or one of the three columns is duplicated.
     """
     try:
-        smiles, label, split = map(table.find_column, ("smiles", "label", "split"))
+        smiles, label, split = map(table.find_column, (smiles_name, label_name, "split"))
     except ValueError as error:
         raise InputError(f"{path} {error}") from error
     if smiles is not None and label is not None:
         return smiles, label, split
-    missing, names = "smiles" if smiles is None else "label", table.names
-    remedy = f"rename a column to {missing}" if len(names) > 1 else "separate the names of the columns by commas"
-    shown = table.delimiter.join(names)[:_MAX_QUOTED]
-    raise InputError(f"{path} has no column {missing}; its header is {shown!r}; {remedy}")
+    missing, option = (smiles_name, "--smiles") if smiles is None else (label_name, "--label")
+    if len(table.names) > 1:
+        remedy = f"name the column with {option}; {nearest(missing, table.names)[:_MAX_LISTED]}"
+    else:
+        remedy = f"its header is {table.names[0][:_MAX_QUOTED]!r}; separate the names of the columns by commas"
+    raise InputError(f"{path} has no column {missing}; {remedy}")
 
 
 def _read_split(cell: str) -> bool:
@@ -124,6 +132,7 @@ def _read_label(text: str, mark: str, *, is_binary: bool) -> float:
         raise ValueError(f"label must be a finite number, got {text[:_MAX_QUOTED]}; fix it or remove the line")
     if is_binary and label not in {0, 1}:
         raise ValueError(
-            f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count high labels as active"
+            f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count high labels as active, or "
+            "--regression to predict numbers"
         )
     return label

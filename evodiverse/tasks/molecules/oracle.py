@@ -1,4 +1,4 @@
-"""Oracles that score molecules: published fingerprint classifiers, a user's own forest or a user's function."""
+"""Oracles that measure molecules: published fingerprint classifiers, a user's own forest or a user's function."""
 
 import functools
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,8 @@ from evodiverse.kit.documented import join_or
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.kit.own_code import locate
 from evodiverse.kit.shipped import read_shipped
-from evodiverse.tasks.molecules.classifier_files import Classifier
-from evodiverse.tasks.molecules.forest import Forest
+from evodiverse.tasks.molecules.classifier_files import Classifier, load_one_of
+from evodiverse.tasks.molecules.forest import Forecast, Forest, RegressionForest, Trees, morgan_fingerprints
 from evodiverse.tasks.molecules.parsing import molecule_of
 from evodiverse.tasks.molecules.settings import SKIP, Oracle
 from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine
@@ -69,11 +69,39 @@ class ClassifierOracle:
         Raises:
             DataError: The file is missing, is damaged, has changed, or does not hold this classifier.
         """
-        return (_load_published if self.origin in PUBLISHED else _load_own)(self.origin, self.path)
+        if self.origin in PUBLISHED:
+            return _load_published(self.origin, self.path)
+        return cast("Classifier", _load_own(self.origin, self.path))  # as `open_forest` has found
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Return the ``(n,)`` scores in [0, 1] of ``n`` valid SMILES, in order; see `Classifier.score`."""
         return self.classifier.score([molecule_of(text) for text in smiles])
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionOracle:
+    """An oracle that measures molecules by a user's own regression forest, sent to worker processes as the one above.
+
+    Attributes:
+        path: The file that the forest is read from.
+        origin: The SHA-256 of the file.
+    """
+
+    path: Path
+    origin: str
+
+    def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
+        """Return the ``(n,)`` numbers that the forest predicts for ``n`` valid SMILES, in order."""
+        return self.forecast(smiles).mean
+
+    def forecast(self, smiles: Sequence[str]) -> Forecast:
+        """Return what the forest predicts for valid SMILES, with the spread of its trees.
+
+        Raises:
+            DataError: The file is missing, or has changed since the oracle was created.
+        """
+        forest = cast("RegressionForest", _load_own(self.origin, self.path))  # as `open_forest` has found
+        return forest.predict(morgan_fingerprints(map(molecule_of, smiles)))
 
 
 def open_published(name: str, path: Path) -> ClassifierOracle:
@@ -98,16 +126,16 @@ def open_published(name: str, path: Path) -> ClassifierOracle:
     return oracle
 
 
-def open_forest(path: str | Path) -> ClassifierOracle:
+def open_forest(path: str | Path) -> ClassifierOracle | RegressionOracle:
     """Return the oracle of a user's own forest.
 
     Raises:
         InputError: The file is missing, is damaged, or does not hold a forest trained on 2048-bit fingerprints.
     """
     absolute = expanded(path).absolute()
-    oracle = ClassifierOracle(absolute, input_sha256(absolute, "task.oracle.path"))
-    _ = oracle.classifier
-    return oracle
+    origin = input_sha256(absolute, "task.oracle.path")
+    is_classifier = isinstance(_load_own(origin, absolute), Forest)
+    return (ClassifierOracle if is_classifier else RegressionOracle)(absolute, origin)
 
 
 @functools.cache
@@ -128,11 +156,11 @@ def _load_published(name: str, path: Path) -> Classifier:
 
 
 @functools.lru_cache(maxsize=16)  # more forests than an objective usually has
-def _load_own(sha256: str, path: Path) -> Classifier:
+def _load_own(sha256: str, path: Path) -> Trees:
     """Load a user's forest, and refuse a file that has changed since the oracle was created."""
     if input_sha256(path, "task.oracle.path") != sha256:
         raise DataError(f"the forest {path} has changed since the run began; restore the old file or start a new run")
-    return Forest.load(path)
+    return load_one_of((Forest, RegressionForest), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +224,13 @@ def find_oracle_violations(oracle: Oracle, prefix: str = OWN_PREFIX) -> list[str
         return [f"{' and '.join(f'{prefix}{key}' for key in given)} exclude each other; set all but one to null"]
     if oracle.is_own:
         try:
-            open_own_oracle(oracle)
+            own = open_own_oracle(oracle)
         except InputError as error:
             keyed = [each if each.startswith(OWN_PREFIX) else f"{OWN_PREFIX}{given[0]}: {each}" for each in error.args]
             return [f"{prefix}{each.removeprefix(OWN_PREFIX)}" for each in keyed]
+        if is_whole_score and isinstance(own, RegressionOracle):
+            remedy = "make it a component of task.objective, with a transform (docs/molecules.md)"
+            return [f"{prefix}path={oracle.path} predicts numbers that are no scores from 0 to 1; {remedy}"]
         return []
     if oracle.published is None:
         known = "published, path, _target_ or elsewhere" if is_whole_score else "published, path or _target_"

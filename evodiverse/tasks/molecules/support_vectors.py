@@ -41,6 +41,7 @@ class SupportVectorMachine(Classifier):
 
     what: ClassVar = "support vector machine"
     types: ClassVar[Mapping[str, str]] = {"vectors": "<u1", "coefficients": "<f8", "constants": "<f8"}
+    pickled: ClassVar = "SVC"
     remedy: ClassVar = "fetch the published one again"
     vectors: NDArray[np.uint8]
     coefficients: NDArray[np.float64]
@@ -65,7 +66,7 @@ class SupportVectorMachine(Classifier):
         Raises:
             ValueError: The record is not a classifier with two classes and probabilities.
         """
-        state = state_of(record, "SVC")
+        state = state_of(record, cls.pickled)
         counts = build_array(state["support_vectors_"]).astype(np.uint8)
         # Attributes with a leading underscore are libsvm's own; scikit-learn negates the public ones for two classes.
         intercept, slope, offset = (build_array(state[name]) for name in ("_intercept_", "_probA", "_probB"))

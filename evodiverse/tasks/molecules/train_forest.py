@@ -1,104 +1,54 @@
 """The command ``evodiverse-data train-forest``, which trains a forest on a user's CSV file."""
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
-from scipy import sparse
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
-from evodiverse.kit.hints import write_override
+from evodiverse.kit.hints import quote_value, write_override
 from evodiverse.kit.inputs import expanded
-from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
+from evodiverse.tasks.molecules.forest import Forest, RegressionForest, morgan_fingerprints
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
+from evodiverse.tasks.molecules.regression import (
+    N_FOLDS,
+    cross_validate,
+    draw_folds,
+    measure_errors,
+    split_by_spread,
+    train_regression,
+)
+from evodiverse.tasks.molecules.training import N_TREES, hold_out, measure_auc, number_twins, train
 from evodiverse.text import count_of
-
-N_TREES: Final = 100
-HELD_OUT_SHARE: Final = 0.25
-
-
-def number_twins(bits: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Number molecules so that those with equal fingerprints, such as stereoisomers, share a number.
-
-    Args:
-        bits: ``(n, 2048)`` fingerprints from `morgan_fingerprints`; n is at least 1.
-
-    Returns:
-        ``(n,)`` numbers from 0 without gaps; they do not depend on the order of the molecules.
-    """
-    _, numbers = np.unique(np.packbits(bits, axis=1), axis=0, return_inverse=True)
-    return numbers.reshape(-1).astype(np.int64)
-
-
-def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw a quarter of the active and a quarter of the inactive molecules for the test set.
-
-    Molecules with equal fingerprints (twins) stay together, since a forest would recognize a molecule whose twin it was
-    trained on. A group of twins with both labels counts as active if at least half of it is active.
-
-    Args:
-        twins: ``(n,)`` numbers from `number_twins`.
-        is_active: ``(n,)`` bool labels.
-        rng: The random generator, from which one permutation is drawn for each class.
-
-    Returns:
-        ``(n,)`` bool, True for the test set. This set has at least one group of each class that occurs, even if no
-        group of the class is then left to train on.
-    """
-    sizes = np.bincount(twins)
-    counts_as_active = 2 * np.bincount(twins, weights=is_active) >= sizes
-    is_held_out = np.zeros(len(sizes), np.bool_)
-    for group_class in (False, True):
-        order = rng.permutation(np.flatnonzero(counts_as_active == group_class))
-        n_before = np.cumsum(sizes[order]) - sizes[order]
-        is_held_out[order[n_before < HELD_OUT_SHARE * sizes[order].sum()]] = True
-    return is_held_out[twins]
-
-
-def train(bits: NDArray[np.uint8], is_active: NDArray[np.bool_], seed: int) -> Forest:
-    """Train a random forest of 100 trees with scikit-learn's default settings.
-
-    Args:
-        bits: ``(n, 2048)`` fingerprints from `morgan_fingerprints`.
-        is_active: ``(n,)`` bool labels; both values must occur.
-        seed: The seed, 0 to 2**32 - 1, of bootstrap samples and of the features tried at each split.
-    """
-    from sklearn.ensemble import RandomForestClassifier  # takes a second
-
-    classifier = RandomForestClassifier(n_estimators=N_TREES, random_state=seed, n_jobs=-1)
-    # From a dense matrix, scikit-learn builds the same trees in twice the time.
-    classifier.fit(sparse.csr_matrix(bits, dtype=np.float32), is_active)
-    return Forest.from_trees([estimator.tree_.__getstate__() for estimator in classifier.estimators_])
-
-
-def measure_auc(forest: Forest, bits: NDArray[np.uint8], is_active: NDArray[np.bool_]) -> float:
-    """Return the area under the ROC curve of a forest's scores, 0 to 1; chance gives 0.5.
-
-    Args:
-        forest: The forest to assess.
-        bits: ``(n, 2048)`` fingerprints of molecules that the forest was not trained on.
-        is_active: ``(n,)`` bool labels; both values must occur.
-    """
-    from sklearn.metrics import roc_auc_score  # takes a second
-
-    return float(roc_auc_score(is_active, forest.predict(bits)))
 
 
 def train_forest(
-    data: Path, output: Path, threshold: float | None, seed: int, *, skip_invalid: bool, force: bool
+    data: Path,
+    output: Path,
+    threshold: float | None,
+    seed: int,
+    *,
+    regression: bool,
+    smiles: str,
+    label: str,
+    skip_invalid: bool,
+    force: bool,
 ) -> Iterator[str]:
     """Train a forest on a user's table, write it to ``output``, and yield messages about the progress.
 
     Args:
-        data: A CSV file with the columns smiles, label and, optionally, Split.
+        data: A CSV file with a column of SMILES, one of labels and, optionally, the column Split.
         output: The ``.npz`` file to write.
-        threshold: The smallest label of an active molecule, or None if labels are 0 or 1.
-        seed: The seed, 0 to 2**32 - 1, of the forest and, without a column Split, of the held-out quarter.
+        threshold: The smallest label of an active molecule, or None if labels are 0 or 1; None for a regression.
+        seed: The seed, 0 to 2**32 - 1, of the forest and, without a column Split, of the held-out quarter or the folds.
+        regression: Whether to predict the labels themselves instead of whether a molecule is active.
+        smiles: The name of the column of SMILES.
+        label: The name of the column of labels.
         skip_invalid: Whether to skip lines that hold no molecule.
         force: Whether to replace an existing ``output``.
 
@@ -106,28 +56,89 @@ def train_forest(
         InputError: The table cannot be used, or the forest cannot be written.
     """
     _check_output(data, output, force=force)
-    molecules = read_labeled(data, is_binary=threshold is None, skip_invalid=skip_invalid)
-    is_active = molecules.labels >= (1 if threshold is None else threshold)
-    skipped = f"; skipped {count_of(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
-    yield f"{data}: {count_of(len(is_active), 'molecule')}, {is_active.sum():,} active{skipped}"
-    bits = morgan_fingerprints(map(Chem.MolFromSmiles, molecules.smiles))
-    twins = number_twins(bits)
-    is_test = molecules.is_test
-    if is_test is None:
-        is_test = hold_out(twins, is_active, np.random.default_rng(seed))
-    _check_classes(data, molecules, is_active, is_test)
-    yield from _describe_twins(twins, is_active, is_test)
-    yield f"train: {_describe(is_active[~is_test])}"
-    origin = f"a quarter, drawn with seed {seed}" if molecules.is_test is None else "by the column Split"
-    yield f"test: {_describe(is_active[is_test])} ({origin})"
-    forest = train(bits[~is_test], is_active[~is_test], seed)
-    yield f"ROC AUC on the test part: {measure_auc(forest, bits[is_test], is_active[is_test]):.3f}"
+    is_binary = threshold is None and not regression
+    molecules = read_labeled(data, is_binary=is_binary, skip_invalid=skip_invalid, smiles_name=smiles, label_name=label)
+    forest: Forest | RegressionForest
+    if regression:
+        forest = yield from _train_on_numbers(data, molecules, seed)
+        use = _write_objective(output, molecules.labels)
+    else:
+        forest = yield from _train_on_classes(data, molecules, 1 if threshold is None else threshold, seed)
+        use = write_override("task.oracle.path", str(output))
     try:
         forest.save_npz(expanded(output))
     except OSError as error:
         raise InputError(f"--output: cannot write {output} ({reason(error)}); choose another place") from error
     yield f"wrote {output}: {N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
-    yield f"next: evodiverse task=jnk3 {write_override('task.oracle.path', str(output))}"
+    yield f"next: evodiverse task=jnk3 {use}"
+
+
+def _train_on_classes(
+    data: Path, molecules: LabeledMolecules, threshold: float, seed: int
+) -> Generator[str, None, Forest]:
+    """Train and assess a classifier; molecules with a label of at least ``threshold`` are active."""
+    is_active = molecules.labels >= threshold
+    yield f"{data}: {_describe(is_active)}{_describe_skipped(molecules)}"
+    bits = _fingerprint(molecules)
+    twins = number_twins(bits)
+    is_test = molecules.is_test
+    if is_test is None:
+        is_test = hold_out(twins, is_active, np.random.default_rng(seed))
+    _check_classes(data, molecules, is_active, is_test)
+    if shared := _describe_twins(twins):
+        yield shared
+    sizes, n_active = np.bincount(twins), np.bincount(twins, weights=is_active)
+    n_contradictory = int(((n_active > 0) & (n_active < sizes)).sum())
+    if n_contradictory:
+        yield f"contradictory labels: {count_of(n_contradictory, 'fingerprint')} with active and inactive molecules"
+    yield from _describe_leaks(twins, is_test, "the ROC AUC")
+    yield f"train: {_describe(is_active[~is_test])}"
+    origin = f"a quarter, drawn with seed {seed}" if molecules.is_test is None else "by the column Split"
+    yield f"test: {_describe(is_active[is_test])} ({origin})"
+    forest = train(bits[~is_test], is_active[~is_test], seed)
+    yield f"ROC AUC on the test part: {measure_auc(forest, bits[is_test], is_active[is_test]):.3f}"
+    return forest
+
+
+def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Generator[str, None, RegressionForest]:
+    """Assess a regression forest, by cross-validation unless there is a column Split, and train it."""
+    labels, is_test = molecules.labels, molecules.is_test
+    shown = f"labels from {labels.min():g} to {labels.max():g}"
+    yield f"{data}: {count_of(len(labels), 'molecule')}, {shown}{_describe_skipped(molecules)}"
+    bits = _fingerprint(molecules)
+    twins = number_twins(bits)
+    _check_numbers(data, molecules, twins)
+    if shared := _describe_twins(twins):
+        lowest, highest = np.full(len(labels), np.inf), np.full(len(labels), -np.inf)
+        np.minimum.at(lowest, twins, labels)
+        np.maximum.at(highest, twins, labels)
+        yield f"{shared}; labels of one fingerprint differ by up to {np.max(highest - lowest):.3g}"
+    if is_test is None:
+        yield f"cross-validation: {N_FOLDS} folds, drawn with seed {seed}"
+        tested, forecast = labels, cross_validate(bits, labels, draw_folds(twins, np.random.default_rng(seed)), seed)
+        forest = train_regression(bits, labels, seed)
+    else:
+        yield from _describe_leaks(twins, is_test, "R²")
+        n_train, n_test = (count_of(int(part.sum()), "molecule") for part in (~is_test, is_test))
+        yield f"train: {n_train}"
+        yield f"test: {n_test} (by the column Split)"
+        forest = train_regression(bits[~is_test], labels[~is_test], seed)
+        tested, forecast = labels[is_test], forest.predict(bits[is_test])
+    yield f"on molecules not trained on: {measure_errors(tested, forecast.mean)}"
+    agreed, other = split_by_spread(tested, forecast)
+    yield f"RMSE where the trees agree most: {agreed:.3g}; in the other half of these molecules: {other:.3g}"
+    return forest
+
+
+def _fingerprint(molecules: LabeledMolecules) -> NDArray[np.uint8]:
+    return morgan_fingerprints(map(Chem.MolFromSmiles, molecules.smiles))
+
+
+def _write_objective(output: Path, labels: NDArray[np.float64]) -> str:
+    """Return overrides for a search with a regression forest, in which the largest label scores 1 and the least 0."""
+    transform = f"{{kind: linear, low: {labels.min():.4g}, high: {labels.max():.4g}}}"
+    component = f"{{kind: oracle, path: {quote_value(str(output))}, transform: {transform}}}"
+    return f"task.oracle.published=null {shlex.quote(f'+task.objective.components.forest={component}')}"
 
 
 def _check_output(data: Path, output: Path, *, force: bool) -> None:
@@ -168,24 +179,50 @@ def _check_classes(
             )
 
 
-def _describe_twins(
-    twins: NDArray[np.int64], is_active: NDArray[np.bool_], is_test: NDArray[np.bool_]
-) -> Iterator[str]:
-    """Yield messages and warnings about molecules that the forest cannot tell apart."""
+def _check_numbers(data: Path, molecules: LabeledMolecules, twins: NDArray[np.int64]) -> None:
+    """Check that a regression can be trained, and that its errors can be measured.
+
+    Raises:
+        InputError: There are too few molecules, or too few different labels.
+    """
+    if molecules.is_test is None:
+        n_different = int(twins.max()) + 1
+        if n_different < N_FOLDS:
+            raise InputError(
+                f"{data}: cross-validation needs molecules with at least {N_FOLDS} different fingerprints, got "
+                f"{n_different}; add molecules"
+            )
+        if np.ptp(molecules.labels) == 0:
+            raise InputError(f"{data}: all labels are {molecules.labels[0]:g}; name another column with --label")
+        return
+    if molecules.is_test.all():
+        raise InputError(f"{data}: the train part has no molecules; change the column Split")
+    if len(np.unique(molecules.labels[molecules.is_test])) < 2:
+        raise InputError(f"{data}: the test part must have molecules with different labels; change the column Split")
+
+
+def _describe_twins(twins: NDArray[np.int64]) -> str:
+    """Return how many molecules a forest cannot tell apart; empty if there are none."""
     sizes = np.bincount(twins)
-    n_active, n_test = np.bincount(twins, weights=is_active), np.bincount(twins, weights=is_test)
     n_twins = int(sizes[sizes > 1].sum())
-    if n_twins:
-        yield f"{n_twins:,} molecules share their fingerprint with another one: duplicates, stereoisomers or others"
-    n_contradictory = int(((n_active > 0) & (n_active < sizes)).sum())
-    if n_contradictory:
-        yield f"contradictory labels: {count_of(n_contradictory, 'fingerprint')} with active and inactive molecules"
-    n_leaked = int(n_test[n_test < sizes].sum())
+    if not n_twins:
+        return ""
+    return f"{n_twins:,} molecules share their fingerprint with another one: duplicates, stereoisomers or others"
+
+
+def _describe_leaks(twins: NDArray[np.int64], is_test: NDArray[np.bool_], measure: str) -> Iterator[str]:
+    """Yield a warning if a forest has seen fingerprints of the test part; ``measure`` is what this inflates."""
+    n_test = np.bincount(twins, weights=is_test)
+    n_leaked = int(n_test[n_test < np.bincount(twins)].sum())
     if n_leaked:
         yield (
             f"warning: the test part has {count_of(n_leaked, 'molecule')} with a fingerprint that also occurs in the "
-            "train part; this inflates the ROC AUC, so change the column Split"
+            f"train part; this inflates {measure}, so change the column Split"
         )
+
+
+def _describe_skipped(molecules: LabeledMolecules) -> str:
+    return f"; skipped {count_of(molecules.n_skipped, 'line')} without a molecule" if molecules.n_skipped else ""
 
 
 def _describe(is_active: NDArray[np.bool_]) -> str:

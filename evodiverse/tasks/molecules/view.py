@@ -32,8 +32,8 @@ _CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
 def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
-    """Return the raw values of the components of an objective; there are none without an objective."""
-    return {name: kind for name, kind in logged.items() if name.endswith("_raw")}
+    """Return the raw values of an objective's components, and the spreads of forests; none without an objective."""
+    return {name: kind for name, kind in logged.items() if name.endswith(("_raw", "_spread"))}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)

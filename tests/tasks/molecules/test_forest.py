@@ -7,7 +7,7 @@ import pytest
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.diversity import N_BITS
-from evodiverse.tasks.molecules.forest import LEAF_COLUMN, Forest
+from evodiverse.tasks.molecules.forest import LEAF_COLUMN, Forest, RegressionForest
 from evodiverse.tasks.molecules.oracle import open_published
 
 # Two trees: one tests bit 3 and then, where it is off, bit 7; the other is a single leaf.
@@ -201,3 +201,45 @@ def test_trees_are_summed_in_one_order_whatever_the_batch():
 def test_probability_never_exceeds_one():
     forest = small_forest([LEAF_COLUMN] * 3, range(3), [1.0] * 3, range(3))
     assert forest.predict(random_bits(1)) == [1.0]
+
+
+# Numbers
+
+
+def small_regression(**changes) -> RegressionForest:
+    values = {"value": [0.0, 0.0, -2.0, 5.0, 7.5, 8.5]} | changes
+    types = {"feature": np.int16, "right": np.int32, "value": np.float64, "roots": np.int32}
+    arrays = {"feature": FEATURE, "right": RIGHT, "roots": ROOTS} | values
+    return RegressionForest(**{name: np.array(arrays[name], dtype) for name, dtype in types.items()})
+
+
+@pytest.mark.parametrize(("on_bits", "values"), [((), (-2, 8.5)), ((7,), (5, 8.5)), ((3,), (7.5, 8.5))])
+def test_a_forecast_is_the_mean_of_the_trees_and_how_far_they_are_from_it(on_bits, values):
+    mean, spread = small_regression().predict(bits_with(*on_bits))
+    assert (mean, spread) == (sum(values) / 2, (values[1] - values[0]) / 2)
+
+
+@pytest.mark.parametrize("n", [1, 255, 257])
+def test_a_forecast_does_not_depend_on_the_batch(n):
+    rng = np.random.default_rng(0)
+    feature = [bit for tree in range(100) for bit in (tree, LEAF_COLUMN, LEAF_COLUMN)]
+    right = [node + 2 if node % 3 == 0 else node for node in range(300)]
+    forest = small_regression(feature=feature, right=right, roots=range(0, 300, 3), value=rng.normal(size=300))
+    bits = random_bits(600)
+    parts = [forest.predict(bits[start : start + n]) for start in range(0, len(bits), n)]
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), forest.predict(bits))
+
+
+def test_a_saved_regression_forest_loads_with_the_same_arrays(tmp_path):
+    small_regression().save_npz(tmp_path / "forest.npz")
+    loaded = RegressionForest.load(tmp_path / "forest.npz")
+    assert loaded.arrays_sha256() == small_regression().arrays_sha256()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [({"value": [0.0] * 5 + [np.inf]}, "value must be finite"), ({"right": [0, *RIGHT[1:]]}, "each child must come")],
+)
+def test_arrays_that_are_no_regression_forest_are_refused(changes, reason):
+    with pytest.raises(ValueError, match=reason):
+        small_regression(**changes)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,18 +25,18 @@ def write(tmp_path: Path) -> Callable[[str | bytes], Path]:
     return write_file
 
 
-def parse(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> LabeledMolecules:
+def parse(*lines: str, is_binary: bool = True, skip_invalid: bool = False, **names: str) -> LabeledMolecules:
     with NamedTemporaryFile(suffix=".csv") as file:
         Path(file.name).write_text("\n".join(lines))
         try:
-            return read_labeled(Path(file.name), is_binary=is_binary, skip_invalid=skip_invalid)
+            return read_labeled(Path(file.name), is_binary=is_binary, skip_invalid=skip_invalid, **names)
         except InputError as error:
             raise InputError(*(told.replace(f"{file.name} ", "") for told in error.violations)) from None
 
 
-def refusals(*lines: str, is_binary: bool = True, skip_invalid: bool = False) -> tuple[str, ...]:
+def refusals(*lines: str, **options: Any) -> tuple[str, ...]:
     with pytest.raises(InputError, match=r".") as caught:
-        parse(*lines, is_binary=is_binary, skip_invalid=skip_invalid)
+        parse(*lines, **options)
     return caught.value.violations
 
 
@@ -51,6 +52,17 @@ def test_columns_are_found_in_any_order_case_and_company() -> None:
     assert table.smiles == ("CCO", "CN")
     np.testing.assert_array_equal(table.labels, [1, 0])
     np.testing.assert_array_equal(table.is_test, [True, False])
+
+
+def test_columns_may_have_names_of_the_users_own() -> None:
+    names = {"smiles_name": "Structure", "label_name": "pIC50 (exp)"}
+    table = parse("smiles;label;structure;pIC50 (exp)", "C;0;CCO;6,5", "C;0;CN;7", is_binary=False, **names)
+    assert (table.smiles, table.labels.tolist()) == (("CCO", "CN"), [6.5, 7])
+
+
+def test_a_column_that_is_named_but_not_there_is_refused() -> None:
+    (told,) = refusals("smiles,pIC50,IC50", "CCO,6,1", is_binary=False, label_name="pic_50")
+    assert told == "has no column pic_50; name the column with --label; did you mean pIC50?"
 
 
 @pytest.mark.parametrize("text", ["6.5", " 6.5 ", "65e-1", "+6.5"])
@@ -102,9 +114,9 @@ def test_a_label_that_is_no_number_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["2", "-1", "0.5"])
 def test_a_label_without_threshold_is_0_or_1(text: str) -> None:
-    assert refusals("smiles,label", f"CCO,{text}") == (
-        f"line 2: label must be 0 or 1, got {text}; use --threshold to count high labels as active",
-    )
+    (told,) = refusals("smiles,label", f"CCO,{text}")
+    ways = "use --threshold to count high labels as active, or --regression to predict numbers"
+    assert told == f"line 2: label must be 0 or 1, got {text}; {ways}"
 
 
 @pytest.mark.parametrize("text", ["", "val", "validation", "0"])
@@ -122,8 +134,8 @@ def test_a_line_with_other_cells_than_the_header_is_refused(line: str) -> None:
 @pytest.mark.parametrize(
     ("header", "told"),
     [
-        ("smiles,activity", "has no column label; its header is 'smiles,activity'; rename a column to label"),
-        ("CCO,1", "has no column smiles; its header is 'CCO,1'; rename a column to smiles"),
+        ("smiles,labels", "has no column label; name the column with --label; did you mean labels?"),
+        ("CCO,1", "has no column smiles; name the column with --smiles; expected one of CCO, 1"),
         ("smiles label", "has no column smiles; its header is 'smiles label'; separate the names of the columns by"),
         ("Smiles,label,SMILES", "has several columns named smiles (Smiles and SMILES); rename all but one"),
         ("smiles,label,split,split", "has several columns named split (split and split); rename all but one"),

@@ -8,13 +8,13 @@ import joblib
 import numpy as np
 import pytest
 from rdkit import Chem
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier, RandomForestRegressor
 from sklearn.tree._tree import Tree
 
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import DataError
 from evodiverse.tasks.molecules.diversity import N_BITS
-from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
+from evodiverse.tasks.molecules.forest import Forest, RegressionForest, morgan_fingerprints
 from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
 
 
@@ -65,6 +65,22 @@ def test_trees_grown_best_first_are_put_into_preorder(tmp_path):
     bits = random_bits(500, seed=3)
     expected = forest.predict_proba(bits.astype(np.float32))[:, 1]
     np.testing.assert_allclose(Forest.load(path).predict(bits), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
+def test_regression_forest_of_scikit_learn_predicts_as_scikit_learn_does(tmp_path, criterion):
+    forest = train(RandomForestRegressor(10, random_state=0, criterion=criterion), n_classes=9)
+    path = pickled(tmp_path / "forest.pkl", forest)
+    bits = random_bits(100, seed=3)
+    expected = forest.predict(bits.astype(np.float32))
+    np.testing.assert_allclose(RegressionForest.load(path).predict(bits).mean, expected, rtol=0, atol=1e-12)
+
+
+def test_regression_forest_with_two_outputs_is_refused(tmp_path):
+    bits = random_bits(50)
+    forest = RandomForestRegressor(2, random_state=0).fit(bits, bits[:, :2])
+    with pytest.raises(DataError, match=r"does not hold a valid regression forest .*expected one output"):
+        RegressionForest.load(pickled(tmp_path / "forest.pkl", forest))
 
 
 class OldTree(Calls):

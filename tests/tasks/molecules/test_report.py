@@ -125,6 +125,13 @@ def test_the_drawing_has_room_for_what_components_measured() -> None:
     assert composed.size == (plain.size[0], plain.size[1] + 3 * 24)
 
 
+def test_the_drawing_tells_how_uncertain_a_forest_is() -> None:
+    details = {"pic50_raw": 7.4212, "pic50_value": 0.7, "pic50_spread": 0.3456, "logp_raw": 2.5}
+    entry = replace(FOUND[0], candidate=replace(FOUND[0].candidate, details=details))
+    legend = drawing._legend(1, entry, ["pic50_raw", "logp_raw"])
+    assert legend.split("\n")[1:] == ["pic50 7.42 +/- 0.35", "logp 2.5"]
+
+
 def test_the_drawing_lists_as_many_components_as_fit_and_counts_the_others() -> None:
     columns = [f"component{number}_raw" for number in range(30)]
     plain, composed = (Image.open(io.BytesIO(draw_top(COMPOSED[:5], some))) for some in ((), columns))

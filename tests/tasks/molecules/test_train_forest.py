@@ -1,17 +1,21 @@
 """From a table to a forest that a search takes, and what is told on the way."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rdkit import Chem
 
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules import train_forest as command
-from evodiverse.tasks.molecules.forest import Forest
+from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
 from evodiverse.tasks.molecules.oracle import open_forest
+from evodiverse.tasks.molecules.regression import cross_validate, draw_folds, measure_errors
+from evodiverse.tasks.molecules.training import number_twins
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
 ACTIVE = [f"c1ccncc1{group}" for group in GROUPS]
@@ -25,6 +29,9 @@ OPTIONS: dict[str, Any] = {
     "output": Path("forest.npz"),
     "threshold": None,
     "seed": 0,
+    "regression": False,
+    "smiles": "smiles",
+    "label": "label",
     "skip_invalid": False,
     "force": False,
 }
@@ -201,3 +208,103 @@ def test_a_full_disk_leaves_nothing_behind(monkeypatch) -> None:
     monkeypatch.setattr(np, "savez", full)
     told = "--output: cannot write forest.npz (No space left on device); choose another place"
     assert refusal() == told
+
+
+# Numbers
+
+NUMBERS = ["Structure;Y", *(f"{text};{n / 4:g}".replace(".", ",") for n, text in enumerate(ACTIVE + INACTIVE))]
+REGRESSION = {"regression": True, "smiles": "structure", "label": "y"}
+
+
+def test_a_regression_is_told_every_step() -> None:
+    write(*NUMBERS)
+    first, folds, errors, halves, *rest = train_forest(**REGRESSION)
+    assert (first, folds) == (
+        "own.csv: 36 molecules, labels from 0 to 8.75",
+        "cross-validation: 5 folds, drawn with seed 0",
+    )
+    assert re.fullmatch(
+        r"on molecules not trained on: R² 0\.\d{3}, RMSE \d\.\d+, MAE \d\.\d+, Spearman 0\.\d{3}", errors
+    )
+    assert re.fullmatch(
+        r"RMSE where the trees agree most: \d\.\d+; in the other half of these molecules: \d\.\d+", halves
+    )
+    component = '{kind: oracle, path: "forest.npz", transform: {kind: linear, low: 0, high: 8.75}}'
+    assert rest == [
+        "wrote forest.npz: 100 trees over Morgan bits (radius 2, 2048 bits, no chirality)",
+        f"next: evodiverse task=jnk3 task.oracle.published=null '+task.objective.components.forest={component}'",
+    ]
+
+
+def test_a_regression_forest_predicts_the_labels_of_all_molecules() -> None:
+    write(*NUMBERS)
+    list(train_forest(**REGRESSION))
+    predicted = open_forest("forest.npz")(ACTIVE + INACTIVE)
+    assert np.corrcoef(predicted, np.arange(36) / 4)[0, 1] > 0.95
+
+
+def test_the_errors_of_a_regression_are_those_of_its_cross_validation() -> None:
+    write(*NUMBERS)
+    bits = morgan_fingerprints(map(Chem.MolFromSmiles, ACTIVE + INACTIVE))
+    folds = draw_folds(number_twins(bits), np.random.default_rng(3))
+    forecast = cross_validate(bits, np.arange(36) / 4, folds, seed=3)
+    told = list(train_forest(**REGRESSION, seed=3))
+    assert told[2] == f"on molecules not trained on: {measure_errors(np.arange(36) / 4, forecast.mean)}"
+
+
+def test_the_same_numbers_and_seed_give_the_same_bytes() -> None:
+    write(*NUMBERS)
+    for name, seed in (("a.npz", 1), ("b.npz", 1), ("c.npz", 2)):
+        list(train_forest(**REGRESSION, output=Path(name), seed=seed))
+    first, second, other = (Path(name).read_bytes() for name in ("a.npz", "b.npz", "c.npz"))
+    assert first == second != other
+
+
+def test_labels_of_one_fingerprint_that_differ_are_told() -> None:
+    write(*NUMBERS, "C[C@H](N)CCO;2,5", "C[C@@H](N)CCO;4", f"{ACTIVE[0]};1")
+    assert list(train_forest(**REGRESSION))[1] == (
+        "4 molecules share their fingerprint with another one: duplicates, stereoisomers or others; labels of one "
+        "fingerprint differ by up to 1.5"
+    )
+
+
+def test_a_split_decides_what_a_regression_is_trained_and_tested_on() -> None:
+    parts = ["Split", *["test", "train", "train"] * 12]
+    split = [f"{line};{part}" for line, part in zip(NUMBERS, parts, strict=True)]
+    write(*split, f"{ACTIVE[1]};3;test")
+    told = list(train_forest(**REGRESSION))
+    assert told[2].startswith("warning: the test part has 1 molecule with a fingerprint that also occurs in the train")
+    assert told[3:5] == ["train: 24 molecules", "test: 13 molecules (by the column Split)"]
+    write(*(line for line in split if not line.endswith("test")), "CO;7;test", "CS;8;test")
+    list(train_forest(**REGRESSION, output=Path("again.npz")))
+    assert Path("again.npz").read_bytes() == Path("forest.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            ["C;1", "CC;2", "CCC;3", "CO;4", "OC;5"],
+            "needs molecules with at least 5 different fingerprints, got 4; add",
+        ),
+        ([f"{'C' * n};7" for n in range(1, 9)], "all labels are 7; name another column with --label"),
+    ],
+)
+def test_numbers_that_cannot_be_cross_validated_are_refused(lines: list[str], told: str) -> None:
+    write("Structure;Y", *lines)
+    assert told in refusal(**REGRESSION)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (["C;1;test", "CC;2;test"], "the train part has no molecules; change the column Split"),
+        (
+            ["C;1;train", "CC;2;test"],
+            "the test part must have molecules with different labels; change the column Split",
+        ),
+    ],
+)
+def test_a_split_without_numbers_to_compare_is_refused(lines: list[str], told: str) -> None:
+    write("Structure;Y;Split", *lines)
+    assert refusal(**REGRESSION) == f"own.csv: {told}"

@@ -1,5 +1,7 @@
 """Training a forest: what it sees, what is held out, and that it is scikit-learn's."""
 
+import warnings
+
 import numpy as np
 import pytest
 from rdkit import Chem
@@ -10,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.forest import morgan_fingerprints
 from evodiverse.tasks.molecules.initial import read_published
-from evodiverse.tasks.molecules.train_forest import hold_out, measure_auc, number_twins, train
+from evodiverse.tasks.molecules.training import fit_trees, hold_out, measure_auc, number_twins, train
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +113,15 @@ def test_the_area_is_that_of_scikit_learns_scores(bits, is_active) -> None:
     area = measure_auc(train(bits[:450], is_active[:450], seed=1), bits[450:], is_active[450:])
     assert area == pytest.approx(roc_auc_score(is_active[450:], theirs.predict_proba(bits[450:])[:, 1]), abs=1e-12)
     assert 0.7 < area < 1
+
+
+def test_warnings_are_filtered_after_training_as_before() -> None:
+    class Careless(RandomForestClassifier):
+        def fit(self, *arguments):
+            super().fit(*arguments)
+            warnings.resetwarnings()  # as the threads of scikit-learn do when they end in an unlucky order
+
+    before = list(warnings.filters)
+    fit_trees(Careless, np.eye(8, 2048, dtype=np.uint8), np.arange(8) % 2, seed=0)
+    assert before
+    assert warnings.filters == before

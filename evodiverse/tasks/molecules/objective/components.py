@@ -8,11 +8,20 @@ from math import nan
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
 from evodiverse.kit.documented import setting
-from evodiverse.tasks.molecules.oracle import PUBLISHED, find_oracle_source, find_oracle_violations, open_oracle
+from evodiverse.tasks.molecules.objective.transforms import Transform
+from evodiverse.tasks.molecules.oracle import (
+    PUBLISHED,
+    RegressionOracle,
+    find_oracle_source,
+    find_oracle_violations,
+    open_oracle,
+    open_own_oracle,
+)
 from evodiverse.tasks.molecules.parsing import find_smarts_violations, molecule_of, read_smarts
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, count_atoms, in_words, isomer_score
 from evodiverse.tasks.molecules.settings import Oracle
@@ -25,6 +34,8 @@ MOST_FEATURES: Final = 80
 
 Drugs have up to about 30, which takes 30 ms. A molecule of 80 atoms may have 134, which would take 6 s.
 """
+_PROBABILITIES: Final = np.linspace(0.0, 1.0, 1001)
+_LEAST_DIFFERENCE: Final = 0.01
 
 
 def _morgan(radius: int, atoms: Any = None) -> Callable[[Chem.Mol], Fingerprint]:
@@ -84,6 +95,13 @@ class Component:
         """
         yield from ()
 
+    def find_mismatch(self, transform: Transform | None) -> str | None:  # noqa: ARG002
+        """Return what is wrong with a valid transform, or with its absence, for this valid component; None if nothing.
+
+        The message continues the key ``transform``.
+        """
+        return None
+
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:  # noqa: ARG002
         """Return what the raw values depend on (see `find_oracle_source`), or None if they depend on no file.
 
@@ -142,6 +160,21 @@ class OracleComponent(Oracle, Component):
             yield f"{prefix}elsewhere=true is allowed in task.oracle only; set published, path or _target_ instead"
         else:
             yield from find_oracle_violations(self, prefix)
+
+    def find_mismatch(self, transform: Transform | None) -> str | None:
+        """Return a message if a user's forest predicts numbers that a transform does not turn into useful scores."""
+        if self.path is None:
+            return None
+        if isinstance(open_own_oracle(self), RegressionOracle):
+            return None if transform else f"has no value; set one, as {self.path} is a regression forest"
+        with np.errstate(over="ignore"):
+            scores = transform(_PROBABILITIES) if transform else _PROBABILITIES
+        if np.ptp(scores) >= _LEAST_DIFFERENCE:
+            return None
+        return (
+            f"scores all probabilities alike, as {scores[0]:.2g}, and {self.path} predicts probabilities; correct the "
+            "transform, or train the forest with --regression"
+        )
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
         """Return what the oracle's scores depend on (see `find_oracle_source`); never None."""

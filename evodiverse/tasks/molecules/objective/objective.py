@@ -15,18 +15,25 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
 from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, Values
+from evodiverse.tasks.molecules.oracle import RegressionOracle
 from evodiverse.vocabulary import Reason, Rejection
 
-RAW, VALUE = "_raw", "_value"
-"""The suffixes of a component's columns: its raw value, and its score from 0 to 1."""
+RAW, VALUE, SPREAD = "_raw", "_value", "_spread"
+"""The suffixes of a component's columns: its raw value, its score from 0 to 1, and how uncertain its raw value is."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     f"<component>{RAW}": OwnColumn(
         float, "what the component of the objective measured, before its transform", "of the component"
     ),
     f"<component>{VALUE}": OwnColumn(float, "score of the component, after its transform", "0 to 1"),
+    f"<component>{SPREAD}": OwnColumn(
+        float,
+        "only for a [regression forest](molecules.md#your-own-forest): standard deviation of its trees' predictions; "
+        "the larger, the more it guesses",
+        "of the component",
+    ),
 }
-"""The columns of ``evaluations`` that each component of an objective adds; ``<component>`` stands for its name."""
+"""The columns of ``evaluations`` that a component of an objective adds; ``<component>`` stands for its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,9 @@ class Objective:
 
     @property
     def columns(self) -> dict[str, type]:
-        """The names and types of the log columns, two for each component: raw value and score."""
-        return {f"{part.name}{end}": float for part in self.parts for end in (RAW, VALUE)}
+        """The names and types of the log columns: raw value and score of each component, and spread of a regression."""
+        ends = [(RAW, VALUE, SPREAD) if isinstance(each, RegressionOracle) else (RAW, VALUE) for each in self.measures]
+        return {f"{part.name}{end}": float for part, own in zip(self.parts, ends, strict=True) for end in own}
 
     def measure(self, smiles: Sequence[str], apart: Apart | None = None) -> Measured:
         """Measure and combine the components; the result for a molecule does not depend on its batch.
@@ -92,11 +100,16 @@ class Objective:
         """
         raw = np.empty((len(smiles), len(self.parts)))
         values = np.empty_like(raw)
+        logged: dict[str, Values] = {}
         rejections: dict[int, Rejection] = {}
         for column, (part, measure) in enumerate(zip(self.parts, self.measures, strict=True)):
             key = f"{PREFIX}components.{part.name}"
-            raw[:, column], faults = ask(measure, smiles, key, apart)
-            rejections = {**faults, **rejections}
+            logged |= {f"{part.name}{RAW}": raw[:, column], f"{part.name}{VALUE}": values[:, column]}  # filled below
+            if isinstance(measure, RegressionOracle):
+                raw[:, column], logged[f"{part.name}{SPREAD}"] = measure.forecast(smiles)
+            else:
+                raw[:, column], faults = ask(measure, smiles, key, apart)
+                rejections = {**faults, **rejections}
             if part.transform is not None:
                 with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
                     values[:, column] = part.transform(raw[:, column])
@@ -111,10 +124,9 @@ class Objective:
         weights = np.array([part.component.weight for part in self.parts])
         # Rounding may lift a mean of ones above 1.
         scores = np.clip(COMBINATIONS[self.combine](values, weights), 0.0, 1.0)
-        names, numbers = tuple(self.columns), np.stack([raw, values], axis=2).reshape(len(smiles), -1)
         details = [
-            {name: None if isnan(number) else number for name, number in zip(names, row, strict=True)}
-            for row in numbers.tolist()
+            {name: None if isnan(number) else number for name, number in zip(logged, row, strict=True)}
+            for row in np.stack([*logged.values()], axis=1).tolist()
         ]
         for place in np.flatnonzero(np.isnan(scores)).tolist():
             missing = next(name for name, number in details[place].items() if number is None)

@@ -95,18 +95,20 @@ def read_component(values: object, prefix: str) -> tuple[Component | None, Trans
     if component is None or violations:
         return None, None, violations
     violations += component.find_violations(prefix)
-    if not component.transform:
-        if component.kind in NUMBERS:
-            violations.append(
-                f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1"
-            )
-        return component, None, violations
-    transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
+    transform: Transform | None = None
+    wrong: list[str] = []
+    if component.transform:
+        transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
+    elif component.kind in NUMBERS:
+        wrong.append(f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1")
     if isinstance(transform, Linear) and transform.low == transform.high:
         wrong.append(f"{prefix}transform.low and {prefix}transform.high are both {transform.low}; they must differ")
     if isinstance(transform, DoubleSigmoid) and transform.low >= transform.high:
         wrong.append(f"{prefix}transform.low={transform.low:g} must be below {prefix}transform.high={transform.high:g}")
-    return component, transform, [*violations, *wrong]
+    violations += wrong
+    if not violations and (mismatch := component.find_mismatch(transform)):
+        violations.append(f"{prefix}transform {mismatch}")
+    return component, transform, violations
 
 
 def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
