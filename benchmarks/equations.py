@@ -27,7 +27,7 @@ from statistics import median
 from typing import Any
 
 from evodiverse.commands.table_files import measure
-from evodiverse.kit.threads import THREADS
+from evodiverse.kit.environment import THREADS
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.runner.workers import available_cores

@@ -21,7 +21,7 @@ def main() -> None:
         prepare()
         say(help_page(arguments).removesuffix("\n"))
         return
-    from evodiverse.kit.threads import cap_threads
+    from evodiverse.kit.environment import cap_threads
 
     cap_threads()
     from evodiverse.commands.run import main

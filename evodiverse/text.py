@@ -1,6 +1,7 @@
-"""Text: parts of messages, text from elsewhere that is made safe to print, and the answer in a model's reply."""
+"""Text: parts of messages, bars, text from elsewhere that is made safe to print, and the answer in a model's reply."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 _PLAIN: Final = {
@@ -15,6 +16,7 @@ TYPOGRAPHY: Final = str.maketrans({other: plain for plain, others in _PLAIN.item
 
 _THOUGHT = re.compile(r"(?<![\"'`])<think(?:ing)?>", re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_BARS = "▁▂▃▄▅▆▇█"
 
 
 def find_answers(reply: str) -> tuple[str, str, str]:
@@ -55,3 +57,17 @@ def count_of(n: int, what: str, plural: str = "") -> str:
 def one_line(text: str, most: int = 200) -> str:
     """Return the start of a text, at most ``most`` characters, as one line."""
     return " ".join(text.split())[:most]
+
+
+def sparkline(values: Sequence[float], low: float | None = None, high: float | None = None) -> str:
+    """Return a row of bars, one per value.
+
+    Args:
+        values: The values, at least one.
+        low: The value of the lowest bar; by default the smallest of the values.
+        high: The value of the highest bar; by default the largest of the values.
+    """
+    low = min(values) if low is None else low
+    high = max(values) if high is None else high
+    half = (high / 2 - low / 2) or 0.5  # halved, since the difference of two large numbers could overflow
+    return "".join(_BARS[min(int((value / 2 - low / 2) / half * len(_BARS)), len(_BARS) - 1)] for value in values)

@@ -9,6 +9,7 @@ model that chooses which proposals to evaluate predicts negative energies.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -150,6 +151,27 @@ class Evaluation:
     valid: bool = True
     error: str = ""
     details: Mapping[str, Detail] = field(default_factory=dict)
+
+
+class OwnColumn(NamedTuple):
+    """A column that a domain adds to the log's dataset ``evaluations``.
+
+    Attributes:
+        kind: The type of the values: float, int, bool or str.
+        meaning: The meaning of a value, as a phrase in Markdown.
+        unit: The unit of a number; empty for a count, a name or a truth value.
+        null: The case in which a candidate has no value although its evaluation succeeded; empty if there is none.
+    """
+
+    kind: type
+    meaning: str
+    unit: str = ""
+    null: str = ""
+
+
+def column_types(columns: Mapping[str, OwnColumn]) -> Mapping[str, type]:
+    """Return the type of each column by name, in the form of `Task.columns`."""
+    return MappingProxyType({name: column.kind for name, column in columns.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping
 
-from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECASTS, Column, Dataset
 from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
@@ -12,6 +11,7 @@ from evodiverse.tasks.molecules.objective import objective
 from evodiverse.tasks.programs import exact, feedback, points
 from evodiverse.tasks.programs.bin_packing import evaluator as bin_packing
 from evodiverse.tasks.programs.circle_packing import evaluator as circle_packing
+from evodiverse.vocabulary import OwnColumn
 
 INTRODUCTION = """\
 # Columns of the log

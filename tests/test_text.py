@@ -2,7 +2,7 @@
 
 import pytest
 
-from evodiverse.text import count_of, find_answers, printable, split_reasoning
+from evodiverse.text import count_of, find_answers, printable, sparkline, split_reasoning
 
 
 @pytest.mark.parametrize("hostile", ["\x1b", "\n", "\r", "\t", "\x00", "\x9b", "\u202e", "\u2028", "\ud800"])
@@ -36,3 +36,14 @@ def test_a_noun_agrees_with_its_number() -> None:
 def test_reasoning_at_the_start_is_split_off_and_leaves_the_same_answers(reply: str, reasoning: str, rest: str) -> None:
     assert split_reasoning(reply) == (reasoning, rest)
     assert [*map(str.strip, find_answers(rest))] == [*map(str.strip, find_answers(reply))]
+
+
+@pytest.mark.parametrize(
+    ("values", "bars"), [([0, 0.5, 1], "▁▅█"), ([3, 3], "▁▁"), ([1, 2, 3, 4, 5, 6, 7, 8], "▁▂▃▄▅▆▇█")]
+)
+def test_a_sparkline_rises_with_its_values(values: list[float], bars: str) -> None:
+    assert sparkline(values) == bars
+
+
+def test_the_largest_numbers_have_bars() -> None:
+    assert sparkline([-1.7e308, 0.0, 1.7e308]) == "▁▅█"

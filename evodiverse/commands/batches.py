@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.llm.settings import REPLIES
 from evodiverse.runner.process import say
 

@@ -14,13 +14,13 @@ from typing import Any, Final, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import PUBLISHED, vina
 from evodiverse.docking.dataset import describe_docking, find_done, write_docking
 from evodiverse.docking.docked import Docked, Job, Program, Settings, dock_each, find_docked, keep_docked
 from evodiverse.docking.target import Box, Target, read_target, read_targets, read_vina_box
 from evodiverse.errors import DataError, InputError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.kit.inputs import expanded
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import DOCKING, Run, find_records, read_record

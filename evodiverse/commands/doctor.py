@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _check_all() -> int:
-    from evodiverse.kit.threads import cap_threads  # here so that --help stays fast
+    from evodiverse.kit.environment import cap_threads  # here so that --help stays fast
 
     cap_threads()  # a process with several threads cannot test whether it may mount a disk
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
@@ -134,10 +134,9 @@ def check_sandbox() -> Iterator[Finding]:
 
 def check_data() -> Iterator[Finding]:
     """Yield findings about the cache folder and about the files of data in it, which are checked by their SHA-256."""
-    from evodiverse.cache_folder import cache_folder
     from evodiverse.data.artifacts import ARTIFACTS
     from evodiverse.data.cache import State, inspect_artifact
-    from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
+    from evodiverse.kit.environment import OFFLINE_VARIABLE, cache_folder, is_offline
 
     try:
         folder, offline = cache_folder(), is_offline()

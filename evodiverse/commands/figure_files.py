@@ -11,12 +11,12 @@ from typing import Final
 from rich.console import Console
 from rich.progress import Progress
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.table_files import find_encoders, read_runs
 from evodiverse.data.cache import present_path
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
+from evodiverse.kit.environment import cache_folder
+from evodiverse.kit.files import write_listed
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.listed_files import write_listed
 from evodiverse.results.figures.catalog import FIGURES
 from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_page, to_text
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.commands.frame import finish
 from evodiverse.errors import EvoDiverseError, InputError, ModelUnavailableError, describe
-from evodiverse.kit.threads import cap_threads
+from evodiverse.kit.environment import cap_threads
 from evodiverse.runner.process import complain, prepare, say
 from evodiverse.settings.command_line import explain
 from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, save_composition

@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 from rich.console import Console
 from rich.progress import Progress
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import artifact_names
 from evodiverse.data.cache import present_path
 from evodiverse.diversity.encoders import check_installed, codebert_folder
 from evodiverse.errors import InputError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.results.measuring import CODEBERT, MINILM, TFIDF, MeasuredRuns, Measurer, measure_runs
 from evodiverse.results.tables.build import build_tables
 from evodiverse.results.tables.cells import Table

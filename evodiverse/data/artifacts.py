@@ -10,8 +10,8 @@ from pathlib import Path
 
 from evodiverse.errors import DataError
 from evodiverse.kit.documented import nearest
-from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.environment import OFFLINE_VARIABLE, is_offline
+from evodiverse.kit.files import read_shipped
 
 
 @dataclass(frozen=True, slots=True)

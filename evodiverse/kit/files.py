@@ -4,17 +4,26 @@ Files are written completely or not at all, and never through a link that somebo
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
+
+import yaml
 
 from evodiverse.errors import DataError, InputError, reason
 
 TEMPORARY: Final = ".tmp"
 """The suffix of the names of unfinished files. These names begin with a dot."""
+
+_WRITTEN: Final = ".written"
+_MOST_LISTED_BYTES: Final = 1 << 24
+# The first is six times as fast, but not every build of PyYAML has it.
+_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def replace_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -167,3 +176,69 @@ def read_json(path: Path, most_bytes: int) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
+
+
+def read_shipped(path: Path) -> Any:
+    """Return the content of a YAML file that comes with EvoDiverse."""
+    return yaml.load(path.read_bytes(), _LOADER)  # noqa: S506 (both loaders are safe)
+
+
+def encode_line(record: Mapping[str, object]) -> bytes:
+    """Return a record as a line of JSON that begins with the CRC-32 of the rest; numpy scalars become numbers."""
+    content = json.dumps(record, default=lambda scalar: scalar.item()).encode("ascii")
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def decode_line(line: bytes) -> dict[str, Any] | None:
+    """Return the record in a line, given without its line break; None if the line is damaged."""
+    checksum, _, content = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(content):
+        return None
+    record: dict[str, Any] = json.loads(content)
+    return record
+
+
+def write_listed(folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes]) -> None:
+    """Write files to a folder, and delete files that an earlier call wrote and this one does not.
+
+    A hidden file in the folder lists the files that a call wrote, with their SHA-256. A listed file that was changed
+    since that call is kept, and so is every file that is not listed. Nothing is written through a link.
+
+    Args:
+        folder: The folder, which is created if it is missing.
+        contents: The content of each file, by name.
+        unlisted: The content of files that every call writes, by name. They are not listed, so no call deletes them.
+
+    Raises:
+        InputError: The folder is a link, or the list is damaged.
+        OSError: A file cannot be written.
+    """
+    refuse_link(folder)
+    manifest = folder / _WRITTEN
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    before = _read_manifest(manifest)
+    for name, content in {**contents, **unlisted}.items():
+        write_file(folder / name, content)
+    for path, digest in ((folder / name, digest) for name, digest in before.items() if name not in digests):
+        if path.is_file() and not path.is_symlink() and hashlib.sha256(path.read_bytes()).hexdigest() == digest:
+            path.unlink()
+    write_file(manifest, "".join(f"{digest} {name}\n" for name, digest in digests.items()).encode())
+
+
+def _read_manifest(path: Path) -> Mapping[str, str]:
+    """Return the SHA-256 of each file that the last call of `write_listed` listed, by name.
+
+    Names that contain a folder are left out, since somebody else may have written the list.
+
+    Raises:
+        InputError: The list is damaged.
+    """
+    try:
+        lines = read_file(path, _MOST_LISTED_BYTES).decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise InputError(f"{path} is damaged ({error}); delete it") from error
+    listed = {name: digest for digest, _, name in (line.partition(" ") for line in lines)}
+    return {name: digest for name, digest in listed.items() if Path(name).name == name}

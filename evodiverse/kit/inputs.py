@@ -1,7 +1,10 @@
-"""Reading the files that a user names, which must be regular files."""
+"""The files that a user names, which must be regular files, and the commands."""
 
+import errno
 import hashlib
 import os
+import shutil
+from collections.abc import Sequence
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
@@ -63,3 +66,28 @@ def input_sha256(path: Path, key: str) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"{key}: cannot read {path} ({reason(error)}); check the path") from error
+
+
+def find_fault(program: str) -> str | None:
+    """Return why a program cannot be started, in the words of the operating system, or None if it can."""
+    if shutil.which(program) is not None:
+        return None
+    return os.strerror(errno.EACCES if Path(program).is_file() else errno.ENOENT)
+
+
+def find_files(command: Sequence[str], role: str) -> dict[str, Path]:
+    """Return the files that are words of a command, by role: ``role`` with a number, or with ``program``.
+
+    The first word, the program, counts only if it is a script or has a relative path, so an interpreter does not count.
+    """
+    files = [Path(word) for word in command[1:] if Path(word).is_file()]
+    found = {f"{role}/{place}": path for place, path in enumerate(files)}
+    program = Path(command[0]) if command and os.sep in command[0] else None
+    if program is not None and program.is_file() and (not program.is_absolute() or _is_script(program)):
+        found[f"{role}/program"] = program
+    return found
+
+
+def _is_script(program: Path) -> bool:
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"

@@ -1,13 +1,16 @@
-"""The common style of the pictures in ``best/``, so that those of all domains match.
+"""The common style of the pictures in ``best/``, so that those of all domains match, and drawings inside HTML pages.
 
 Lengths are in pixels. Only the functions import matplotlib, so a search that draws nothing does not load it.
 """
 
+import base64
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
+
+from markupsafe import Markup
 
 from evodiverse.text import printable
 
@@ -23,6 +26,7 @@ _DPI: Final = 72  # makes matplotlib's points, the units of fonts and lines, pix
 _MONO: Final = "DejaVu Sans Mono"  # comes with matplotlib, like DejaVu Sans, so pictures do not depend on the machine
 _GAP: Final = 16  # around the text
 _SPACE: Final = 0.28  # between panels, as a share of their side
+_IMAGE: Final = Markup('<img src="data:image/svg+xml;base64,{}" alt="{}" loading="lazy">')
 _RC: Final[dict[str, Any]] = {
     "font.size": 14,
     "savefig.dpi": _DPI,
@@ -91,3 +95,13 @@ def to_png(figure: "Figure", lines: Sequence[str]) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format="png", metadata={"Software": None}, bbox_inches="tight", pad_inches=2 * gap)
     return file.getvalue()
+
+
+def embed_svg(svg: str, alternative: str) -> Markup:
+    """Return an SVG as an image element, in which a browser never runs scripts or loads other files.
+
+    Args:
+        svg: The source of the SVG.
+        alternative: The text for readers who cannot see the image.
+    """
+    return _IMAGE.format(base64.b64encode(svg.encode()).decode(), alternative)

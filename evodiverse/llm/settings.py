@@ -11,9 +11,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import derived, setting
+from evodiverse.kit.environment import cache_folder
 from evodiverse.kit.inputs import expanded
 from evodiverse.llm.library import Price
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Sampler

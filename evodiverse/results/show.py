@@ -15,7 +15,6 @@ from rich.text import Text
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
-from evodiverse.kit.sparkline import sparkline
 from evodiverse.results.comparison import compare
 from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
 from evodiverse.results.grouping import thin
@@ -36,7 +35,7 @@ from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.runlog.standing import read_standing
-from evodiverse.text import count_of, printable
+from evodiverse.text import count_of, printable, sparkline
 from evodiverse.vocabulary import Outcome
 
 Parsed = TypeVar("Parsed")

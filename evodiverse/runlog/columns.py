@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 
 CALLS: Final = pa.list_(pa.int64())
 """The Arrow type of a list of numbers of oracle calls."""

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.checked_lines import decode_line
-from evodiverse.kit.files import read_file
+from evodiverse.kit.files import decode_line, read_file
 from evodiverse.runlog.datasets import DATASETS, MOST_BYTES
 
 PARTS: Final = "checkpoint/parts"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from evodiverse.errors import InputError
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.text import printable
 
 RECORD: Final = "run.json"

@@ -18,9 +18,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from evodiverse.kit.sparkline import sparkline
 from evodiverse.ports import Display, PoolView, Snapshot
-from evodiverse.text import count_of
+from evodiverse.text import count_of, sparkline
 from evodiverse.vocabulary import Usage
 
 # The number of characters of a headline that a line shows.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evodiverse import ports
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError, ServiceError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.ports import TimedEvaluation
 from evodiverse.runner import contracts
 from evodiverse.runner.bandit import Bandit, Shares

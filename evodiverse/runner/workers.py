@@ -19,9 +19,9 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Self, TypeAlias, TypeVar
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe
+from evodiverse.kit.environment import cap_threads
 from evodiverse.kit.own_code import name_of
 from evodiverse.kit.python import find_unguarded
-from evodiverse.kit.threads import cap_threads
 from evodiverse.ports import (
     Batching,
     Featured,

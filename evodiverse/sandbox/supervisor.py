@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import ServiceError, reason
-from evodiverse.kit.threads import THREADS
+from evodiverse.kit.environment import THREADS
 from evodiverse.sandbox import wire
 from evodiverse.sandbox.disk import CountedFolder, program_folder, remove
 from evodiverse.sandbox.kernel import Ending

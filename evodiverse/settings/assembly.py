@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from evodiverse.data.cache import AbsentError, artifact_path, present_path
 from evodiverse.errors import Asked, InputError
-from evodiverse.kit.offline import is_offline
+from evodiverse.kit.environment import is_offline
 from evodiverse.kit.own_code import call
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.library import Price

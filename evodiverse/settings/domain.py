@@ -14,8 +14,7 @@ from omegaconf import OmegaConf
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.hints import first_line
-from evodiverse.kit.own_code import broken, call, folder_of, place_in, raised_by, show
-from evodiverse.kit.own_imports import find_imports
+from evodiverse.kit.own_code import broken, call, find_imports, folder_of, place_in, raised_by, show
 from evodiverse.kit.typed import merge_typed
 from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE

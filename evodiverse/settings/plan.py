@@ -14,9 +14,8 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.errors import InputError
-from evodiverse.kit.commands import find_files
-from evodiverse.kit.inputs import input_sha256
-from evodiverse.kit.own_imports import find_imports
+from evodiverse.kit.inputs import find_files, input_sha256
+from evodiverse.kit.own_code import find_imports
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.families import find_misfits
 from evodiverse.llm.settings import Llm

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
-from evodiverse.kit.checked_lines import decode_line, encode_line
-from evodiverse.kit.files import write_file
+from evodiverse.kit.files import decode_line, encode_line, write_file
 from evodiverse.store.files import writing_to
 from evodiverse.text import count_of
 

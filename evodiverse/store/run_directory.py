@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evodiverse.errors import InputError
-from evodiverse.kit.checked_lines import encode_line
-from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
+from evodiverse.kit.files import TEMPORARY, encode_line, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import DATASETS, read_parts
 from evodiverse.runlog.earlier import KEPT

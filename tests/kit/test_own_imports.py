@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.kit.own_imports import find_imports
+from evodiverse.kit.own_code import find_imports
 
 FILES = {
     "oracle.py": "import numpy\nimport json, helpers\ndef score(smiles):\n    from parts.weights import W\n",

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from evodiverse.kit.pictures import new_figure, styled, to_png
+from evodiverse.kit.pictures import embed_svg, new_figure, styled, to_png
 
 
 def draw(lines: list[str]) -> tuple[Figure, bytes]:
@@ -46,3 +46,10 @@ def test_characters_that_cannot_be_drawn_are_replaced(text: str) -> None:
     figure, _ = draw([text, text])
     assert all(character.isprintable() for character in figure.texts[0].get_text())
     assert "变" not in figure.texts[0].get_text()
+
+
+def test_a_drawing_is_an_image_in_which_no_script_runs() -> None:
+    image = embed_svg("<svg><script>x</script></svg>", '"<script>')
+    assert image.startswith('<img src="data:image/svg+xml;base64,')
+    assert 'alt="&#34;&lt;script&gt;"' in image
+    assert "<script" not in image

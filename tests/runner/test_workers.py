@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import ContractError, Interrupted, ServiceError
-from evodiverse.kit.threads import THREADS
+from evodiverse.kit.environment import THREADS
 from evodiverse.runner import workers as workers_module
 from evodiverse.runner.rows import read_record
 from evodiverse.runner.workers import Bench, Workers

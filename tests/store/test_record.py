@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from evodiverse.errors import InputError, ServiceError
-from evodiverse.kit.checked_lines import decode_line
+from evodiverse.kit.files import decode_line
 from evodiverse.runlog.parts import PARTS
 from evodiverse.settings.assembly import run as start
 from evodiverse.store.record import kept

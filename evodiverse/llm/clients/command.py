@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.errors import reason
-from evodiverse.kit.commands import find_fault, find_files
-from evodiverse.kit.inputs import input_sha256
+from evodiverse.kit.inputs import find_fault, find_files, input_sha256
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.failures import TransientError
 from evodiverse.llm.keys import load_env_file, redact, redact_reply

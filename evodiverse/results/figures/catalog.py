@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from matplotlib.figure import Figure
 
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.results.figures import bars, curves, lineage, packings, projections, reading, space, sweep
 from evodiverse.results.figures.curves import DIVERSE, DRUG_LIKE, describe_targets
 from evodiverse.results.figures.reading import OFF, OURS, FigureKind, Group, Groups, Runs, Wanted

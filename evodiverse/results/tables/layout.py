@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.results.tables.models import OFF
 
 _HERE: Final = Path(__file__).parent

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.runlog.runs import Run
 
 OFF: Final = "off"

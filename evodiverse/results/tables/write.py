@@ -12,7 +12,7 @@ from typing import Final
 from tabulate import tabulate
 
 from evodiverse.errors import InputError, reason
-from evodiverse.kit.listed_files import write_listed
+from evodiverse.kit.files import write_listed
 from evodiverse.results.pages.rendering import escape_markdown, render
 from evodiverse.results.tables.cells import DASH, RUNS, Cell, Table
 from evodiverse.text import printable

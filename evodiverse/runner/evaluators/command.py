@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.commands import find_fault
 from evodiverse.kit.files import read_json, write_file
+from evodiverse.kit.inputs import find_fault
 from evodiverse.ports import Journal, Measurable, ReportDone, TimedEvaluation
 from evodiverse.runner import contracts
 from evodiverse.runner.evaluators import EvaluatorSettings

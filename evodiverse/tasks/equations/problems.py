@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.tasks.equations.skeleton import write_function
 
 FloatArray = NDArray[np.float64]

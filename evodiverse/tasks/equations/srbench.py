@@ -16,11 +16,10 @@ from typing import Any, Final
 import numpy as np
 from pyarrow import parquet
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.documented import nearest
+from evodiverse.kit.environment import OFFLINE_VARIABLE, cache_folder, is_offline
 from evodiverse.kit.inputs import expanded, open_input
-from evodiverse.kit.offline import OFFLINE_VARIABLE, is_offline
 from evodiverse.tasks.equations.columns import find_unusable, find_wrong_target, make_splits, make_usable
 from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
 from evodiverse.tasks.equations.settings import GROUPS

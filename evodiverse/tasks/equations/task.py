@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.diversity.bags import hashed_counts, jaccard
-from evodiverse.kit.own_columns import OwnColumn, column_types
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
@@ -32,7 +31,18 @@ from evodiverse.tasks.equations.requirements import Requirements, has_requiremen
 from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.tasks.equations.terms import count_parts, find_terms
-from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
+from evodiverse.vocabulary import (
+    Candidate,
+    Detail,
+    Evaluation,
+    Hypothesis,
+    Limits,
+    OwnColumn,
+    Reason,
+    Rejection,
+    Stream,
+    column_types,
+)
 
 N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance

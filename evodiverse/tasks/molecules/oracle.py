@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from evodiverse.errors import DataError, InputError
 from evodiverse.kit.documented import join_or
+from evodiverse.kit.files import read_shipped
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.kit.own_code import locate
-from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.molecules.classifier_files import Classifier, load_one_of
 from evodiverse.tasks.molecules.forest import Forecast, Forest, RegressionForest, Trees, morgan_fingerprints
 from evodiverse.tasks.molecules.parsing import molecule_of

@@ -14,7 +14,6 @@ from rdkit import DataStructs
 
 from evodiverse.errors import ContractError, InputError
 from evodiverse.kit.apart import Apart
-from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
@@ -25,7 +24,17 @@ from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
 from evodiverse.tasks.molecules.report import lay_out
-from evodiverse.vocabulary import CHARGED, Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
+from evodiverse.vocabulary import (
+    CHARGED,
+    Candidate,
+    Detail,
+    Evaluation,
+    Hypothesis,
+    OwnColumn,
+    Reason,
+    Rejection,
+    Stream,
+)
 
 LIBRARY_LINE = "library_line"
 COLUMNS: Final = {

@@ -10,7 +10,7 @@ from rdkit import Chem
 from rdkit.Chem import rdRascalMCES
 from rdkit.Chem.Draw import rdMolDraw2D
 
-from evodiverse.kit.svg import embed_svg
+from evodiverse.kit.pictures import embed_svg
 from evodiverse.ports import Highlight
 from evodiverse.tasks.molecules.diversity import molecule_fingerprint
 from evodiverse.tasks.molecules.hits import HIT, LIMIT, N_TOP, find_different

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, disproved, tell_place, to_json
-from evodiverse.vocabulary import Job, Reason, Rejection
+from evodiverse.vocabulary import Job, OwnColumn, Reason, Rejection, column_types
 
 LARGEST: Final = Fraction(sys.float_info.max)
 

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.text import printable
-from evodiverse.vocabulary import Execution, Reason
+from evodiverse.vocabulary import Execution, OwnColumn, Reason
 
 FEEDBACK, OUTPUT, STAGE, METRICS = "feedback", "output", "stage", "metrics"
 SECONDS: Final = "seconds_"

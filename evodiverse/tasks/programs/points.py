@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
-from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.kit.pictures import INK, new_figure, styled, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.exact import Exact
-from evodiverse.vocabulary import Array, Job
+from evodiverse.vocabulary import Array, Job, OwnColumn, column_types
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

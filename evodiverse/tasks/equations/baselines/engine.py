@@ -19,7 +19,7 @@ import numpy as np
 
 from evodiverse.errors import ServiceError
 from evodiverse.kit.apart import Failure, call_each
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.tasks.equations.operators.trees import Node, parameter, write_tree
 from evodiverse.tasks.equations.problems import FloatArray
 from evodiverse.tasks.equations.skeleton import read_skeleton

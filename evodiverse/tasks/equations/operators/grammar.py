@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.kit.shipped import read_shipped
+from evodiverse.kit.files import read_shipped
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
 from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
 from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted

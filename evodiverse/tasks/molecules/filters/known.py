@@ -12,8 +12,8 @@ import numpy as np
 import rdkit
 from numpy.typing import NDArray
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import InputError
+from evodiverse.kit.environment import cache_folder
 from evodiverse.kit.files import replace_file
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, Reader

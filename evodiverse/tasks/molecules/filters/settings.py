@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import join_or, nearest, setting
+from evodiverse.kit.files import read_shipped
 from evodiverse.kit.hints import wrong_type
-from evodiverse.kit.shipped import read_shipped
 from evodiverse.kit.typed import merge_typed
 from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
 from evodiverse.tasks.molecules.objective.components import FINGERPRINTS, Similarity

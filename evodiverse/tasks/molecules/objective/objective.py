@@ -10,13 +10,12 @@ import numpy as np
 
 from evodiverse.errors import ContractError
 from evodiverse.kit.apart import Apart
-from evodiverse.kit.own_columns import OwnColumn
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective.components import Measure
 from evodiverse.tasks.molecules.objective.settings import PREFIX, Part, read_objective
 from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, Values
 from evodiverse.tasks.molecules.oracle import RegressionOracle
-from evodiverse.vocabulary import Reason, Rejection
+from evodiverse.vocabulary import OwnColumn, Reason, Rejection
 
 RAW, VALUE, SPREAD = "_raw", "_value", "_spread"
 """The suffixes of a component's columns: its raw value, its score from 0 to 1, and how uncertain its raw value is."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.kit.inputs import expanded
-from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing import packing
 from evodiverse.tasks.programs.bin_packing.instances import EXPECTED, SETS, find_instances
@@ -14,7 +13,7 @@ from evodiverse.tasks.programs.bin_packing.picture import draw_rule
 from evodiverse.tasks.programs.evaluator import BestKnown, Evaluator, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.vocabulary import Job, Reason, Rejection
+from evodiverse.vocabulary import Job, OwnColumn, Reason, Rejection, column_types
 
 SHARPNESS: Final = 25
 """The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too

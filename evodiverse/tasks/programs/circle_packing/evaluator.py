@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
-from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
 from evodiverse.tasks.programs.evaluator import BestKnown, Placing, Scored, Verified, tell_place, to_json
 from evodiverse.tasks.programs.settings import MAX_CIRCLES
-from evodiverse.vocabulary import Array, Job, Reason, Rejection
+from evodiverse.vocabulary import Array, Job, OwnColumn, Reason, Rejection, column_types
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "sum_radii": OwnColumn(

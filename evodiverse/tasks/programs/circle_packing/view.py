@@ -8,8 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from evodiverse.kit.pictures import GROUND, INK, color_map, new_figure, styled, to_png
-from evodiverse.kit.svg import embed_svg
+from evodiverse.kit.pictures import GROUND, INK, color_map, embed_svg, new_figure, styled, to_png
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,9 +18,9 @@ import numpy as np
 import yaml
 
 from evodiverse.errors import InputError, describe, reason
+from evodiverse.kit.files import read_shipped
 from evodiverse.kit.inputs import read_input
 from evodiverse.kit.python import parse, parse_file
-from evodiverse.kit.shipped import read_shipped
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.names import binds, module_names, names_of, parameters
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.cache_folder import cache_folder
 from evodiverse.errors import DataError
+from evodiverse.kit.environment import cache_folder, is_offline
 
 
 def test_the_environment_chooses_the_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -21,3 +21,20 @@ def test_otherwise_the_platform_chooses_the_cache_folder(monkeypatch: pytest.Mon
     monkeypatch.setenv("EVODIVERSE_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     assert cache_folder().name == "evodiverse"
+
+
+def test_without_the_variable_the_network_may_be_used(monkeypatch):
+    monkeypatch.delenv("EVODIVERSE_OFFLINE", raising=False)
+    assert not is_offline()
+
+
+@pytest.mark.parametrize(("value", "expected"), [("1", True), ("Yes", True), ("0", False), ("", False), ("off", False)])
+def test_the_variable_is_a_yes_or_a_no(monkeypatch, value, expected):
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", value)
+    assert is_offline() is expected
+
+
+def test_a_value_that_is_neither_is_refused_rather_than_guessed(monkeypatch):
+    monkeypatch.setenv("EVODIVERSE_OFFLINE", "maybe")
+    with pytest.raises(DataError, match="EVODIVERSE_OFFLINE must be 1 or 0, got 'maybe'"):
+        is_offline()
