@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
-from evodiverse.errors import PLEASE_REPORT, ServiceError
+from evodiverse.errors import PLEASE_REPORT, InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Detail, Job, Limits, Rejection
+
+MAX_FILES: Final = 1_000
 
 
 class Scored(NamedTuple):
@@ -250,6 +252,25 @@ class Placing(Evaluator):
         if cls.n and n not in {None, cls.n} and reference == cls.reference:
             violations.append(f"task.reference={reference} is for {cls.n} {cls.things}; give the one for task.n={n}")
         return violations
+
+
+def list_files(folder: Path, role: str) -> Mapping[str, Path]:
+    """Return the files in a folder and its subfolders that programs may read, by ``role`` and relative path.
+
+    Links are left out, because a program in the sandbox cannot follow them out of the folder. So are compiled modules.
+
+    Raises:
+        InputError: The folder does not exist, or has so many files that it hardly is the folder of one task.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder; check the path")
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.is_symlink() and path.parent.name != "__pycache__":
+            files[f"{role}/{path.relative_to(folder)}"] = path
+        if len(files) > MAX_FILES:
+            raise InputError(f"{folder} has more than {MAX_FILES:,} files, all of which programs may read; move it")
+    return files
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:

@@ -22,9 +22,8 @@ from evodiverse.errors import InputError, ServiceError, describe, reason
 from evodiverse.kit.inputs import expanded, read_input
 from evodiverse.kit.python import NOT_PYTHON, parse, parse_quietly
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified, list_files
 from evodiverse.tasks.programs.feedback import FEEDBACK, METRICS, SECONDS, STAGE, stage_columns
-from evodiverse.tasks.programs.folder import list_files
 from evodiverse.tasks.programs.operators.names import module_names
 from evodiverse.tasks.programs.settings import ProgramSettings, initial_paths
 from evodiverse.text import one_line, printable

@@ -2,17 +2,20 @@
 
 import ast
 import hashlib
+import inspect
+import json
 import logging
 import math
 import numbers
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from xml.etree import ElementTree as ET
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe, reason
@@ -21,19 +24,11 @@ from evodiverse.kit.inputs import expanded, read_input
 from evodiverse.kit.own_code import place_in
 from evodiverse.kit.python import parse
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, Verified
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, Verified, list_files
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE
-from evodiverse.tasks.programs.folder import list_files
 from evodiverse.tasks.programs.operators.moves import BLOCKS, MOVES
-from evodiverse.tasks.programs.own_stages import (
-    SOURCE,
-    asks_for_source,
-    find_stage_violations,
-    is_json_list,
-    read_stages,
-)
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.vocabulary import Job, Reason, Rejection
+from evodiverse.vocabulary import Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
@@ -49,6 +44,27 @@ _SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
 
 NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
 """The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
+SOURCE: Final = "source"
+"""The parameter of a user's ``score`` that gets the source of the program."""
+_STAGE_KEYS: Final = ("arguments", "timeout", "threshold")
+
+
+class OwnStage(NamedTuple):
+    """A stage as a user declares it.
+
+    Attributes:
+        arguments: The arguments that the entry point, or ``drive``, is called with; by default ``ARGUMENTS``.
+        timeout: The limit on CPU time in seconds; None for that of the task, which applies in any case.
+        threshold: The lowest score with which a program reaches the next stage; None for the last stage.
+    """
+
+    arguments: tuple[Any, ...]
+    timeout: float | None = None
+    threshold: float | None = None
+
+    def limit(self, limits: Limits) -> Limits:
+        """Return the limits of a program in this stage, given those of the task."""
+        return limits if self.timeout is None else replace(limits, cpu_seconds=min(self.timeout, limits.cpu_seconds))
 
 
 class UserEvaluator(Evaluator):
@@ -313,6 +329,80 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str
     }
     violations = [message for message, holds in rules.items() if not holds] + find_stage_violations(module)
     return [f"task.evaluator={path} {message}" for message in violations]
+
+
+def read_stages(module: ModuleType) -> Mapping[str, OwnStage]:
+    """Return the stages of an evaluator that passed `find_stage_violations`; without any, one with an empty name."""
+    arguments = getattr(module, "ARGUMENTS", ())
+    return {
+        name: OwnStage(**{**stage, "arguments": tuple(stage.get("arguments", arguments))})
+        for name, stage in getattr(module, "STAGES", {"": {}}).items()
+    }
+
+
+def find_stage_violations(module: ModuleType) -> list[str]:
+    """Return what is wrong with ``STAGES`` of a user's evaluator, and with ``score`` if there are stages."""
+    if not hasattr(module, "STAGES"):
+        return []
+    stages = module.STAGES
+    if not (
+        isinstance(stages, dict)
+        and len(stages) > 1
+        and all(isinstance(name, str) and name.isidentifier() and isinstance(stages[name], dict) for name in stages)
+    ):
+        return ["must define STAGES as a dictionary from names to dictionaries, of at least two stages, cheapest first"]
+    *earlier, last = stages
+    violations = [
+        f"has STAGES, whose stage {name} has the unknown key {key!r}; expected {', '.join(_STAGE_KEYS)}"
+        for name, stage in stages.items()
+        for key in stage
+        if key not in _STAGE_KEYS
+    ]
+    rules = {f"must give the stage {last} no threshold, because no stage follows": "threshold" not in stages[last]}
+    for name in earlier:
+        rules[f"must give the stage {name} a threshold, the score above 0 that the next stage needs"] = _is_above_0(
+            stages[name].get("threshold")
+        )
+    for name, stage in stages.items():
+        rules |= {
+            f"must define the arguments of the stage {name} as a list of JSON values": is_json_list(
+                stage.get("arguments", [])
+            ),
+            f"must give the stage {name} a timeout above 0, in seconds, or none": (
+                "timeout" not in stage or _is_above_0(stage["timeout"])
+            ),
+        }
+    rules["must define score(result, stage), because it has STAGES"] = _takes_two(getattr(module, "score", None))
+    return violations + [message for message, holds in rules.items() if not holds]
+
+
+def asks_for_source(function: object) -> bool:
+    """Return whether a user's ``score`` has a parameter for the source of the program."""
+    try:
+        return callable(function) and SOURCE in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def is_json_list(arguments: object) -> bool:
+    """Return whether an object is a list or tuple that JSON can express."""
+    try:
+        json.dumps(arguments, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return isinstance(arguments, list | tuple)
+
+
+def _is_above_0(number: object) -> bool:
+    return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
+
+
+def _takes_two(function: Callable[..., object] | None) -> bool:
+    try:
+        given = {SOURCE: ""} if asks_for_source(function) else {}
+        return function is None or bool(inspect.signature(function).bind(None, "", **given))
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_folder(path: Path, name: object) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evodiverse.tasks.programs.bin_packing.evaluator import BinPacking
-from evodiverse.tasks.programs.bin_packing.instances import Instance
+from evodiverse.tasks.programs.bin_packing.packing import Instance
 from evodiverse.tasks.programs.settings import ProgramSettings
 
 Rule = Callable[[int, int], float]

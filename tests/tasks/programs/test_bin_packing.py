@@ -17,8 +17,15 @@ from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.bin_packing.driver import drive
 from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking
-from evodiverse.tasks.programs.bin_packing.instances import SETS, Instance, draw_instances
-from evodiverse.tasks.programs.bin_packing.packing import bound_bins, compress, count_bins, pack_best_fit
+from evodiverse.tasks.programs.bin_packing.packing import (
+    SETS,
+    Instance,
+    bound_bins,
+    compress,
+    count_bins,
+    draw_instances,
+    pack_best_fit,
+)
 from evodiverse.tasks.programs.evaluator import Scored
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask

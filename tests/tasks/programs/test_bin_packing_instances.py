@@ -10,7 +10,7 @@ import pytest
 from evodiverse.errors import InputError
 from evodiverse.settings.plan import read_source
 from evodiverse.tasks.programs import domain
-from evodiverse.tasks.programs.bin_packing.instances import Instance, draw_instances, find_instances
+from evodiverse.tasks.programs.bin_packing.packing import Instance, draw_instances, find_instances
 from evodiverse.tasks.programs.settings import ProgramSettings
 from tests.runs import plan, rows, run_here
 

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from evodiverse.tasks.programs.bin_packing import picture
-from evodiverse.tasks.programs.bin_packing.instances import Instance, draw_instances
-from evodiverse.tasks.programs.bin_packing.packing import pack_best_fit
+from evodiverse.tasks.programs.bin_packing.packing import Instance, draw_instances, pack_best_fit
 from evodiverse.tasks.programs.bin_packing.picture import count_fillings, count_shares, draw_rule
 
 SMALL = Instance("small", 10, (6, 5, 3, 5, 3))

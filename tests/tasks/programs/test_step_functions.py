@@ -18,10 +18,10 @@ from evodiverse.tasks.programs.autocorrelation.evaluator import (
     find_signed_peak,
 )
 from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.exact import PLACES, convolve, to_integers
 from evodiverse.tasks.programs.minimum_overlap import blocks as minimum_overlap
 from evodiverse.tasks.programs.minimum_overlap.evaluator import MinimumOverlap, find_overlap
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.tasks.programs.steps import PLACES, convolve, to_integers
 from evodiverse.vocabulary import Candidate, Reason, Rejection
 
 UNIT = st.lists(st.floats(0, 1), min_size=1, max_size=8)

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import ClassVar, Final
 
 from evodiverse.tasks.programs.evaluator import BestKnown
+from evodiverse.tasks.programs.exact import StepFunction, convolve, to_integers
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.tasks.programs.steps import StepFunction, convolve, to_integers
 
 
 def find_peak(heights: Sequence[float]) -> Fraction:

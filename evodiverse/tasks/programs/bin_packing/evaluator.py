@@ -8,7 +8,7 @@ from typing import Any, Final
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing import packing
-from evodiverse.tasks.programs.bin_packing.instances import EXPECTED, SETS, find_instances
+from evodiverse.tasks.programs.bin_packing.packing import EXPECTED, SETS, find_instances
 from evodiverse.tasks.programs.bin_packing.picture import draw_rule
 from evodiverse.tasks.programs.evaluator import BestKnown, Evaluator, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.tasks.programs.prompts import fill_description

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.kit.pictures import color_map, new_figure, styled, to_png
-from evodiverse.tasks.programs.bin_packing.instances import Instance
-from evodiverse.tasks.programs.bin_packing.packing import replay
+from evodiverse.tasks.programs.bin_packing.packing import Instance, replay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from evodiverse.tasks.programs.evaluator import BestKnown
-from evodiverse.tasks.programs.steps import PLACES, StepFunction, convolve, cut
+from evodiverse.tasks.programs.exact import PLACES, StepFunction, convolve, cut
 
 
 def find_overlap(heights: Sequence[float]) -> Fraction:
