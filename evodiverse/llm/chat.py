@@ -1,8 +1,9 @@
 """Sending one query to one provider that speaks OpenAI's chat-completions protocol, through httpx.
 
-The format is `build_body`, `read_answer` and `read_refusal`.
+The format is `build_body`, `client.read_answer` and `read_refusal`.
 """
 
+import asyncio
 import json
 import re
 import time
@@ -11,22 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from evodiverse.llm.client import (
-    FINISH,
-    Account,
-    Answer,
-    count_tokens,
-    describe_rest,
-    failure,
-    sent_parameters,
-    shorten,
-)
-from evodiverse.llm.connections import Connections
+import httpx
+
+from evodiverse.errors import describe
+from evodiverse.llm.client import Account, failure, read_answer, sent_parameters, shorten
 from evodiverse.llm.failures import TransientError
-from evodiverse.llm.families import takes_completion_tokens
 from evodiverse.llm.library import Price, read_price
-from evodiverse.llm.providers import PROVIDERS, chat_address, find_provider
-from evodiverse.llm.transfer import Transfer, reduce_reply
+from evodiverse.llm.providers import PROVIDERS, chat_address, find_provider, takes_completion_tokens
+from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer, exchange
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Finish, Query, Reply
 
 # What providers say of a prompt that is too long, or that a filter blocks.
@@ -37,6 +30,7 @@ _UNANSWERABLE: Final = re.compile(
     r"|as a result of (the|our) safety system",
     re.IGNORECASE,
 )
+_KEEP_ALIVE_SECONDS: Final = 60.0
 
 
 def build_body(query: Query, provider: str, model: str, length_parameter: str) -> dict[str, Any]:
@@ -53,42 +47,65 @@ def build_body(query: Query, provider: str, model: str, length_parameter: str) -
     return {"model": model, "messages": messages, **sent_parameters(query.decoding, length)}
 
 
-def read_answer(content: Any) -> tuple[Answer, int]:
-    """Return what a reply says, and how many tokens of the prompt the provider put into its cache.
+class Connections:
+    """Connections to any number of hosts, which are kept for later requests.
 
-    Raises:
-        TransientError: The content is no reply.
+    Args:
+        timeout_s: The longest that a response may take, in seconds.
     """
-    reply = reduce_reply(content)
-    match reply:
-        case {"choices": [{"message": dict(message)} as choice]}:
-            text, usage = message.get("content") or "", reply.get("usage") or {}
-        case _:
-            raise TransientError("the provider's answer contains no message, expected a reply")
-    details = (usage.get("prompt_tokens_details") or {}) if isinstance(usage, dict) else None
-    if not isinstance(text, str) or not isinstance(details, dict):
-        raise TransientError("the provider's answer has a text or a usage in another format, expected a reply")
-    counts = {
-        "prompt": usage.get("prompt_tokens"),
-        "completion": usage.get("completion_tokens"),
-        "cached": usage.get("prompt_cache_hit_tokens", details.get("cached_tokens")),  # the first is DeepSeek's
-        "written": details.get("cache_write_tokens"),
-    }
-    if not all(count is None or isinstance(count, int) for count in counts.values()):
-        raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
-    calls = message.get("tool_calls") or message.get("function_call")
-    instead = describe_rest(calls=calls, refusal=message.get("refusal"), reasoning=reasoning)
-    answer = Answer(
-        text=text,
-        finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
-        instead="" if text.strip() else instead,
-        prompt_tokens=count_tokens(counts["prompt"], least=1),
-        completion_tokens=count_tokens(counts["completion"], least=bool(text)),
-        reasoning=reasoning if isinstance(reasoning, str) else "",
-        cached_tokens=count_tokens(counts["cached"], least=0),
-    )
-    return answer, count_tokens(counts["written"], least=0) or 0
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._certificates = httpx.create_ssl_context()  # once for all connections, since it takes long
+        # A client for each request in progress: a pool of connections takes time in proportion to their number.
+        self._idle: list[httpx.AsyncClient] = []
+
+    async def send(
+        self,
+        transfer: Transfer,
+        method: str,
+        address: str,
+        headers: dict[str, str],
+        *,
+        most_bytes: int = MAX_BODY_BYTES,
+        **content: Any,
+    ) -> tuple[httpx.Response, bytes]:
+        """Send a request, and return the response, whatever its status, and its body.
+
+        Args:
+            transfer: What the secrets of the request and a rejection of the response are recorded in.
+            method: The method, such as ``POST``.
+            address: The address.
+            headers: The headers, with the key.
+            most_bytes: The longest body that is accepted.
+            content: The content of the request, as `httpx.AsyncClient.build_request` takes it.
+
+        Raises:
+            TransientError: No response has come in time, or it breaks the rules of `transfer`.
+            RefusedError: The response is a redirect.
+        """
+        client = self._idle.pop() if self._idle else self._connect()
+        request = client.build_request(method, address, headers=headers, **content)
+        place = request.url.netloc.decode()
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await exchange(client.send, request, transfer, most_bytes)
+        except TimeoutError as error:
+            raise TransientError(f"no reply from {place} within {self._timeout_s:g} s") from error
+        except httpx.HTTPError as error:
+            message = shorten(f"the query to {place} failed ({describe(error)})", *transfer.secrets)
+            raise transfer.failure or TransientError(message) from error
+        finally:
+            self._idle.append(client)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    def _connect(self) -> httpx.AsyncClient:
+        limits = httpx.Limits(keepalive_expiry=_KEEP_ALIVE_SECONDS)
+        return httpx.AsyncClient(verify=self._certificates, timeout=None, limits=limits)  # noqa: S113 (see `send`)
 
 
 @dataclass

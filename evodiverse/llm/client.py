@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
-from evodiverse.llm.transfer import Transfer, watched
+from evodiverse.llm.transfer import Transfer, reduce_reply, watched
 from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
@@ -208,28 +208,12 @@ class LiteLlmClient(Account):
         raise failure(status, message, headers.get("retry-after")) from error
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
-        if not response.choices:
-            raise TransientError("the provider's answer contains no choice")
-        choice, usage = response.choices[0], getattr(response, "usage", None)
-        details = getattr(usage, "prompt_tokens_details", None)
-        message = choice.message
-        text, reasoning = message.content or "", getattr(message, "reasoning_content", None) or ""
-        instead = describe_rest(
-            calls=message.tool_calls or message.function_call,
-            refusal=(getattr(message, "provider_specific_fields", None) or {}).get("refusal"),
-            reasoning=reasoning,
-        )
-        answer = Answer(
-            text=text,
-            finish=FINISH.get(choice.finish_reason, Finish.STOP),
-            instead="" if text.strip() else instead,
-            prompt_tokens=count_tokens(getattr(usage, "prompt_tokens", None), least=1),
-            completion_tokens=count_tokens(getattr(usage, "completion_tokens", None), least=bool(text)),
-            reasoning=reasoning,
-            cached_tokens=count_tokens(getattr(details, "cached_tokens", None), least=0),
-        )
-        cost = self._cost(model, answer, usage)
-        return answer.to_reply(secrets, seconds, cost)
+        content = response.model_dump(warnings=False)
+        for choice in content["choices"]:
+            message = choice["message"]
+            message["refusal"] = (message.get("provider_specific_fields") or {}).get("refusal")
+        answer, _ = read_answer(content)
+        return answer.to_reply(secrets, seconds, self._cost(model, answer, getattr(response, "usage", None)))
 
     def _cost(self, model: str, answer: Answer, usage: Any) -> float | None:
         """Return the cost of a reply in USD, or None if it is unknown.
@@ -248,6 +232,44 @@ class LiteLlmClient(Account):
         )
         cost = float(sum(costs))
         return cost if 0 <= cost < math.inf else None
+
+
+def read_answer(content: Any) -> tuple[Answer, int]:
+    """Return what a reply says, and how many tokens of the prompt the provider put into its cache.
+
+    Raises:
+        TransientError: The content is no reply.
+    """
+    reply = reduce_reply(content)
+    match reply:
+        case {"choices": [{"message": dict(message)} as choice]}:
+            text, usage = message.get("content") or "", reply.get("usage") or {}
+        case _:
+            raise TransientError("the provider's answer contains no message, expected a reply")
+    details = (usage.get("prompt_tokens_details") or {}) if isinstance(usage, dict) else None
+    if not isinstance(text, str) or not isinstance(details, dict):
+        raise TransientError("the provider's answer has a text or a usage in another format, expected a reply")
+    counts = {
+        "prompt": usage.get("prompt_tokens"),
+        "completion": usage.get("completion_tokens"),
+        "cached": usage.get("prompt_cache_hit_tokens", details.get("cached_tokens")),  # the first is DeepSeek's
+        "written": details.get("cache_write_tokens"),
+    }
+    if not all(count is None or isinstance(count, int) for count in counts.values()):
+        raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    calls = message.get("tool_calls") or message.get("function_call")
+    instead = describe_rest(calls=calls, refusal=message.get("refusal"), reasoning=reasoning)
+    answer = Answer(
+        text=text,
+        finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
+        instead="" if text.strip() else instead,
+        prompt_tokens=count_tokens(counts["prompt"], least=1),
+        completion_tokens=count_tokens(counts["completion"], least=bool(text)),
+        reasoning=reasoning if isinstance(reasoning, str) else "",
+        cached_tokens=count_tokens(counts["cached"], least=0),
+    )
+    return answer, count_tokens(counts["written"], least=0) or 0
 
 
 def describe_rest(*, calls: object, refusal: object, reasoning: object) -> str:

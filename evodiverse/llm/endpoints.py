@@ -17,9 +17,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from evodiverse.llm.chat import authorize, build_body, read_answer, read_refusal
-from evodiverse.llm.client import sent_parameters, shorten
-from evodiverse.llm.connections import Connections
+from evodiverse.llm.chat import Connections, authorize, build_body, read_refusal
+from evodiverse.llm.client import read_answer, sent_parameters, shorten
 from evodiverse.llm.failures import RefusedError, TransientError
 from evodiverse.llm.keys import redact
 from evodiverse.llm.library import Price

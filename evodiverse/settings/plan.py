@@ -17,7 +17,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import find_files, input_sha256
 from evodiverse.kit.own_code import find_imports
 from evodiverse.llm.clients import KINDS
-from evodiverse.llm.families import find_misfits
+from evodiverse.llm.providers import find_misfits
 from evodiverse.llm.settings import Llm
 from evodiverse.ports import Domain, Named, Prompted, Prompts, Versioned
 from evodiverse.runlog.earlier import KEPT, Earlier, read_best, read_kept

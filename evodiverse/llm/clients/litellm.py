@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evodiverse.llm.clients.kind import Kind
-from evodiverse.llm.families import find_misfits
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import Price, find_price, load_litellm, read_price
 from evodiverse.llm.providers import (
@@ -18,6 +17,7 @@ from evodiverse.llm.providers import (
     Provider,
     api_address,
     find_batches,
+    find_misfits,
     find_provider,
 )
 from evodiverse.llm.settings import Llm

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evodiverse.llm.families import find_misfits
+from evodiverse.llm.providers import find_misfits
 
 ONE = {"temperature": 1.0}
 LONE = {"top_p": None}
