@@ -96,7 +96,7 @@ def _check_all() -> int:
 def check_sandbox() -> Iterator[Finding]:
     """Yield findings about the kernel's confinement, and about what a test program can do in the sandbox."""
     from evodiverse.sandbox.confinement import find_gaps
-    from evodiverse.sandbox.namespaces import can_mount
+    from evodiverse.sandbox.disk import can_mount
     from evodiverse.sandbox.processes import ProcessSandbox
     from evodiverse.vocabulary import Job, Limits
 

@@ -1,5 +1,9 @@
-"""The confinement that a program's process applies to itself before the program runs."""
+"""The confinement that a program's process applies to itself before the program runs.
 
+Landlock limits the files that the process may open (Linux 5.13 and later), and `seccomp` its system calls.
+"""
+
+import ctypes
 import math
 import os
 import platform
@@ -7,17 +11,34 @@ import resource
 import signal
 import sys
 import sysconfig
+from collections.abc import Sequence
 from contextlib import suppress
 
-from evodiverse.sandbox import landlock, seccomp
+from evodiverse.sandbox import seccomp
 from evodiverse.sandbox.disk import MAX_FILE_BYTES
-from evodiverse.sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, drop_capabilities, prctl
+from evodiverse.sandbox.kernel import PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, drop_capabilities, prctl, syscall
 from evodiverse.vocabulary import Limits
 
 MAX_OPEN_FILES = 64
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _MEGABYTE = 1_000_000
+
+# The system calls, flags and rights of Landlock.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+
+WRITE_FILE, READ_FILE, READ_DIR = 1 << 1, 1 << 2, 1 << 3
+REMOVE_DIR, REMOVE_FILE, MAKE_DIR, MAKE_REG = 1 << 4, 1 << 5, 1 << 7, 1 << 8
+REFER, TRUNCATE = 1 << 13, 1 << 14
+_READ = READ_FILE | READ_DIR
+_OWN = _READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
+_DEVICE = READ_FILE | WRITE_FILE | TRUNCATE
+# What each version of the interface can deny: files; TCP; abstract Unix sockets and signals to other processes.
+_FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
+_TCP, _TCP_SINCE = 0b11, 4
+_SCOPES, _SCOPES_SINCE = 0b11, 6
 
 
 def find_gaps() -> list[str]:
@@ -26,11 +47,74 @@ def find_gaps() -> list[str]:
     The list is empty if the kernel protects everything.
     """
     gaps = []
-    if not landlock.version():
+    if not landlock_version():
         gaps.append("your files and the network (no Landlock)")
     if not seccomp.is_available():
         gaps.append("other processes and sockets (no seccomp)")
     return gaps
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = [("files", ctypes.c_uint64), ("tcp", ctypes.c_uint64), ("scopes", ctypes.c_uint64)]
+
+
+class _Rule(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("allowed", ctypes.c_uint64), ("folder", ctypes.c_int32)]
+
+
+def landlock_version() -> int:
+    """Return the version of the kernel's Landlock interface; 0 if the kernel has none."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        return syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    except OSError:
+        return 0
+
+
+class FileRules:
+    """The files that a process may open: some to read, some devices, and one folder to read and write.
+
+    The warm parent, which is the process that forks a process for each program, creates the rules once, before any
+    program runs. The process of each program then calls `restrict`, which takes effect permanently in that process.
+
+    Args:
+        readable: The files and folders that may be read. Those that do not exist are skipped.
+        devices: The device files that may be read and written.
+    """
+
+    def __init__(self, readable: Sequence[str], devices: Sequence[str]) -> None:
+        supported = min(landlock_version(), _SCOPES_SINCE)
+        self._handled = _FILES[min(supported, max(_FILES))]
+        tcp = _TCP if supported >= _TCP_SINCE else 0
+        self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if supported >= _SCOPES_SINCE else 0)
+        self._size = 24 if supported >= _SCOPES_SINCE else 16 if supported >= _TCP_SINCE else 8
+        self._places: list[tuple[int, int]] = []
+        for paths, rights in ((readable, _READ), (devices, _DEVICE)):
+            for path in paths:
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+                    allowed = rights if os.path.isdir(path) else rights & ~READ_DIR
+                    self._places.append((place, allowed & self._handled))
+
+    def restrict(self, folder: str, readable: str | None) -> None:
+        """Deny this process all files except those that the rules allow and those in two folders.
+
+        Args:
+            folder: The folder that the process may read and write.
+            readable: The folder that the process may only read; None for no such folder.
+
+        Raises:
+            OSError: The kernel returned an error.
+        """
+        ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), self._size, 0)
+        folders = {folder: _OWN} if readable is None else {readable: _READ, folder: _OWN}
+        own = [(os.open(path, os.O_PATH), rights & self._handled) for path, rights in folders.items()]
+        for place, rights in [*self._places, *own]:
+            rule = _Rule(rights, place)
+            syscall(_ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule), 0)
+        syscall(_RESTRICT_SELF, ruleset, 0)
 
 
 class Confinement:
@@ -42,7 +126,7 @@ class Confinement:
     """
 
     def __init__(self) -> None:
-        self._files = landlock.FileRules(_readable(), _DEVICES) if landlock.version() else None
+        self._files = FileRules(_readable(), _DEVICES) if landlock_version() else None
         self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
 
     def apply(self, folder: str, limits: Limits, readable: str | None) -> None:

@@ -1,18 +1,26 @@
-"""The folder that a program may write to, whose size is measured if the kernel does not limit it."""
+"""The folder that a program may write to: a disk in memory whose size the kernel limits, or one that is measured.
+
+A disk in memory is seen by nobody else. It needs a user namespace, in which an ordinary account may mount file systems.
+Many containers and some systems refuse that.
+"""
 
 import errno
 import itertools
 import os
 import signal
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from evodiverse.sandbox import kernel
+
 MAX_FILES: Final = 1_000
 MAX_DISK_BYTES: Final = 64_000_000
 MAX_FILE_BYTES: Final = 16_000_000
+_OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 _BLOCK: Final = 512
 _DELETED: Final = b" (deleted)"
 # The name under which /proc lists shared memory without a file.
@@ -27,6 +35,53 @@ def program_folder(root: str) -> str:
     It is inside ``root``, the folder of the warm parent, which is the process that forks a process for each program.
     """
     return os.path.join(root, "job")
+
+
+def can_mount(folder: str) -> bool:
+    """Return whether this process can enter new namespaces and mount a disk on ``folder`` within them.
+
+    A child process tries both: a kernel may grant the namespaces and then refuse to mount in them, and a process cannot
+    leave them again.
+    """
+    if sys.platform != "linux" or len(os.listdir("/proc/self/task")) > 1:  # a process with several threads cannot
+        return False
+    pid = os.fork()
+    if pid == 0:
+        try:
+            enter_namespaces()
+            mount_disk(folder)
+            kernel.unmount(folder)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(pid, 0)
+    return status == 0
+
+
+def enter_namespaces() -> None:
+    """Move this process, which must have a single thread, into a new user namespace and a new mount namespace.
+
+    The process keeps its user ID and group ID. What it mounts from now on disappears when it and its children have
+    ended.
+
+    Raises:
+        OSError: The kernel returned an error.
+    """
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+    for name, text in {"setgroups": "deny", "uid_map": f"{uid} {uid} 1", "gid_map": f"{gid} {gid} 1"}.items():
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    kernel.mount("none", "/", kernel.MS_REC | kernel.MS_PRIVATE)
+
+
+def mount_disk(folder: str) -> None:
+    """Mount an empty disk on a folder, for at most ``MAX_DISK_BYTES`` bytes and ``MAX_FILES`` files.
+
+    Raises:
+        OSError: The kernel returned an error.
+    """
+    kernel.mount("tmpfs", folder, kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC, _OPTIONS)
 
 
 class CountedFolder:

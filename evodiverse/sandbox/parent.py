@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from evodiverse.errors import describe
-from evodiverse.sandbox import child, namespaces, wire
+from evodiverse.sandbox import child, wire
 from evodiverse.sandbox.confinement import Confinement
-from evodiverse.sandbox.disk import program_folder, remove
+from evodiverse.sandbox.disk import can_mount, enter_namespaces, mount_disk, program_folder, remove
 from evodiverse.sandbox.kernel import PR_SET_CHILD_SUBREAPER, Ending, prctl, reap, unmount
 
 
@@ -49,12 +49,12 @@ def main() -> None:
 
 def _serve(connection: socket.socket, root: str, *, mounts: bool, confines: bool) -> None:
     folder = program_folder(root)
-    has_own_disk = mounts and confines and namespaces.can_mount(folder)
+    has_own_disk = mounts and confines and can_mount(folder)
     if sys.platform == "linux":
         prctl(PR_SET_CHILD_SUBREAPER, 1)
     if has_own_disk:
-        namespaces.enter()
-        namespaces.mount_disk(folder)
+        enter_namespaces()
+        mount_disk(folder)
     confinement, ending, pid = Confinement() if confines else None, Ending(), None
     connection.sendall(wire.READY + (wire.LIMITED if has_own_disk else wire.COUNTED))
     if confines:
@@ -76,7 +76,7 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool, confines: bool
                 ctypes.memset(ctypes.byref(ending), 0, ctypes.sizeof(ending))
                 if has_own_disk:
                     unmount(folder)
-                    namespaces.mount_disk(folder)
+                    mount_disk(folder)
     finally:
         if pid is not None:
             end(pid, ending)

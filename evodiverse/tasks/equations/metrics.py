@@ -13,8 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.diversity.bags import jaccard, select_apart
-from evodiverse.diversity.distances import Encode, measure_diversity
+from evodiverse.diversity.distances import Encode, jaccard, measure_diversity, select_apart
 from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean

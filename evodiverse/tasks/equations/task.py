@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.diversity.bags import hashed_counts, jaccard
+from evodiverse.diversity.distances import hashed_counts, jaccard
 from evodiverse.kit.files import read_shipped
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding

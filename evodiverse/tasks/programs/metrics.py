@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from evodiverse.diversity.bags import cosine, select_apart
-from evodiverse.diversity.distances import mean_cosine_distance, measure_diversity
+from evodiverse.diversity.distances import cosine, mean_cosine_distance, measure_diversity, select_apart
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
 from evodiverse.runlog.log import Log

@@ -9,7 +9,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.diversity.bags import cosine, hashed_counts
+from evodiverse.diversity.distances import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, to_json

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.kit.templates import read_templates
+from evodiverse.kit.inputs import read_templates
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking
 from evodiverse.tasks.programs.prompts import FIELDS, SHIPPED, ProgramPrompts
 from evodiverse.tasks.programs.settings import ProgramSettings, PromptSettings

@@ -7,8 +7,7 @@ from string import Template
 from typing import Final
 
 from evodiverse.errors import InputError
-from evodiverse.kit.inputs import expanded
-from evodiverse.kit.templates import read_templates
+from evodiverse.kit.inputs import expanded, read_templates
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.problems import Variable

@@ -7,8 +7,7 @@ from pathlib import Path
 from string import Template
 
 from evodiverse.errors import InputError
-from evodiverse.kit import templates
-from evodiverse.kit.inputs import expanded
+from evodiverse.kit import inputs
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
@@ -80,7 +79,7 @@ def read_templates(folder: str | Path | None) -> dict[str, str]:
         InputError: A template is missing, has no field for the parents, or names an unknown field. The message
             lists all faults.
     """
-    return templates.read_templates(SHIPPED if folder is None else expanded(folder), dict.fromkeys(Prompt, FIELDS))
+    return inputs.read_templates(SHIPPED if folder is None else inputs.expanded(folder), dict.fromkeys(Prompt, FIELDS))
 
 
 def build(settings: MoleculeSettings) -> MoleculePrompts:

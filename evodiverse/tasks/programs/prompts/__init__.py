@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
 
-from evodiverse.kit.inputs import expanded
+from evodiverse.kit.inputs import expanded, read_templates
 from evodiverse.kit.python import read_code
-from evodiverse.kit.templates import read_templates
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT
 from evodiverse.tasks.programs.marks import RULE, keep_outside, split_marked
 from evodiverse.tasks.programs.prompts.diffs import apply_blocks, extract_program, find_blocks

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.metrics.pairwise import cosine_similarity
 
-from evodiverse.diversity.bags import cosine, hashed_counts, jaccard
+from evodiverse.diversity.distances import cosine, hashed_counts, jaccard
 
 bags = st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 9), max_size=6)
 
@@ -38,7 +38,7 @@ def test_counts_are_summed_in_columns() -> None:
 
 
 def test_columns_are_the_same_in_every_process() -> None:
-    code = "from evodiverse.diversity.bags import hashed_counts; print(hashed_counts([{'x': 1}], 997).argmax())"
+    code = "from evodiverse.diversity.distances import hashed_counts; print(hashed_counts([{'x': 1}], 997).argmax())"
     columns = {
         subprocess.run(
             [sys.executable, "-c", code],
