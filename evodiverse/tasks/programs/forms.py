@@ -22,6 +22,7 @@ _REVEALING: Final = frozenset(
 )
 """Names through which a program may see its local names, its docstrings or its text; pandas and numpy have some."""
 _REVEALING_OF_OTHERS: Final = _REVEALING | {"__name__"}
+_INDEXERS: Final = ("r_", "c_")
 
 Write: TypeAlias = Callable[[Any], None]
 
@@ -159,6 +160,7 @@ class _Form:
     def _write_node(self, node: ast.AST, scope: _Scope, written: Mapping[str, Write] | None = None) -> None:
         """Write a node, some of its fields in another way."""
         append = self._parts.append
+        self.is_revealing |= type(node) in _REVEALS and _REVEALS[type(node)](node)
         append(f"{type(node).__name__}(")
         for name in _counting(node._fields):
             value = getattr(node, name, None)
@@ -293,29 +295,6 @@ class _Form:
         bind = self._binder(scope)
         self._write_node(node, scope, {"name": bind, "rest": bind})
 
-    def _write_annotated(self, node: ast.AnnAssign, scope: _Scope) -> None:
-        # "(x): int" does not make x local, unlike "x: int".
-        self.is_revealing |= isinstance(node.target, ast.Name) and not node.simple
-        self._write_node(node, scope)
-
-    def _write_attribute(self, node: ast.Attribute, scope: _Scope) -> None:
-        self.is_revealing |= node.attr in _REVEALING_OF_OTHERS
-        self._write_node(node, scope)
-
-    def _write_constant(self, node: ast.Constant, scope: _Scope) -> None:
-        self.is_revealing |= type(node.value) is str and node.value in _REVEALING_OF_OTHERS
-        self._write_node(node, scope)
-
-    def _write_subscript(self, node: ast.Subscript, scope: _Scope) -> None:
-        # numpy.r_["x, y"], unlike numpy.r_[x, y], reads the variables of its caller.
-        is_indexer = isinstance(node.value, ast.Attribute) and node.value.attr in ("r_", "c_")
-        self.is_revealing |= is_indexer and not isinstance(node.slice, ast.Tuple)
-        self._write_node(node, scope)
-
-    def _write_type_parameter(self, node: ast.AST, scope: _Scope) -> None:
-        self.is_revealing = True
-        self._write_node(node, scope)
-
 
 _WRITERS: Final[Mapping[type[ast.AST], Callable[..., None]]] = {
     ast.Module: _Form._write_module,
@@ -332,17 +311,24 @@ _WRITERS: Final[Mapping[type[ast.AST], Callable[..., None]]] = {
     ast.Global: _Form._write_declaration,
     ast.Nonlocal: _Form._write_declaration,
     **dict.fromkeys((ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping), _Form._write_capture),
-    ast.AnnAssign: _Form._write_annotated,
-    ast.Attribute: _Form._write_attribute,
-    ast.Constant: _Form._write_constant,
-    ast.Subscript: _Form._write_subscript,
+}
+
+
+_REVEALS: Final[Mapping[type[ast.AST], Callable[[Any], bool]]] = {
+    ast.Attribute: lambda node: node.attr in _REVEALING_OF_OTHERS,
+    ast.Constant: lambda node: type(node.value) is str and node.value in _REVEALING_OF_OTHERS,
+    # "(x): int" does not make x local, unlike "x: int".
+    ast.AnnAssign: lambda node: isinstance(node.target, ast.Name) and not node.simple,
+    # numpy.r_["x, y"], unlike numpy.r_[x, y], reads the variables of its caller.
+    ast.Subscript: lambda node: getattr(node.value, "attr", "") in _INDEXERS and not isinstance(node.slice, ast.Tuple),
     # Since Python 3.12.
     **{
-        getattr(ast, name): _Form._write_type_parameter
+        getattr(ast, name): lambda _: True
         for name in ("TypeAlias", "TypeVar", "ParamSpec", "TypeVarTuple")
         if hasattr(ast, name)
     },
 }
+"""Whether a node of a kind may let the program see its local names, docstrings or text."""
 
 
 @cache

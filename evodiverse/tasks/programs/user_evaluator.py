@@ -8,7 +8,7 @@ import logging
 import math
 import numbers
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -110,7 +110,7 @@ class UserEvaluator(Evaluator):
         self._own: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
         self.columns: Mapping[str, type] = {**self._own, FEEDBACK: str}
         self.metrics = tuple(name for name, kind in self._own.items() if kind is not str)
-        self._stages = read_stages(module)
+        self._stages = _read_stages(module)
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
@@ -171,7 +171,7 @@ class UserEvaluator(Evaluator):
         """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
             score = self._find("score")
-            answer = score(value, *([stage] if stage else []), **({SOURCE: source} if asks_for_source(score) else {}))
+            answer = score(value, *([stage] if stage else []), **({SOURCE: source} if _asks_for_source(score) else {}))
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
@@ -279,7 +279,7 @@ def _load(path: Path, content: bytes) -> ModuleType:
         exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 (the user's own file is trusted)
     except (Exception, SystemExit) as error:  # whatever a user's module raises
         raise InputError(f"task.evaluator={path} cannot be imported ({describe(error)}); fix the file") from error
-    violations = _find_violations(module, path, content)
+    violations = [f"task.evaluator={path} {message}" for message in _find_violations(module, path, content)]
     if violations:
         raise InputError(*violations)
     return module
@@ -303,36 +303,38 @@ def _find_helpers(path: Path, module: ModuleType) -> Path | None:
     return None if name is None else path.with_name(name)
 
 
-def _find_violations(module: ModuleType, path: Path, content: bytes) -> list[str]:
+def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator[str]:
+    """Yield what is wrong with a user's evaluator."""
     entry_point, columns = getattr(module, "ENTRY_POINT", None), getattr(module, "COLUMNS", {})
-    rules = {
-        "must define ENTRY_POINT, the name of the function that a program must define": (
-            isinstance(entry_point, str) and entry_point.isidentifier()
-        ),
-        "must define score(result)": callable(getattr(module, "score", None)),
-        "must define COLUMNS as a dictionary of names and types, each float, int or str": (
-            isinstance(columns, dict)
-            and all(isinstance(name, str) and name.isidentifier() for name in columns)
-            and all(kind in list(_KINDS) for kind in columns.values())
-        ),
-        f"must name no column {FEEDBACK}, {OUTPUT}, {STAGE} or {SECONDS}…, which the log has anyway": (
-            not isinstance(columns, dict)
-            or not any(name in {FEEDBACK, OUTPUT, STAGE} or f"{name}".startswith(SECONDS) for name in columns)
-        ),
-        "must define ARGUMENTS as a list of JSON values": is_json_list(getattr(module, "ARGUMENTS", ())),
-        "must define drive with def, at the top level: only its source goes into the sandbox": (
-            not hasattr(module, "drive") or _find_driver(content) is not None
-        ),
-        "must define HELPERS as the name of a folder next to it": _is_folder(path, getattr(module, "HELPERS", None)),
-        "must define draw(columns) as a function": callable(getattr(module, "draw", len)),
-        "must define verify(columns) as a function": callable(getattr(module, "verify", len)),
-    }
-    violations = [message for message, holds in rules.items() if not holds] + find_stage_violations(module)
-    return [f"task.evaluator={path} {message}" for message in violations]
+    if not (isinstance(entry_point, str) and entry_point.isidentifier()):
+        yield "must define ENTRY_POINT, the name of the function that a program must define"
+    if not callable(getattr(module, "score", None)):
+        yield "must define score(result)"
+    if not (
+        isinstance(columns, dict)
+        and all(isinstance(name, str) and name.isidentifier() for name in columns)
+        and all(kind in list(_KINDS) for kind in columns.values())
+    ):
+        yield "must define COLUMNS as a dictionary of names and types, each float, int or str"
+    taken = {FEEDBACK, OUTPUT, STAGE}
+    if isinstance(columns, dict) and any(name in taken or f"{name}".startswith(SECONDS) for name in columns):
+        yield f"must name no column {FEEDBACK}, {OUTPUT}, {STAGE} or {SECONDS}…, which the log has anyway"
+    if not _is_json_list(getattr(module, "ARGUMENTS", ())):
+        yield "must define ARGUMENTS as a list of JSON values"
+    if hasattr(module, "drive") and _find_driver(content) is None:
+        yield "must define drive with def, at the top level: only its source goes into the sandbox"
+    helpers = getattr(module, "HELPERS", None)
+    if helpers is not None and not _is_folder(path, helpers):
+        yield "must define HELPERS as the name of a folder next to it"
+    for name in ("draw", "verify"):
+        if not callable(getattr(module, name, len)):
+            yield f"must define {name}(columns) as a function"
+    if hasattr(module, "STAGES"):
+        yield from _find_stage_violations(module)
 
 
-def read_stages(module: ModuleType) -> Mapping[str, OwnStage]:
-    """Return the stages of an evaluator that passed `find_stage_violations`; without any, one with an empty name."""
+def _read_stages(module: ModuleType) -> Mapping[str, OwnStage]:
+    """Return the stages of an evaluator that passed `_find_stage_violations`; without any, one with an empty name."""
     arguments = getattr(module, "ARGUMENTS", ())
     return {
         name: OwnStage(**{**stage, "arguments": tuple(stage.get("arguments", arguments))})
@@ -340,43 +342,35 @@ def read_stages(module: ModuleType) -> Mapping[str, OwnStage]:
     }
 
 
-def find_stage_violations(module: ModuleType) -> list[str]:
-    """Return what is wrong with ``STAGES`` of a user's evaluator, and with ``score`` if there are stages."""
-    if not hasattr(module, "STAGES"):
-        return []
+def _find_stage_violations(module: ModuleType) -> Iterator[str]:
+    """Yield what is wrong with ``STAGES`` of a user's evaluator, and with ``score`` if there are stages."""
     stages = module.STAGES
     if not (
         isinstance(stages, dict)
         and len(stages) > 1
         and all(isinstance(name, str) and name.isidentifier() and isinstance(stages[name], dict) for name in stages)
     ):
-        return ["must define STAGES as a dictionary from names to dictionaries, of at least two stages, cheapest first"]
+        yield "must define STAGES as a dictionary from names to dictionaries, of at least two stages, cheapest first"
+        return
     *earlier, last = stages
-    violations = [
-        f"has STAGES, whose stage {name} has the unknown key {key!r}; expected {', '.join(_STAGE_KEYS)}"
-        for name, stage in stages.items()
-        for key in stage
-        if key not in _STAGE_KEYS
-    ]
-    rules = {f"must give the stage {last} no threshold, because no stage follows": "threshold" not in stages[last]}
-    for name in earlier:
-        rules[f"must give the stage {name} a threshold, the score above 0 that the next stage needs"] = _is_above_0(
-            stages[name].get("threshold")
-        )
     for name, stage in stages.items():
-        rules |= {
-            f"must define the arguments of the stage {name} as a list of JSON values": is_json_list(
-                stage.get("arguments", [])
-            ),
-            f"must give the stage {name} a timeout above 0, in seconds, or none": (
-                "timeout" not in stage or _is_above_0(stage["timeout"])
-            ),
-        }
-    rules["must define score(result, stage), because it has STAGES"] = _takes_two(getattr(module, "score", None))
-    return violations + [message for message, holds in rules.items() if not holds]
+        for key in [key for key in stage if key not in _STAGE_KEYS]:
+            yield f"has STAGES, whose stage {name} has the unknown key {key!r}; expected {', '.join(_STAGE_KEYS)}"
+    if "threshold" in stages[last]:
+        yield f"must give the stage {last} no threshold, because no stage follows"
+    for name in earlier:
+        if not _is_above_0(stages[name].get("threshold")):
+            yield f"must give the stage {name} a threshold, the score above 0 that the next stage needs"
+    for name, stage in stages.items():
+        if not _is_json_list(stage.get("arguments", [])):
+            yield f"must define the arguments of the stage {name} as a list of JSON values"
+        if not _is_above_0(stage.get("timeout", 1)):
+            yield f"must give the stage {name} a timeout above 0, in seconds, or none"
+    if not _takes_two(getattr(module, "score", None)):
+        yield "must define score(result, stage), because it has STAGES"
 
 
-def asks_for_source(function: object) -> bool:
+def _asks_for_source(function: object) -> bool:
     """Return whether a user's ``score`` has a parameter for the source of the program."""
     try:
         return callable(function) and SOURCE in inspect.signature(function).parameters
@@ -384,7 +378,15 @@ def asks_for_source(function: object) -> bool:
         return False
 
 
-def is_json_list(arguments: object) -> bool:
+def _takes_two(function: Callable[..., object] | None) -> bool:
+    try:
+        given = {SOURCE: ""} if _asks_for_source(function) else {}
+        return function is None or bool(inspect.signature(function).bind(None, "", **given))
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_json_list(arguments: object) -> bool:
     """Return whether an object is a list or tuple that JSON can express."""
     try:
         json.dumps(arguments, allow_nan=False)
@@ -397,17 +399,9 @@ def _is_above_0(number: object) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
 
 
-def _takes_two(function: Callable[..., object] | None) -> bool:
-    try:
-        given = {SOURCE: ""} if asks_for_source(function) else {}
-        return function is None or bool(inspect.signature(function).bind(None, "", **given))
-    except (TypeError, ValueError):
-        return False
-
-
 def _is_folder(path: Path, name: object) -> bool:
-    is_name = isinstance(name, str) and name not in {"", ".", ".."} and "/" not in name and "\0" not in name
-    return name is None or (is_name and path.with_name(str(name)).is_dir())
+    """Return whether something is the name of a folder next to a file."""
+    return isinstance(name, str) and name not in {"", ".", ".."} and "/" not in name and path.with_name(name).is_dir()
 
 
 def _convert(value: Any, kind: type | None) -> Any:

@@ -76,9 +76,8 @@ def shrink(centers: FloatArray, radii: FloatArray) -> FloatArray:
 def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -> IntArray:
     """Return the pairs of circles that overlap.
 
-    Floating-point arithmetic is used where rounding cannot make it wrong: for circles with the same center, and for
-    circles whose overlap or gap is far larger than rounding errors. The other pairs touch within rounding errors; these
-    are checked in integer arithmetic.
+    Pairs whose gap is far larger than rounding errors are left out in floating-point arithmetic; the others, which
+    overlap or touch within rounding errors, are checked in integer arithmetic.
 
     Args:
         centers: ``(n, 2)`` centers; those of circles with a radius above 0 lie in the unit square.
@@ -89,16 +88,12 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
         ``(k, 2)`` indices of the circles in each overlapping pair, in the order of ``pairs``.
     """
     one, other = pairs.T
-    sums = radii[one] + radii[other]
     with np.errstate(over="ignore"):
         distances = np.hypot(*(centers[one] - centers[other]).T)
-    overlaps = (sums > 0) & (distances < sums)
-    is_close = np.abs(distances - sums) <= _ROUNDING * sums + _TINY
-    unclear = np.flatnonzero((sums > 0) & (distances > 0) & is_close)
+    near = pairs[distances <= (radii[one] + radii[other]) * (1 + _ROUNDING) + _TINY]
     circles = _circles(centers, radii)
-    for at in unclear.tolist():
-        overlaps[at] = _overlap(circles[one[at]], circles[other[at]])
-    overlapping: IntArray = pairs[overlaps]
+    overlaps = [_overlap(circles[mine], circles[others]) for mine, others in near.tolist()]
+    overlapping: IntArray = near[np.array(overlaps, dtype=bool)]
     return overlapping
 
 
