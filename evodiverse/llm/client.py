@@ -259,26 +259,17 @@ def read_answer(content: Any) -> tuple[Answer, int]:
         raise TransientError("the provider's answer has a number of tokens that is no whole number, expected a reply")
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     calls = message.get("tool_calls") or message.get("function_call")
-    instead = describe_rest(calls=calls, refusal=message.get("refusal"), reasoning=reasoning)
+    rest = {"only a tool call": calls, "a refusal": message.get("refusal"), "only reasoning": reasoning}
     answer = Answer(
         text=text,
         finish=FINISH.get(choice.get("finish_reason"), Finish.STOP),
-        instead="" if text.strip() else instead,
+        instead="" if text.strip() else next((name for name, part in rest.items() if part), ""),
         prompt_tokens=count_tokens(counts["prompt"], least=1),
         completion_tokens=count_tokens(counts["completion"], least=bool(text)),
         reasoning=reasoning if isinstance(reasoning, str) else "",
         cached_tokens=count_tokens(counts["cached"], least=0),
     )
     return answer, count_tokens(counts["written"], least=0) or 0
-
-
-def describe_rest(*, calls: object, refusal: object, reasoning: object) -> str:
-    """Return what a message without text has instead, given its parts; empty if it has nothing."""
-    if calls:
-        return "only a tool call"
-    if refusal:
-        return "a refusal"
-    return "only reasoning" if reasoning else ""
 
 
 def count_tokens(number: object, least: int) -> int | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from evodiverse.kit.pictures import INK, new_figure, styled, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, disproved, tell_place, to_json
@@ -161,18 +163,9 @@ def cut(height: float, places: int) -> int:
 
 
 def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
-    """Return the convolution of two sequences of integers, of which none is below 0.
-
-    The sequences are the digits of two large numbers, to a base that is larger than any digit of their product.
-    """
-    n_digits = len(ours) + len(theirs) - 1
-    width = (max(*ours, *theirs) ** 2 * n_digits).bit_length() // 8 + 1
-    ours_packed, theirs_packed = (
-        int.from_bytes(b"".join(value.to_bytes(width, "little") for value in values), "little")
-        for values in (ours, theirs)
-    )
-    product = (ours_packed * theirs_packed).to_bytes(width * n_digits, "little")
-    return [int.from_bytes(product[start : start + width], "little") for start in range(0, len(product), width)]
+    """Return the convolution of two sequences of integers of any size."""
+    values: list[int] = np.convolve(np.array(ours, object), np.array(theirs, object)).tolist()
+    return values
 
 
 @styled()

@@ -40,15 +40,10 @@ def find_signed_peak(heights: Sequence[float]) -> Fraction:
     Raises:
         ValueError: The integral is not above 0.
     """
-    if not any(heights):
-        raise ValueError("the integral is not above 0")
     ours = to_integers(heights)
     if sum(ours) <= 0:
         raise ValueError("the integral is not above 0")
-    above, below = ([max(sign * height, 0) for height in ours] for sign in (1, -1))
-    products = convolve(above, above), convolve(above, below), convolve(below, below)
-    values = (same - 2 * mixed + other for same, mixed, other in zip(*products, strict=True))
-    return Fraction(2 * len(ours) * max(map(abs, values)), sum(ours) ** 2)
+    return Fraction(2 * len(ours) * max(map(abs, convolve(ours, ours))), sum(ours) ** 2)
 
 
 def _check(heights: Sequence[float]) -> list[int]:
