@@ -8,15 +8,18 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from markupsafe import Markup
 
 from evodiverse.text import printable
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    import matplotlib.axes
+    import matplotlib.figure
+
+Axes: TypeAlias = "matplotlib.axes.Axes"
+Figure: TypeAlias = "matplotlib.figure.Figure"
 
 GROUND, INK, GRAY = "#f6f6f3", "#162238", "#606874"
 SCALE: Final = ("#fcefbe", "#a9dbb8", "#54b2c0", "#2e74aa", "#243672")
@@ -57,7 +60,7 @@ def styled(settings: Mapping[str, Any] = _RC) -> Iterator[None]:
         yield
 
 
-def new_figure(side: int, n_panels: int = 1) -> tuple["Figure", "list[Axes]"]:
+def new_figure(side: int, n_panels: int = 1) -> tuple[Figure, list[Axes]]:
     """Return a figure of square panels in a row, and the axes of each; `to_png` makes room for what is around them."""
     from matplotlib.figure import Figure
 
@@ -73,7 +76,7 @@ def color_map() -> Any:
     return LinearSegmentedColormap.from_list("scale", SCALE)
 
 
-def to_png(figure: "Figure", lines: Sequence[str]) -> bytes:
+def to_png(figure: Figure, lines: Sequence[str]) -> bytes:
     """Write text around a figure, and return it as the content of a PNG file. Equal pictures give equal bytes.
 
     Args:

@@ -40,6 +40,8 @@ _THRESHOLDS: Final = (0.5, 0.75)
 _REFUSED: Final = re.compile(r"\[Errno (?:1|13)\]|Operation not permitted|Permission denied")
 _ERROR: Final = re.compile("err|exception|fail|traceback", re.IGNORECASE)
 _MAX_ERROR: Final = 400
+_KINDS: Final[Sequence[type | tuple[type, ...]]] = (list, float, dict, dict, (list, tuple), str, bool)
+"""The types of the parts of a report."""
 
 
 class OpenEvolveEvaluator(Evaluator):
@@ -144,9 +146,12 @@ class OpenEvolveEvaluator(Evaluator):
         """Return the values of the log's columns; the feedback has the metrics, and the artifacts with their names."""
         metrics = [f"{name}: {_show(value)}" for name, value in report.metrics.items()]
         artifacts = [f"{name}:\n{text.strip()}" for name, text in report.artifacts.items() if text.strip()]
-        known = {name: value if math.isfinite(value) else str(value) for name, value in report.numbers.items()}
+        known = {
+            name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in report.metrics.items()
+        }
         details: dict[str, Detail] = {
-            METRICS: json.dumps({**report.metrics, **known}),
+            METRICS: json.dumps(known),
             FEEDBACK: "\n".join([*metrics, *artifacts]),
         }
         if len(self._stages) > 1:
@@ -174,18 +179,13 @@ class OpenEvolveEvaluator(Evaluator):
 class _Report(NamedTuple):
     """What the driver reports: an error, or the score with all that the evaluator returned."""
 
-    score: float
-    metrics: Mapping[str, float | bool | str]
-    artifacts: Mapping[str, str]
-    seconds: Sequence[float]
     refused: Sequence[str]
+    score: float = 0.0
+    metrics: Mapping[str, float | bool | str] = {}
+    artifacts: Mapping[str, str] = {}
+    seconds: Sequence[float] = ()
     error: str = ""
     is_broken: bool = False
-
-    @property
-    def numbers(self) -> Mapping[str, float]:
-        """The metrics that are numbers."""
-        return {name: value for name, value in self.metrics.items() if isinstance(value, float)}
 
 
 def has_interface(path: Path) -> bool:
@@ -198,29 +198,19 @@ def has_interface(path: Path) -> bool:
 
 
 def _read_report(text: str) -> _Report | None:
+    """Return a report; None if its parts are not what the driver writes."""
     try:
-        report = json.loads(text)
-        match report:
-            case {"error": str(error), "is_broken": bool(is_broken), "refused": [*refused]}:
-                made = _Report(0.0, {}, {}, (), refused, error, is_broken)
-            case {
-                "score": float(score),
-                "metrics": dict(metrics),
-                "artifacts": dict(artifacts),
-                "seconds": [_, *_] as seconds,
-                "refused": [*refused],
-            }:
-                made = _Report(score, metrics, artifacts, seconds, refused)
-            case _:
-                return None
-    except (ValueError, RecursionError):
+        report = _Report(**json.loads(text))
+    except (TypeError, ValueError, RecursionError):
         return None
     is_plain = (
-        all(isinstance(value, (float, bool, str)) for value in made.metrics.values())
-        and all(isinstance(value, str) for value in (*made.artifacts.values(), *made.refused))
-        and all(isinstance(value, float) for value in made.seconds)
+        all(isinstance(part, kind) for part, kind in zip(report, _KINDS, strict=True))
+        and all(isinstance(value, (float, bool, str)) for value in report.metrics.values())
+        and all(isinstance(value, str) for value in (*report.artifacts.values(), *report.refused))
+        and all(isinstance(value, float) for value in report.seconds)
+        and bool(report.error or report.seconds)
     )
-    return made if is_plain else None
+    return report if is_plain else None
 
 
 def _find_error(report: _Report) -> str:

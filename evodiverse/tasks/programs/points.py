@@ -1,15 +1,12 @@
 """The common parts of the tasks that place points: exact arithmetic, the evaluator and the picture."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
-from evodiverse.kit.pictures import INK, new_figure, styled, to_png
+from evodiverse.kit.pictures import INK, Axes, new_figure, styled, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.exact import Exact
 from evodiverse.vocabulary import Array, Job, OwnColumn, column_types
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Points: TypeAlias = Sequence[Sequence[float]]
 """The finite numbers that place each point or shape; the first two are x and y."""
@@ -28,7 +25,7 @@ Place = tuple[float, float]
 
 
 @styled()
-def draw_points(draw: Callable[["Axes", Points], Sequence[Place]], points: Points, lines: Sequence[str]) -> bytes:
+def draw_points(draw: Callable[[Axes, Points], Sequence[Place]], points: Points, lines: Sequence[str]) -> bytes:
     """Return a PNG of numbered points.
 
     Args:

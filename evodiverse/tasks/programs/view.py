@@ -2,17 +2,15 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from markupsafe import Markup
 
+from evodiverse.kit.pictures import Axes
 from evodiverse.ports import Sheet
 from evodiverse.tasks.programs.circle_packing import view
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE
 from evodiverse.text import count_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
@@ -49,7 +47,7 @@ def tabulate(evaluated: Sequence[Mapping[str, Any]]) -> Sheet | None:
     return Sheet("stages", ("stage", ">programs", ">failed", ">seconds"), lines) if lines else None
 
 
-def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the result is drawn)
+def draw(axes: Axes, genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the result is drawn)
     """Draw the packing in the logged columns ``details`` on axes.
 
     Raises:

@@ -2,16 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evodiverse.kit.pictures import color_map, new_figure, styled, to_png
+from evodiverse.kit.pictures import Axes, color_map, new_figure, styled, to_png
 from evodiverse.tasks.programs.bin_packing.packing import Instance, replay
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 FloatArray = NDArray[np.float64]
 Choices = Sequence[Sequence[int]]
@@ -79,7 +76,7 @@ def count_fillings(instances: Sequence[Instance], choices: Choices) -> dict[int,
     return {percent: count / counts.total() for percent, count in counts.items() if count}
 
 
-def _draw_shares(axes: "Axes", shares: FloatArray, capacity: int | None) -> None:
+def _draw_shares(axes: Axes, shares: FloatArray, capacity: int | None) -> None:
     """Draw the left panel, in percent of the capacity if instances have different ones.
 
     The color scale is in the lower right corner. No data are drawn there, since this corner stands for large items
@@ -97,7 +94,7 @@ def _draw_shares(axes: "Axes", shares: FloatArray, capacity: int | None) -> None
     axes.figure.colorbar(image, scale, orientation="horizontal").set_ticks([0, 1], labels=["never", "always"])
 
 
-def _draw_fillings(axes: "Axes", rule: dict[int, float], best_fit: dict[int, float]) -> None:
+def _draw_fillings(axes: Axes, rule: dict[int, float], best_fit: dict[int, float]) -> None:
     """Draw the right panel. The first bars also stand for all bins that are less full."""
     for label, fillings, color, offset in [("this rule", rule, _RULE, -0.19), ("best fit", best_fit, _BEST_FIT, 0.19)]:
         heights = dict.fromkeys(range(_FIRST, 101), 0.0)

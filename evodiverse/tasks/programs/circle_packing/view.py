@@ -8,10 +8,9 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from evodiverse.kit.pictures import GROUND, INK, color_map, embed_svg, new_figure, styled, to_png
+from evodiverse.kit.pictures import GROUND, INK, Axes, color_map, embed_svg, new_figure, styled, to_png
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.collections import PatchCollection
 
 FloatArray = NDArray[np.float64]
@@ -62,7 +61,7 @@ def read_packing(text: str) -> Packing:
     return Packing(centers, radii)
 
 
-def draw(axes: "Axes", packing: Packing, line: float = 0.6) -> "PatchCollection":
+def draw(axes: Axes, packing: Packing, line: float = 0.6) -> "PatchCollection":
     """Draw the unit square and the circles, with the origin at the lower left; larger circles are darker.
 
     Args:

@@ -3,14 +3,11 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from evodiverse.kit.pictures import GROUND, INK
+from evodiverse.kit.pictures import GROUND, INK, Axes
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def measure_sum(circles: Points) -> Fraction:
@@ -47,7 +44,7 @@ def find_rectangle(circles: Sequence[Sequence[int]]) -> tuple[int, int, int, int
     )
 
 
-def draw_circles(axes: "Axes", circles: Points) -> list[Place]:
+def draw_circles(axes: Axes, circles: Points) -> list[Place]:
     """Draw the circles and the rectangle around them, and return the places of the circles' centers.
 
     Args:

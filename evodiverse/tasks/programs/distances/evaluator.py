@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
+from evodiverse.kit.pictures import Axes
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def measure_ratio(points: Points) -> Fraction:
@@ -42,7 +40,7 @@ _SHORTEST: Final = "#24629c"
 _LONGEST: Final = "#dea876"
 
 
-def draw_distances(axes: "Axes", points: Points) -> list[Place]:
+def draw_distances(axes: Axes, points: Points) -> list[Place]:
     """Draw the shortest distances (dark and thick) and the longest (light and thin), and return the points' places.
 
     Args:

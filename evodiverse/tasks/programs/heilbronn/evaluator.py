@@ -4,14 +4,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from evodiverse.kit.pictures import GROUND, INK
+from evodiverse.kit.pictures import GROUND, INK, Axes
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def measure_share(points: Points) -> Fraction:
@@ -46,7 +43,7 @@ _CORNERS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
 _FILLS: Final = ("#bed8e8", "#faddae", "#cbe2c4", "#e5cfe3", "#f7cdc4")
 
 
-def draw_triangles(axes: "Axes", points: Points) -> list[Place]:
+def draw_triangles(axes: Axes, points: Points) -> list[Place]:
     """Draw the triangle (as equilateral) and the smallest triangles that the points form; return the points' places.
 
     Args:
@@ -58,7 +55,7 @@ def draw_triangles(axes: "Axes", points: Points) -> list[Place]:
     return places
 
 
-def fill_smallest(axes: "Axes", points: Points, places: Sequence[Place], region: Sequence[Place]) -> None:
+def fill_smallest(axes: Axes, points: Points, places: Sequence[Place], region: Sequence[Place]) -> None:
     """Draw a region, given by the places of its corners, and the smallest triangles that the points in it form."""
     axes.fill(*zip(*region, strict=True), facecolor=GROUND, edgecolor=INK, linewidth=2, clip_on=False)
     for number, triangle in enumerate(find_smallest(points)):

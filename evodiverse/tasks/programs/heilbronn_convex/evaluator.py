@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
+from evodiverse.kit.pictures import Axes
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.heilbronn.evaluator import fill_smallest, find_areas
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def measure_share(points: Points) -> Fraction:
@@ -49,7 +47,7 @@ def _turn(a: tuple[int, ...], b: tuple[int, ...], c: tuple[int, ...]) -> int:
     return (b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1])
 
 
-def draw_hull(axes: "Axes", points: Points) -> list[Place]:
+def draw_hull(axes: Axes, points: Points) -> list[Place]:
     """Draw the convex hull and the smallest triangles that the points form; return the points' places.
 
     Args:

@@ -9,14 +9,11 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt, sqrt
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from evodiverse.kit.pictures import GROUND, INK
+from evodiverse.kit.pictures import GROUND, INK, Axes
 from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 ROOT: Final = (Fraction(isqrt(3 * 10**80), 10**40), Fraction(isqrt(3 * 10**80) + 1, 10**40))
 """A lower and an upper bound of √3."""
@@ -104,7 +101,7 @@ def _round_up(a: Fraction, b: Fraction) -> Fraction:
     return a + b * ROOT[b > 0]
 
 
-def draw_hexagons(axes: "Axes", rows: Points) -> list[Place]:
+def draw_hexagons(axes: Axes, rows: Points) -> list[Place]:
     """Draw the hexagons and the smallest hexagon around them, and return the places of the hexagons' centers.
 
     Args:
