@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from evodiverse.tasks.programs.bin_packing import picture
+from evodiverse.tasks.programs.bin_packing import evaluator
+from evodiverse.tasks.programs.bin_packing.evaluator import count_fillings, count_shares, draw_rule
 from evodiverse.tasks.programs.bin_packing.packing import Instance, draw_instances, pack_best_fit
-from evodiverse.tasks.programs.bin_packing.picture import count_fillings, count_shares, draw_rule
 
 SMALL = Instance("small", 10, (6, 5, 3, 5, 3))
 CHOICES = [0, 0, 1, 1, 0]  # 6 and 3, 5 and 5, 3
@@ -46,7 +46,7 @@ def test_any_instances_can_be_drawn() -> None:
 
 
 def test_each_bar_is_as_high_as_its_share_of_the_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture, "to_png", lambda figure, _: figure)
+    monkeypatch.setattr(evaluator, "to_png", lambda figure, _: figure)
     figure: Any = draw_rule([SMALL], [CHOICES], [[0] * 5], ["title"])
     bars = [{bar.get_x() + 0.19: bar.get_height() for bar in drawn} for drawn in figure.axes[1].containers]
     rule, other = ({round(place): height for place, height in drawn.items() if height} for drawn in bars)
