@@ -122,6 +122,12 @@ STUDIES = {
         ("diverse", "diverse search.novelty=0.999", *(f"diverse {limit}" for limit in NOVEL)),
         oracle_calls=300,
     ),
+    "pareto": Study(
+        ("task=dual_kinase ~task.objective.components.gsk3b task.pareto=[jnk3,qed,sa]",),
+        range(20, 25),
+        ("nsga2", "graph_ga"),
+        oracle_calls=1_000,
+    ),
     "filters": Study(
         ("task=jnk3",),
         range(10, 13),

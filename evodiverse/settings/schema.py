@@ -45,6 +45,19 @@ class Tracking:
 
 
 @dataclass
+class Task:
+    """The keys of ``task`` that any task may have; the others are those of its domain.
+
+    Attributes:
+        pareto: two to five objectives of equal rank, for method=nsga2, the front that is shown, and the metric
+            hypervolume: columns of numbers that the task logs, to be maximized, or to be minimized as in 10-length;
+            of a component of an objective, its name suffices
+    """
+
+    pareto: Any = setting(default=None, is_later=True)
+
+
+@dataclass
 class Config:
     """The whole configuration of a run.
 
@@ -57,7 +70,7 @@ class Config:
         dry_run: whether to print what would run, or why it would be refused, but run nothing
     """
 
-    task: Any = MISSING
+    task: Any = field(default_factory=lambda: {"pareto": None})
     method: Method = field(default_factory=Method)
     llm: Llm = field(default_factory=Llm)
     budget: Budget = field(default_factory=Budget)
