@@ -43,6 +43,7 @@ def measure_pareto(log: Log) -> Measurement:
 
     - ``hypervolume`` is the volume of the space between the front and 0 in all objectives, at the end. What is below 0
       does not count.
+    - ``best_score`` is the highest score; None without scores.
     - ``front_size`` is the number of candidates on the front: the valid ones that no other one dominates.
     - ``curve.hypervolume_calls`` holds the calls that raised the hypervolume, and ``curve.hypervolume`` its values
       after these calls.
@@ -56,6 +57,7 @@ def measure_pareto(log: Log) -> Measurement:
     calls, records = find_rises(volumes)
     return {
         "hypervolume": volumes[-1][1] if volumes else 0.0,
+        "best_score": max(log.scores.values(), default=None),
         "front_size": len(front.calls),
         "curve.hypervolume_calls": calls,
         "curve.hypervolume": records,
