@@ -109,7 +109,7 @@ class Archive:
         )
 
     def values(self, calls: Sequence[int], objectives: Sequence[Objective]) -> FloatArray:
-        """Return the ``(n, d)`` values of the candidates of some calls in ``d`` objectives; see `measure_objectives`."""
+        """Return the ``(n, d)`` values of the candidates of ``n`` calls in ``d`` objectives (`measure_objectives`)."""
         found = map(self.evaluation, calls)
         return measure_objectives([{**one.details, SCORE: one.score} for one in found], objectives)
 

@@ -6,7 +6,7 @@ definition, equal in all and older; otherwise, copies of one candidate would fil
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from evodiverse.vocabulary import Detail
 
 FEWEST: Final = 2
 MOST: Final = 5
-"""The largest number of objectives. With more, nearly all candidates are on the front, and its hypervolume takes long."""
+"""The largest number of objectives. With more, nearly all candidates are on the front, and hypervolumes take long."""
 
 SCORE: Final = "score"
 VALUE: Final = "_value"
@@ -37,10 +37,11 @@ class Objective(NamedTuple):
     bound: float | None = None
 
 
-def are_objectives(names: object) -> bool:
+def are_objectives(names: object) -> TypeGuard[list[str]]:
     """Return whether a value of ``task.pareto`` is a list of `FEWEST` to `MOST` different texts."""
-    are_texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return are_texts and FEWEST <= len(set(names)) == len(names) <= MOST
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return False
+    return FEWEST <= len(set(names)) == len(names) <= MOST
 
 
 def read_objective(text: str, columns: Collection[str]) -> Objective | None:
@@ -162,8 +163,8 @@ class Front:
         """
         if np.isnan(values).any() or (self.values >= values).all(axis=1).any():
             return False
-        stays = ~(values >= self.values).all(axis=1)
-        self.calls = [one for one, is_kept in zip(self.calls, stays.tolist(), strict=True) if is_kept] + [call]
+        stays = np.flatnonzero(~(values >= self.values).all(axis=1))
+        self.calls = [*(self.calls[at] for at in stays.tolist()), call]
         self.values = np.vstack([self.values[stays], values])
         return True
 

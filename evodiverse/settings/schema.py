@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hydra.core.config_store import ConfigStore
 
-from evodiverse.kit.documented import MISSING, setting
+from evodiverse.kit.documented import setting
 from evodiverse.llm.settings import Llm
 from evodiverse.runner import DISPLAYS
 from evodiverse.runner.evaluators import EvaluatorSettings

@@ -58,7 +58,7 @@ def test_a_front_holds_what_only_earlier_fronts_dominate(values: Values) -> None
 def test_crowding_is_the_gap_between_the_neighbors_as_a_share_of_the_range(values: Values) -> None:
     expected = [0.0] * len(values)
     for objective in range(3):
-        ranked = sorted(range(len(values)), key=lambda at: values[at][objective])  # noqa: B023
+        ranked = sorted(range(len(values)), key=lambda at: values[at][objective])
         span = values[ranked[-1]][objective] - values[ranked[0]][objective] if values else 0.0
         for place, at in enumerate(ranked if span else []):
             is_end = place in (0, len(ranked) - 1)

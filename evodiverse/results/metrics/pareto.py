@@ -26,8 +26,9 @@ def find_objectives(settings: Mapping[str, Any], columns: Collection[str]) -> tu
         columns: The columns of its log.
     """
     names = settings.get("task.pareto")
-    found = [read_objective(name, columns) for name in names] if are_objectives(names) else []  # type: ignore[union-attr]
-    return () if None in found else tuple(one for one in found if one is not None)
+    found = [read_objective(name, columns) for name in names] if are_objectives(names) else []
+    known = tuple(one for one in found if one is not None)
+    return known if len(known) == len(found) else ()
 
 
 def find_objective_columns(run: Run) -> dict[str, type]:

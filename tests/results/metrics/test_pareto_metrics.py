@@ -72,9 +72,9 @@ def test_the_first_to_show_are_the_least_crowded_of_the_front() -> None:
     front = [(0.5, at, at, True) for at in (0.5, 0.0, 0.55, 1.0, 0.9, 0.6)]
     highlight = highlight_front(log_of((0.9, 0.0, 2.0, True), *front))
     assert highlight is not None
-    assert (highlight.title, highlight.calls) == ("Front", [3, 5, 6, 2, 4, 7])
+    assert (highlight.title, highlight.calls) == ("Front", [3, 5, 2, 6, 7, 4])
     assert highlight.note.startswith("6 candidates on the front of a, 3-b: ")
-    assert "hypervolume is 2.4" in highlight.note
+    assert "hypervolume is 2.322." in highlight.note
 
 
 def test_ten_of_a_long_front_are_shown() -> None:
