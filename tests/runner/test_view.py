@@ -38,14 +38,14 @@ class ByOnes(BitTask):
 def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]], *, front: bool = False) -> View:
     """Return the view of a run that has evaluated these genotypes in one iteration, with these scores.
 
-    With a ``front``, the score and few ones are two objectives.
+    A candidate with a score of 0 or None failed. With a ``front``, the score and few ones are two objectives.
     """
     archive = Archive(0)
     attempts = []
     for slot, (key, score) in enumerate(scores):
         call = archive.reserve(key)
         details = {"n_ones": key.count("1")}
-        archive.record(Hypothesis(key, key), Evaluation(score, score, valid=score is not None, details=details))
+        archive.record(Hypothesis(key, key), Evaluation(score, score, valid=bool(score), details=details))
         attempts.append({"iteration": 1, "pool": 0, "slot": slot, "outcome": Outcome.EVALUATED, "call": call})
     objectives = [Objective("score"), Objective("n_ones", 4.0)] if front else []
     view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Budget(), 1), objectives=objectives)
@@ -84,8 +84,8 @@ def test_the_best_discoveries_are_sorted(scores: list[float | None]) -> None:
 
 
 def test_the_best_discoveries_have_their_places_on_the_front_which_grows_with_the_run() -> None:
-    view = view_of(BitTask(4, 1), [("1110", 0.5), ("1000", 0.1), ("0111", 0.4), ("0000", None)], front=True)
-    assert {one.candidate.call: one.place for one in view.best_discoveries()} == {1: 0, 2: 1, 3: None}
+    view = view_of(BitTask(4, 1), [("1110", 0.5), ("1000", 0.1), ("0111", 0.4), ("0000", 0.0)], front=True)
+    assert {one.candidate.call: one.place for one in view.best_discoveries()} == {1: 0, 2: 1, 3: None, 4: None}
     assert view.list_front() == {"front.csv": b"call,score,n_ones,genotype\n1,0.5,3,1110\n2,0.1,1,1000\n"}
 
 
