@@ -186,7 +186,7 @@ class Discovery:
         pool: The number of the pool that found it, counted from 0, the coldest; None for an initial candidate that all
             pools share.
         place: With several objectives (``task.pareto``), its place on the front, counted from 0, the least crowded;
-            None for a candidate that is not on the front.
+            None for a candidate that is not among the first of the front.
     """
 
     candidate: Candidate
@@ -388,7 +388,7 @@ class ShowsBest(Protocol):
 
         Args:
             discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`), and also the
-                best of each grade of a `Choosing` task and the front. All are sorted by score, the highest first.
+                best of each grade of a `Choosing` task and the first of the front. All are sorted by score, the highest first.
 
         Returns:
             The content of each file; None for a file to delete, such as the picture of a former best candidate. Other

@@ -266,7 +266,7 @@ def walk_keys(owner: type, prefix: str = "") -> Iterator[tuple[str, str | None]]
 def keys_of(section: str) -> dict[str, str | None]:
     """Return the keys that a section of the reference covers."""
     if section == "all tasks":
-        return dict(walk_keys(schema.Config))
+        return dict([*walk_keys(schema.Config), *walk_keys(schema.Task, "task.")])
     return dict(walk_keys(importlib.import_module(f"evodiverse.tasks.{section}.domain").settings, "task."))
 
 

@@ -26,6 +26,7 @@ from evodiverse.vocabulary import Evaluation, Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
+N_FRONT = 100
 # The seconds without a result after which evaluations count as silent.
 LONG = 10.0
 
@@ -219,15 +220,15 @@ class View:
         return {"oracle_calls": (self.n_evaluated, self._budget), **self._ledger.spent(self._clock.seconds["wall"])}
 
     def best_discoveries(self) -> list[Discovery]:
-        """Return the `N_BEST` best candidates, the front, and the best of each grade for a `Choosing` task.
+        """Return the `N_BEST` best candidates and, for a `Choosing` task, the best of each grade.
 
-        The front is empty without several objectives. A grade is a value that the task gives a candidate, such as the
+        With several objectives, the `N_FRONT` least crowded of the front are added. A grade is a value that the task gives a candidate, such as the
         complexity of an equation (`Choosing.grade`). Candidates are ordered by score, best first; of several with the
         same score, the older comes first.
         """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
-        places = {call: place for place, call in enumerate(self._find_front())}
+        places = {call: place for place, call in enumerate(self._find_front()[:N_FRONT])}
         calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values(), *places}
         ordered = sorted(calls, key=lambda call: (-scores[call - 1], call))
         return [replace(self._discovery(call), place=places.get(call)) for call in ordered]

@@ -49,9 +49,8 @@ class Task:
     """The keys of ``task`` that any task may have; the others are those of its domain.
 
     Attributes:
-        pareto: two to five objectives of equal rank, for method=nsga2, the front that is shown, and the metric
-            hypervolume: columns of numbers that the task logs, to be maximized, or to be minimized as in 10-length;
-            of a component of an objective, its name suffices
+        pareto: two to five objectives: components, or columns of numbers that the task logs, to be maximized; 10-length
+            minimizes length
     """
 
     pareto: Any = setting(default=None, is_later=True)
