@@ -388,7 +388,8 @@ class ShowsBest(Protocol):
 
         Args:
             discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`), and also the
-                best of each grade of a `Choosing` task and the first of the front. All are sorted by score, the highest first.
+                best of each grade of a `Choosing` task and the first of the front. All are sorted by score, the highest
+                first.
 
         Returns:
             The content of each file; None for a file to delete, such as the picture of a former best candidate. Other

@@ -248,7 +248,7 @@ def _draw_highlight(log: Log, measured: Sequence[str]) -> list[tuple[str, list[R
         return []
     drawn: list[RenderableType] = [_text(highlight.note)] if highlight.note else []
     if highlight.calls:
-        rows = [row_at(log.attempts, log.charged[call - 1]) for call in highlight.calls]
+        rows = [row_at(log.attempts, log.numbered[call - 1]) for call in highlight.calls]
         drawn.append(_list_candidates(rows, measured))
     if highlight.lines:
         drawn += [_text(f"{highlight.caption}:"), _table(highlight.names, highlight.lines)]

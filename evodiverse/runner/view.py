@@ -222,9 +222,9 @@ class View:
     def best_discoveries(self) -> list[Discovery]:
         """Return the `N_BEST` best candidates and, for a `Choosing` task, the best of each grade.
 
-        With several objectives, the `N_FRONT` least crowded of the front are added. A grade is a value that the task gives a candidate, such as the
-        complexity of an equation (`Choosing.grade`). Candidates are ordered by score, best first; of several with the
-        same score, the older comes first.
+        With several objectives, the `N_FRONT` least crowded of the front are added. A grade is a value that the task
+        gives a candidate, such as the complexity of an equation (`Choosing.grade`). Candidates are ordered by score,
+        best first; of several with the same score, the older comes first.
         """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last

@@ -66,7 +66,10 @@ def measure_pareto(log: Log) -> Measurement:
 
 
 def follow_hypervolume(log: Log) -> list[tuple[int, float]]:
-    """Return the hypervolume after each call that changed the front, with the call; empty without objectives."""
+    """Return the hypervolume after each charged call that changed the front; empty without objectives.
+
+    The calls are numbered as in `Log.counted_scores`.
+    """
     return _follow_front(log)[1]
 
 
@@ -92,13 +95,12 @@ def highlight_front(log: Log) -> Highlight | None:
 
 def _follow_front(log: Log) -> tuple[Front, list[tuple[int, float]]]:
     """Return the front at the end, empty without objectives, and what `follow_hypervolume` returns."""
-    objectives = find_objectives(log.run.settings, log.attempts)
+    attempts, objectives = log.attempts, find_objectives(log.run.settings, log.attempts)
     front, volumes = Front(len(objectives)), []
-    if objectives:
-        valid, columns = log.column("valid"), {one.column: log.column(one.column) for one in objectives}
-        calls = [call for call in log.scores if valid[call]]
-        rows = [{name: column[call] for name, column in columns.items()} for call in calls]
-        for call, values in zip(calls, measure_objectives(rows, objectives), strict=True):
-            if front.add(call, values):
-                volumes.append((call, measure_hypervolume(front.values)))
+    charged = enumerate(log.charged, start=1) if objectives else ()
+    found = [(n, at) for n, at in charged if attempts["valid"][at] and attempts["score"][at] is not None]
+    rows = [{one.column: attempts[one.column][at] for one in objectives} for _, at in found]
+    for (n, at), values in zip(found, measure_objectives(rows, objectives), strict=True):
+        if front.add(attempts["call"][at], values):
+            volumes.append((n, measure_hypervolume(front.values)))
     return front, volumes

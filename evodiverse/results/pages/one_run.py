@@ -196,7 +196,7 @@ def _plan_progress(history: History) -> list[Chart]:
         return []
     curve = [*history.rises, (float(history.log.n_calls), history.rises[-1][1])]
     volumes = [(float(call), volume) for call, volume in follow_hypervolume(history.log)]
-    volumes += [(float(history.log.last_call), volume) for _, volume in volumes[-1:]]
+    volumes += [(float(history.log.n_calls), volume) for _, volume in volumes[-1:]]
     attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)
     by_iteration = sorted(group_by(attempts, lambda attempt: attempt[0]).items())
     shares = [
