@@ -35,6 +35,7 @@ EXAMPLE = (
     "task=program task.evaluator=docs/examples/bin_packing/evaluator.py "
     "task.initial.path=docs/examples/bin_packing/worst_fit.py"
 )
+THREE = "task=dual_kinase ~task.objective.components.gsk3b task.pareto=[jnk3,qed,sa]"
 NOVEL = ("search.novelty=0.99", "search.novelty=0.95")  # long programs need a limit nearer to 1
 
 
@@ -122,6 +123,8 @@ STUDIES = {
         ("diverse", "diverse search.novelty=0.999", *(f"diverse {limit}" for limit in NOVEL)),
         oracle_calls=300,
     ),
+    "pareto": Study((THREE,), range(20, 25), ("nsga2", "graph_ga"), oracle_calls=1_000),
+    "pareto_again": Study((THREE,), range(25, 45), ("nsga2", "graph_ga"), oracle_calls=1_000),
     "filters": Study(
         ("task=jnk3",),
         range(10, 13),

@@ -48,13 +48,17 @@ METRICS = {
         "sa_1",
         "sa_50",
     ],
+    "pareto": ["hypervolume", "front_size", "best_score"],
     "programs": ["best_sum", "best_score", "n_near_best", "n_different_near_best"],
 }
 # Metrics of which only the means are printed.
 NOT_COMPARED = {"hits_0.5", "different_hits_0.7_0.4", "top10", "no_hit_percent", "best_nmse", "sa_1", "sa_50"}
 MEDIANS = {"best_nmse"}
 # Overrides that `label` leaves out: all runs of a study have them in common, or the column of the task says them.
-UNSAID = ("budget.oracle_calls", "search.early_stop", "task.problem", "task.evaluator", "task.initial.path")
+UNSAID = (
+    *("budget.oracle_calls", "search.early_stop", "task.problem", "task.evaluator", "task.initial.path"),
+    *("task.objective", "task.pareto"),
+)
 BASELINES = {"equations": "pt", "lag": "pt"}
 BASELINE = "graph_ga"
 POOLED = ("equations",)
@@ -69,7 +73,7 @@ Table = dict[str, dict[int, Mapping[str, Any]]]
 
 def label(run: Run) -> str:
     """Return the method of a run with its overrides, as `findings.py` writes them."""
-    changes = [f"{key}={show(value)}" for key, value in (run.overrides or {}).items() if key not in UNSAID]
+    changes = [f"{key}={show(value)}" for key, value in (run.overrides or {}).items() if not key.startswith(UNSAID)]
     return " ".join([run.method, *changes])
 
 
@@ -81,7 +85,7 @@ def read(outputs: Path) -> dict[tuple[str, str], Table]:
         print(f"{run.path}: {error}", file=sys.stderr)
     for run, metrics in measured.runs:
         task = str(run.settings.get("task.problem") or run.task)
-        kind = run.domain.rpartition(".")[2]
+        kind = "pareto" if "hypervolume" in metrics else run.domain.rpartition(".")[2]
         row: dict[str, Any] = dict(metrics)
         if kind == "equations":
             nmse = min(max(row["best_nmse"], LOWEST_NMSE), HIGHEST_NMSE)

@@ -185,11 +185,14 @@ class Discovery:
         iteration: The iteration in which it was found; 0 for an initial candidate.
         pool: The number of the pool that found it, counted from 0, the coldest; None for an initial candidate that all
             pools share.
+        place: With several objectives (``task.pareto``), its place on the front, counted from 0, the least crowded;
+            None for a candidate that is not among the first of the front.
     """
 
     candidate: Candidate
     iteration: int
     pool: int | None
+    place: int | None = None
 
     @property
     def details(self) -> Mapping[str, Detail]:
@@ -384,8 +387,9 @@ class ShowsBest(Protocol):
         """Return the files to keep in ``best/``, by name. The run calls this now and then, and at its end.
 
         Args:
-            discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`) and, for a
-                `Choosing` task, also the best of each grade. All are sorted by score, the highest first.
+            discoveries: The best candidates of the whole run (at most `evodiverse.runner.view.N_BEST`), and also the
+                best of each grade of a `Choosing` task and the first of the front. All are sorted by score, the highest
+                first.
 
         Returns:
             The content of each file; None for a file to delete, such as the picture of a former best candidate. Other

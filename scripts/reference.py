@@ -16,7 +16,7 @@ from evodiverse.kit.typed import flatten
 from evodiverse.settings.compose import CONFIG_NAME, resolve
 from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.identity import show
-from evodiverse.settings.schema import Config, register
+from evodiverse.settings.schema import Config, Task, register
 
 INTRODUCTION = """\
 # Configuration
@@ -58,15 +58,20 @@ def main() -> int:
     register()
     with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
         default = _compose()
-        sections = {"All tasks": (Config, "", default)}
+        sections: dict[str, list[tuple[type, str, Mapping[str, Any]]]] = {
+            "All tasks": [(Config, "", default), (Task, "task.", default)]
+        }
         tasks = sorted(path.stem for path in find_conf().joinpath("task").glob("*.yaml"))
         for task in [default["task.name"], *tasks]:
             values = _compose(f"task={task}")
             domain = str(values["task.domain"])  # the first task of a domain provides its defaults
             settings = importlib.import_module(f"{domain}.domain").settings
-            sections.setdefault(domain.rpartition(".")[2].capitalize(), (settings, "task.", values))
+            sections.setdefault(domain.rpartition(".")[2].capitalize(), [(settings, "task.", values)])
     seen: dict[str, str] = {}
-    tables = (f"## {heading}\n\n{HEAD}{''.join(_rows(*section, seen))}" for heading, section in sections.items())
+    tables = (
+        f"## {heading}\n\n{HEAD}{''.join(row for group in groups for row in _rows(*group, seen))}"
+        for heading, groups in sections.items()
+    )
     sys.stdout.write(INTRODUCTION + "\n".join(tables))
     return 0
 

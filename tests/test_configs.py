@@ -150,6 +150,7 @@ OWN = {
     "mol_ga": ([inf], None, False),
     "gp_bo": ([inf], None, True),
     "dominated_novelty": ([0.0], None, False),
+    "nsga2": ("cold", None, False),
     "best_of_n": ([inf], None, False),
     "restarts": ([inf], None, False),
     "random_start": ([inf], None, False),
@@ -168,9 +169,11 @@ def test_every_method_of_ours_is_valid_for_every_domain(domain: str, method: str
         with pytest.raises(InputError, match=r"^method=restarts needs task.operator=reseed, got "):
             plan(f"task={task_of(domain)}", f"method={method}")
         return
-    own = ["search.features={length: [0, 10]}"] if method == "dominated_novelty" else []
-    config = plan(f"task={task_of(domain)}", f"method={method}", *own).config
+    needed = {"dominated_novelty": ["search.features={length: [0, 10]}"], "nsga2": ["task.pareto=[score,10-length]"]}
+    config = plan(f"task={task_of(domain)}", f"method={method}", *needed.get(method, [])).config
     ladder, share, is_screened = OWN[method]
+    if ladder == "cold":
+        ladder = [config.task["defaults"]["cold"]]
     capacity, radius, mutation_rate = NICHES[domain]
     if (method, domain) == ("diverse", "molecules"):
         ladder = [inf] * 4
@@ -263,7 +266,7 @@ def walk_keys(owner: type, prefix: str = "") -> Iterator[tuple[str, str | None]]
 def keys_of(section: str) -> dict[str, str | None]:
     """Return the keys that a section of the reference covers."""
     if section == "all tasks":
-        return dict(walk_keys(schema.Config))
+        return dict([*walk_keys(schema.Config), *walk_keys(schema.Task, "task.")])
     return dict(walk_keys(importlib.import_module(f"evodiverse.tasks.{section}.domain").settings, "task."))
 
 

@@ -34,6 +34,7 @@ SAMPLERS = {
     "pt_niche": ["cold", "hot"],
     "niche_ga": ["cold"],
     "dominated_novelty": ["cold"],
+    "nsga2": ["cold"],
     "best_of_n": ["cold"],
     "restarts": ["cold"],
     "random_start": ["cold"],

@@ -10,7 +10,8 @@ from typing import Any, Final
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
 from evodiverse.ports import BEST_SCORE, Annotated, Drawable, Highlight, Measured, Metrics, Selective, Subject
-from evodiverse.runlog.log import Row
+from evodiverse.results.metrics.pareto import highlight_front
+from evodiverse.runlog.log import Log, Row
 from evodiverse.runlog.record import BEST
 from evodiverse.runlog.runs import Run
 
@@ -98,13 +99,15 @@ def find_columns(run: Run, own: frozenset[str] = frozenset()) -> Mapping[str, ty
     return view.report_columns(run.settings, run.own_columns()) if isinstance(view, Drawable) else {}
 
 
-def find_highlight(run: Run, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:
-    """Return the candidates that the domain of a run shows first, or None; see `Selective.highlight`.
+def find_highlight(log: Log, ranked: Sequence[Row], own: frozenset[str] = frozenset()) -> Highlight | None:
+    """Return the candidates to show first: the front, or else those that the domain names; None if there are none.
 
-    The domain gets the best `MOST_RANKED` of the rows ``ranked``.
+    The domain gets the best `MOST_RANKED` of the rows ``ranked``; see `Selective.highlight`.
     """
-    view = find_view(run, own)
-    return view.highlight(ranked[:MOST_RANKED], run.path / BEST) if ranked and isinstance(view, Selective) else None
+    if front := highlight_front(log):
+        return front
+    view, folder = find_view(log.run, own), log.run.path / BEST
+    return view.highlight(ranked[:MOST_RANKED], folder) if ranked and isinstance(view, Selective) else None
 
 
 def find_annotated(run: Run, own: frozenset[str] = frozenset()) -> Annotated | None:

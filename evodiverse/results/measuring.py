@@ -28,8 +28,8 @@ TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"
 MINILM: Final = "minilm"
 # The code that the metrics of all domains depend on: after a change in any of these files, all runs are measured again.
-_SOURCES: Final = ("results/metrics", "runlog", "diversity", "kit")
-_LIBRARIES: Final = ("numpy", "scipy")
+_SOURCES: Final = ("results/metrics", "runlog", "search", "diversity", "kit")
+_LIBRARIES: Final = ("moocore", "numpy", "scipy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from evodiverse.kit.files import read_file
 from evodiverse.results.comparison import compare
 from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
 from evodiverse.results.grouping import thin
-from evodiverse.results.metrics.features import find_features, tell_features
+from evodiverse.results.metrics import find_own_columns
+from evodiverse.results.metrics.features import tell_features
+from evodiverse.results.metrics.pareto import find_objective_columns
 from evodiverse.results.summary import (
     Requests,
     best_candidates,
@@ -78,7 +80,7 @@ def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
         InputError: A file is damaged, or oracle calls are missing from ``evaluations``; the message says where.
     """
     run = Run(path, read_record(path / "run.json"))
-    own = {**dict.fromkeys(find_features(run.settings), float), **find_columns(run)} if with_domain else {}
+    own = {**find_own_columns(run), **find_columns(run)} if with_domain else {}
     log = read_log_so_far(run, {"genotype": str, "error": str, **own})
     n_expected = max(log.last_call - log.n_free, run.record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
@@ -212,12 +214,13 @@ def _sections(log: Log) -> list[tuple[str, list[RenderableType]]]:
     attempts = log.attempts
     if not attempts["iteration"]:
         return []
-    measured = [name for name, kind in find_columns(log.run).items() if kind is float]
+    shown = find_objective_columns(log.run) or find_columns(log.run)
+    measured = [name for name, kind in shown.items() if kind is float]
     counts, last_failed = Counter(attempts["outcome"]), [row_at(attempts, at) for at in find_failed(attempts)[-1:]]
     shares = [(str(outcome), counts[outcome], f"{counts[outcome] / counts.total():.1%}") for outcome in Outcome]
     errors, requests = errors_by_reason(attempts), requests_by_pool(log.llm_calls)
     sections: list[tuple[str, list[RenderableType]]] = [
-        *_draw_highlight(log.run, attempts, measured),
+        *_draw_highlight(log, measured),
         ("attempts, including the initial ones", [_table(("outcome", ">attempts", ">share"), shares)]),
         ("language model", _draw_requests(requests) if requests else []),
         ("best", [*_draw_best(attempts, measured), *_draw_notes(log.run, best_candidates(attempts, 1))]),
@@ -237,16 +240,15 @@ def _draw_requests(requests: Sequence[Requests]) -> list[RenderableType]:
     return [table, *(_one_line(f"pool {asked.pool}: {asked.used.spent}, {asked.model}") for asked in requests)]
 
 
-def _draw_highlight(run: Run, attempts: Columns, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
-    """Return the title and the content of a section about the candidates that the domain names, if it names any."""
-    ranked = best_candidates(attempts, MOST_RANKED)
-    highlight = find_highlight(run, ranked)
+def _draw_highlight(log: Log, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
+    """Return the title and the content of a section about the candidates to show first, if there are any."""
+    highlight = find_highlight(log, best_candidates(log.attempts, MOST_RANKED))
     if highlight is None:
         return []
-    by_call = {row["call"]: row for row in ranked}
     drawn: list[RenderableType] = [_text(highlight.note)] if highlight.note else []
     if highlight.calls:
-        drawn.append(_list_candidates([by_call[call] for call in highlight.calls], measured))
+        rows = [row_at(log.attempts, log.numbered[call - 1]) for call in highlight.calls]
+        drawn.append(_list_candidates(rows, measured))
     if highlight.lines:
         drawn += [_text(f"{highlight.caption}:"), _table(highlight.names, highlight.lines)]
     return [(highlight.title.lower(), drawn)]

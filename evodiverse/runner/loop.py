@@ -205,7 +205,8 @@ class Loop:
         self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
         self._view = View(
-            setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger, setup.n_under_way
+            *(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger),
+            *(setup.n_under_way, setup.search.objectives),
         )
         self._state: State | None = None
         self._cap: Cap | None = None
@@ -679,11 +680,11 @@ class Loop:
         small share of the run's time.
         """
         task = self._setup.task
-        if isinstance(task, ports.ShowsBest | ports.Choosing):
+        if isinstance(task, ports.ShowsBest | ports.Choosing) or self._setup.search.objectives:
             began = time.perf_counter()
             found = self._view.best_discoveries() if isinstance(task, ports.ShowsBest) else []
             files = contracts.present(task.show_best, found) if isinstance(task, ports.ShowsBest) else {}
-            self._setup.store.write_best(files, self._view.headline())
+            self._setup.store.write_best({**files, **self._view.list_front()}, self._view.headline())
             ended = time.perf_counter()
             self._best_due = ended + max(BEST_SECONDS, (ended - began) / MAX_BEST_SHARE)
 

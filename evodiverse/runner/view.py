@@ -1,10 +1,12 @@
 """The view of a run for displays: counts, curves, and where its best candidates were found."""
 
+import csv
+import io
 import time
 from array import array
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from math import inf
 from operator import itemgetter
@@ -17,12 +19,14 @@ from evodiverse.runner import contracts
 from evodiverse.runner.ledger import Ledger
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import SwapTrial, swap_rate
+from evodiverse.search.pareto import SCORE, Front, Objective
 from evodiverse.search.settings import Method
 from evodiverse.search.state import State
 from evodiverse.vocabulary import Evaluation, Outcome
 
 N_EXCHANGES = 30
 N_BEST = 1000
+N_FRONT = 100
 # The seconds without a result after which evaluations count as silent.
 LONG = 10.0
 
@@ -84,6 +88,7 @@ class View:
         clock: The clock of the run.
         ledger: The ledger of the run.
         n_under_way: The largest number of requests to a language model that are under way at the same time.
+        objectives: The objectives of a search for several at once.
     """
 
     def __init__(
@@ -95,6 +100,7 @@ class View:
         clock: Clock,
         ledger: Ledger,
         n_under_way: int = 0,
+        objectives: Sequence[Objective] = (),
     ) -> None:
         self._method = method
         self._budget = budget
@@ -103,6 +109,9 @@ class View:
         self._clock = clock
         self._ledger = ledger
         self._n_under_way = n_under_way
+        self._objectives = objectives
+        self._front = Front(len(objectives))
+        self._n_in_front = 0
         self._outcomes: Counter[str] = Counter()
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
         self._xis: deque[float] = deque(maxlen=N_EXCHANGES)
@@ -211,15 +220,40 @@ class View:
         return {"oracle_calls": (self.n_evaluated, self._budget), **self._ledger.spent(self._clock.seconds["wall"])}
 
     def best_discoveries(self) -> list[Discovery]:
-        """Return the `N_BEST` best candidates of the run and, for a `Choosing` task, the best of each grade.
+        """Return the `N_BEST` best candidates and, for a `Choosing` task, the best of each grade.
 
-        A grade is a value that the task gives a candidate, such as the complexity of an equation (`Choosing.grade`).
-        Candidates are ordered by score, best first; of several with the same score, the older comes first.
+        With several objectives, the `N_FRONT` least crowded of the front are added. A grade is a value that the task
+        gives a candidate, such as the complexity of an equation (`Choosing.grade`). Candidates are ordered by score,
+        best first; of several with the same score, the older comes first.
         """
         scores = self._archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
-        calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values()}
-        return [self._discovery(call) for call in sorted(calls, key=lambda call: (-scores[call - 1], call))]
+        places = {call: place for place, call in enumerate(self._find_front()[:N_FRONT])}
+        calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values(), *places}
+        ordered = sorted(calls, key=lambda call: (-scores[call - 1], call))
+        return [replace(self._discovery(call), place=places.get(call)) for call in ordered]
+
+    def list_front(self) -> dict[str, bytes]:
+        """Return the table ``front.csv`` of the front, the least crowded candidates first; empty without objectives."""
+        if not self._objectives:
+            return {}
+        columns, text = [one.column for one in self._objectives], io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["call", SCORE, *(column for column in columns if column != SCORE), "genotype"])
+        for one in map(self._archive.candidate, self._find_front()):
+            own = [one.details[column] for column in columns if column != SCORE]
+            writer.writerow([one.call, one.score, *own, one.genotype])
+        return {"front.csv": text.getvalue().encode()}
+
+    def _find_front(self) -> list[int]:
+        """Return the calls of the valid candidates that no other one dominates, the least crowded first."""
+        if self._objectives:
+            new = range(self._n_in_front + 1, len(self._iterations) + 1)
+            for call, values in zip(new, self._archive.values(new, self._objectives), strict=True):
+                if self._archive.evaluation(call).valid:
+                    self._front.add(call, values)
+            self._n_in_front = len(self._iterations)
+        return self._front.spread()
 
     def new_improvements(self) -> list[Discovery]:
         """Return the candidates evaluated since the last call of this method that were better than all before them."""

@@ -1,5 +1,6 @@
 """The end of an iteration: choose survivors, exchange candidates between pools, adapt, and update counters."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,7 @@ from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Event, Exchanged, exchange_rules, swap_rate
 from evodiverse.search.features import Features, place
 from evodiverse.search.niches import Similarities
+from evodiverse.search.pareto import Objective
 from evodiverse.search.repair import choose_repairs
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.settings import Method, Search
@@ -69,6 +71,7 @@ def advance(
         streams=streams,
         similarities=similarities,
         features=search.features,
+        objectives=search.objectives,
     )
     pools = tuple(
         survive(iteration, pool, members, attempts.offspring(pool)) for pool, members in enumerate(state.pools)
@@ -100,6 +103,7 @@ def select_survivors(
     streams: Streams,
     similarities: Similarities | None = None,
     features: Features | None = None,
+    objectives: Sequence[Objective] = (),
 ) -> IntArray:
     """Return the members and offspring of a pool that survive.
 
@@ -113,6 +117,7 @@ def select_survivors(
         streams: The random streams of the run.
         similarities: The task's similarities; None for a task without them.
         features: The features that span the space in which candidates compete; None without such a space.
+        objectives: The objectives of a search for several at once.
 
     Returns:
         The ``(n,)`` survivors, given in the same way and sorted.
@@ -125,8 +130,11 @@ def select_survivors(
     def find_places() -> FloatArray:
         return place([archive.evaluation(call).details for call in contenders.tolist()], features or {})
 
+    def find_values() -> FloatArray:
+        return archive.values(contenders.tolist(), objectives)
+
     scores, find = archive.scores[contenders - 1], None if features is None else find_places
-    together = Contenders(scores, pool, is_new, hypotheses, similarities, find)
+    together = Contenders(scores, pool, is_new, hypotheses, similarities, find, find_values if objectives else None)
     return np.sort(contenders[survivor_rules[method.survivors.rule](together, method, rng)])
 
 

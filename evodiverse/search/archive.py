@@ -2,10 +2,12 @@
 
 import heapq
 from array import array
+from collections.abc import Sequence
 from math import fsum, isfinite, isnan, nan
 
 import numpy as np
 
+from evodiverse.search.pareto import SCORE, Objective, measure_objectives
 from evodiverse.search.sampling import BoolArray, FloatArray, IntArray
 from evodiverse.vocabulary import CHARGED, Candidate, Detail, Evaluation, Hypothesis
 
@@ -105,6 +107,11 @@ class Archive:
             self._errors.get(call, ""),
             details,
         )
+
+    def values(self, calls: Sequence[int], objectives: Sequence[Objective]) -> FloatArray:
+        """Return the ``(n, d)`` values of the candidates of ``n`` calls in ``d`` objectives (`measure_objectives`)."""
+        found = map(self.evaluation, calls)
+        return measure_objectives([{**one.details, SCORE: one.score} for one in found], objectives)
 
     def reserve(self, key: str, pool: int = -1) -> int:
         """Count an oracle call for the candidate with a new key, and return the number of the call, from 1.

@@ -21,12 +21,19 @@ def place(details: Sequence[Mapping[str, Detail]], features: Features) -> FloatA
         details: The domain's columns of each candidate, by name.
         features: The ``d`` features.
     """
-    raw = [[_as_float(each.get(column)) for column in features] for each in details]
     low, high = np.array(list(features.values()), dtype=np.float64).T
     with np.errstate(over="ignore"):
-        places: FloatArray = (np.array(raw).reshape(len(details), len(features)) - low) / (high - low)
+        places: FloatArray = (read_numbers(details, list(features)) - low) / (high - low)
     places[~np.isfinite(places)] = np.nan
     return places
+
+
+def read_numbers(details: Sequence[Mapping[str, Detail]], columns: Sequence[str]) -> FloatArray:
+    """Return the ``(n, d)`` values of ``n`` candidates in ``d`` columns; NaN for those that are no finite numbers."""
+    raw = [[_as_float(each.get(column)) for column in columns] for each in details]
+    numbers = np.array(raw, dtype=np.float64).reshape(len(details), len(columns))
+    numbers[~np.isfinite(numbers)] = np.nan
+    return numbers
 
 
 def _as_float(value: Detail) -> float:

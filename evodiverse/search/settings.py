@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from evodiverse.kit.documented import derived, setting
 from evodiverse.search.exchange import exchange_rules, schedules
+from evodiverse.search.pareto import Objective
 from evodiverse.search.survivors import survivor_rules
 from evodiverse.search.weights import weights
 from evodiverse.vocabulary import Prompt
@@ -51,7 +52,8 @@ class Survivors:
     Attributes:
         rule: how survivors are chosen: sample keeps the elites and draws the others by weight; niche also keeps only a
             few similar ones; append keeps the best candidates, founders only the initial ones; dominated_novelty keeps
-            those that are far from all fitter ones in the space of search.features
+            those that are far from all fitter ones in the space of search.features; pareto keeps the first fronts of
+            task.pareto
         weight: weight in the draws of survivors, as in method.mating_pool.weight
         neighbors: number of nearest fitter candidates whose mean distance counts in dominated_novelty
     """
@@ -251,6 +253,7 @@ class Search:
             after the n-th before that
         features: columns of numbers that the task logs, each with its lower and upper bound, such as {length: [0, 10]};
             they span the space of dominated_novelty, and of the metrics coverage and qd_score
+        objectives: What ``task.pareto`` stands for.
     """
 
     attempts: int = setting(least=1)
@@ -264,3 +267,4 @@ class Search:
     novelty: float | None = setting(default=None, is_later=True, above=0, most=1)
     lag: int = setting(default=0, unit="iterations", is_later=True, least=0)
     features: Any = setting(default=None, is_later=True)
+    objectives: Sequence[Objective] = derived(default=())

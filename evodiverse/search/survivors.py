@@ -14,6 +14,7 @@ import numpy as np
 
 from evodiverse.search.features import measure_competition
 from evodiverse.search.niches import Similarities, keep_apart
+from evodiverse.search.pareto import order_by_front
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import BoolArray, FloatArray, IntArray, sample_without_replacement
 from evodiverse.search.weights import weights
@@ -34,6 +35,8 @@ class Contenders:
         hypotheses: The ``n`` hypotheses, for rules that need similarities.
         similarities: The task's function that compares hypotheses; None for a task without one.
         find_places: A function that returns the ``(n, d)`` places in the feature space; None without such a space.
+        find_values: A function that returns the ``(n, d)`` values in several objectives, higher is better, NaN where
+            one is missing; None without objectives.
     """
 
     scores: FloatArray
@@ -42,6 +45,7 @@ class Contenders:
     hypotheses: Sequence[Hypothesis] = ()
     similarities: Similarities | None = None
     find_places: Callable[[], FloatArray] | None = None
+    find_values: Callable[[], FloatArray] | None = None
 
 
 SurvivorRule = Callable[[Contenders, "Method", np.random.Generator], IntArray]
@@ -120,6 +124,20 @@ def dominated_novelty(contenders: Contenders, method: "Method", rng: np.random.G
         return np.arange(contenders.scores.size)
     fitness = measure_competition(contenders.scores, contenders.find_places(), method.survivors.neighbors)
     return np.lexsort((-contenders.scores, -fitness))[: method.capacity]
+
+
+@survivor_rules
+def pareto(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:  # noqa: ARG001
+    """Return the indices of the first ``method.capacity`` contenders by front and crowding; see `order_by_front`.
+
+    Raises:
+        ValueError: There are no objectives.
+    """
+    if contenders.find_values is None:
+        raise ValueError("the rule pareto needs objectives")
+    if contenders.scores.size <= method.capacity:
+        return np.arange(contenders.scores.size)
+    return order_by_front(contenders.find_values(), contenders.scores)[: method.capacity]
 
 
 def _split(contenders: Contenders, method: "Method") -> tuple[IntArray, IntArray]:

@@ -1,7 +1,7 @@
 """The composition root: builds the parts of a planned run, connects them, and runs it."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from functools import cache, partial
@@ -36,6 +36,7 @@ from evodiverse.runner.tracking import followed, open_tracker
 from evodiverse.runner.workers import Bench, Workers, available_cores
 from evodiverse.sandbox.confinement import find_gaps
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.search.pareto import SCORE, VALUE, Objective, read_objective
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.settings import schema
 from evodiverse.settings.going_further import begin_from_shorter
@@ -63,6 +64,7 @@ class Ready(NamedTuple):
         columns: The columns that the run adds to ``evaluations``.
         model: The complete settings of the language model, or None for a run without one.
         draw_start: A function that returns the initial candidates; they are drawn only once.
+        objectives: What ``task.pareto`` stands for.
     """
 
     this: Identity
@@ -70,6 +72,7 @@ class Ready(NamedTuple):
     columns: Mapping[str, type]
     model: Llm | None
     draw_start: Callable[[], Start]
+    objectives: Sequence[Objective]
 
 
 def run(plan: Plan, display: Display, say: Callable[[str], None], save_hydra: Callable[[Path], None]) -> float | None:
@@ -149,6 +152,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
     is_new = check_openable(this, overwrite=overwrite)
     task = plan.domain.build_task(plan.task, artifact, partial(open_sandbox, plan.config.sandbox))
     _check_able(plan, task)
+    objectives = _find_objectives(plan, task)
     if plan.config.evaluator.command:
         check_command(plan.config.evaluator.command)
     elif plan.config.evaluator.name == "ray":
@@ -163,7 +167,7 @@ def prepare(plan: Plan, artifact: Callable[[str], Path] = artifact_path, *, is_d
             call(task.check_initial, streams.at(Purpose.INITIAL, 0, pool=pool))
     elif is_new:
         draw()
-    return Ready(this, task, columns, model, draw)
+    return Ready(this, task, columns, model, draw, objectives)
 
 
 def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path], None]) -> Snapshot | str:
@@ -207,7 +211,7 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         evaluator = stack.enter_context(_opened_evaluator(plan, task, standing))
         setup = Setup(
             method=config.method,
-            search=config.search,
+            search=replace(config.search, objectives=ready.objectives),
             streams=Streams(config.seed),
             oracle_calls=config.budget.oracle_calls,
             draw_start=ready.draw_start,
@@ -258,11 +262,34 @@ def _check_able(plan: Plan, task: Task) -> None:
         )
     if violations:
         raise InputError(*violations)
-    numbers = [column for column, kind in task.columns.items() if kind in (float, int)]
+    numbers = _find_numbers(task)
     unknown = [column for column in plan.config.search.features or {} if column not in numbers]
     if unknown:
-        known = f"it has {', '.join(numbers)}" if numbers else "it has none"
-        raise InputError(f"search.features: {unknown[0]} is not a column of numbers that this task logs; {known}")
+        raise _refuse_column("search.features", unknown[0], numbers)
+
+
+def _find_numbers(task: Task) -> list[str]:
+    return [column for column, kind in task.columns.items() if kind in (float, int)]
+
+
+def _refuse_column(key: str, column: str, known: Sequence[str]) -> InputError:
+    has = f"it has {', '.join(known)}" if known else "it has none"
+    return InputError(f"{key}: {column} is not a column of numbers that this task logs; {has}")
+
+
+def _find_objectives(plan: Plan, task: Task) -> list[Objective]:
+    """Return the objectives that ``task.pareto`` names.
+
+    Raises:
+        InputError: The task does not log one of the columns; the message names it, and those that it logs.
+    """
+    columns, objectives = [SCORE, *_find_numbers(task)], []
+    for name in plan.config.task.get("pareto") or ():
+        objective = read_objective(name, columns)
+        if objective is None:
+            raise _refuse_column("task.pareto", name, [column.removesuffix(VALUE) for column in columns])
+        objectives.append(objective)
+    return objectives
 
 
 def open_sandbox(settings: schema.Sandbox, *preload: str, confines: bool = True) -> ProcessSandbox:

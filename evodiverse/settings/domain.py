@@ -20,7 +20,7 @@ from evodiverse.ports import Domain, Operator, Prompts, Task, Versioned
 from evodiverse.runlog.record import CODE
 
 # EvoDiverse's own keys of `task`. All others belong to the domain.
-TASK_KEYS: Final = ("name", "domain", "defaults")
+TASK_KEYS: Final = ("name", "domain", "defaults", "pareto")
 OURS: Final = "evodiverse"
 METRICS: Final = "metrics.py"
 COLUMN_TYPES: Final = (float, int, bool, str)

@@ -483,7 +483,8 @@ def _identity(values: Mapping[str, Any], domain: Domain) -> dict[str, Any]:
 
 def _find_later(domain: Domain) -> dict[str, Any]:
     """Return the defaults that `identity` leaves out, of the keys of all runs and of the domain's own."""
-    return later_defaults(schema.Config) | later_defaults(domain.settings, "task.")
+    own = later_defaults(schema.Task, "task.") | later_defaults(domain.settings, "task.")
+    return later_defaults(schema.Config) | own
 
 
 def _quiet_keys(evaluator: str) -> frozenset[str]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from hydra.core.config_store import ConfigStore
 
-from evodiverse.kit.documented import MISSING, setting
+from evodiverse.kit.documented import setting
 from evodiverse.llm.settings import Llm
 from evodiverse.runner import DISPLAYS
 from evodiverse.runner.evaluators import EvaluatorSettings
@@ -45,6 +45,18 @@ class Tracking:
 
 
 @dataclass
+class Task:
+    """The keys of ``task`` that any task may have; the others are those of its domain.
+
+    Attributes:
+        pareto: two to five objectives: components, or columns of numbers that the task logs, to be maximized; 10-length
+            minimizes length
+    """
+
+    pareto: Any = setting(default=None, is_later=True)
+
+
+@dataclass
 class Config:
     """The whole configuration of a run.
 
@@ -57,7 +69,7 @@ class Config:
         dry_run: whether to print what would run, or why it would be refused, but run nothing
     """
 
-    task: Any = MISSING
+    task: Any = field(default_factory=lambda: {"pareto": None})
     method: Method = field(default_factory=Method)
     llm: Llm = field(default_factory=Llm)
     budget: Budget = field(default_factory=Budget)

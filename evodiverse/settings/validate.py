@@ -6,6 +6,7 @@ from math import inf
 from typing import Any
 
 from evodiverse.kit.documented import find_beyond
+from evodiverse.search.pareto import FEWEST, MOST, are_objectives
 from evodiverse.search.settings import Method, Screen
 from evodiverse.settings.own_rules import load_own_rules
 from evodiverse.settings.schema import Config
@@ -13,6 +14,7 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS
 
 _MIXTURE = "[{model: openai/gpt-5, weight: 2}, {model: deepseek/deepseek-flash, weight: 1}]"
 _FEATURES = "{length: [0, 10]}"
+_PARETO = "[value,10-length]"
 SWAPPING = ("metropolis", "random")
 # With a larger exponent, the power of a score of 0.1 is less than 1e-10, which the paper's code adds to each power.
 MAX_POWER = 10
@@ -38,6 +40,7 @@ def find_violations(config: Config, n_initial: int, *, can_ask: bool) -> list[st
         *_rungs(config.method),
         *_screen(config.method.screen),
         *_features(config),
+        *_pareto(config),
         *_llm(config),
         *_evaluator(config),
         *_across(config, n_initial, can_ask=can_ask),
@@ -55,7 +58,7 @@ def _rungs(method: Method) -> Iterator[str]:
         yield f"method.ladder must fall from cold to hot, got {ladder}; sort it"
     if rule in SWAPPING and any(cold == hot for cold, hot in pairs):
         yield f"method.ladder must have no equal neighbors if method.swap.rule={rule}, got {ladder}"
-    draws_survivors = method.survivors.rule not in ("append", "founders", "dominated_novelty")
+    draws_survivors = method.survivors.rule not in ("append", "founders", "dominated_novelty", "pareto")
     weights = [method.mating_pool.weight, *([method.survivors.weight] if draws_survivors else [])]
     if "score_power" in weights and any(MAX_POWER < beta < inf for beta in ladder):
         yield (
@@ -93,6 +96,14 @@ def _features(config: Config) -> Iterator[str]:
         and all(_is_pair(pair, int, float) and -inf < pair[0] < pair[1] < inf for pair in features.values())
     ):
         yield f"search.features must give columns their lower and upper bounds, such as {_FEATURES}, got {features}"
+
+
+def _pareto(config: Config) -> Iterator[str]:
+    pareto, rule = config.task.get("pareto"), config.method.survivors.rule
+    if pareto is None and rule == "pareto":
+        yield f"method.survivors.rule={rule} needs task.pareto; name objectives, such as 'task.pareto={_PARETO}'"
+    elif pareto is not None and not are_objectives(pareto):
+        yield f"task.pareto must name {FEWEST} to {MOST} different objectives, such as {_PARETO}, got {pareto}"
 
 
 def _is_pair(value: object, *kinds: type) -> bool:

@@ -18,6 +18,7 @@ VARIANTS = [
     ["method=random_swap", "method.survivors.rule=append"],
     ["method=pt_niche"],
     ["method=dominated_novelty", "search.features={n_ones: [0, 24]}"],
+    ["method=nsga2", "task.pareto=[score,24-n_ones]"],
     ["method=diverse"],
 ]
 

@@ -23,8 +23,8 @@ METHODS = sorted({path.stem for path in (ROOT / "conf/method").glob("*.yaml")} -
 @pytest.fixture(scope="module", params=METHODS)
 def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     small = ["method.screen.batch=[[0,10]]"] if request.param == "diverse" else []  # enough iterations for exchanges
-    features = "search.features={n_ones: [0, 24]}"
-    return run_toy(tmp_path_factory.mktemp(request.param), f"method={request.param}", "seed=5", features, *small)
+    needed = ["search.features={n_ones: [0, 24]}", "task.pareto=[score,24-n_ones]"]
+    return run_toy(tmp_path_factory.mktemp(request.param), f"method={request.param}", "seed=5", *needed, *small)
 
 
 def settings(run: Path) -> dict[str, Any]:

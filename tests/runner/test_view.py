@@ -15,6 +15,7 @@ from evodiverse.runner.ledger import Budget, Ledger
 from evodiverse.runner.view import N_BEST, Clock, View
 from evodiverse.search.adaptation import Thermostat
 from evodiverse.search.archive import Archive
+from evodiverse.search.pareto import Objective
 from evodiverse.search.state import Progress, State
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Usage
 from tests.search.builders import make_method
@@ -34,15 +35,20 @@ class ByOnes(BitTask):
         return " ".join(sorted((one.candidate.key for one in discoveries), key=lambda key: key.count("1")))
 
 
-def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]]) -> View:
-    """Return the view of a run that has evaluated these genotypes in one iteration, with these scores."""
+def view_of(task: BitTask, scores: Sequence[tuple[str, float | None]], *, front: bool = False) -> View:
+    """Return the view of a run that has evaluated these genotypes in one iteration, with these scores.
+
+    A candidate with a score of 0 or None failed. With a ``front``, the score and few ones are two objectives.
+    """
     archive = Archive(0)
     attempts = []
     for slot, (key, score) in enumerate(scores):
         call = archive.reserve(key)
-        archive.record(Hypothesis(key, key), Evaluation(score, score, valid=score is not None))
+        details = {"n_ones": key.count("1")}
+        archive.record(Hypothesis(key, key), Evaluation(score, score, valid=bool(score), details=details))
         attempts.append({"iteration": 1, "pool": 0, "slot": slot, "outcome": Outcome.EVALUATED, "call": call})
-    view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Budget(), 1))
+    objectives = [Objective("score"), Objective("n_ones", 4.0)] if front else []
+    view = View(make_method(), 100_000, task, archive, Clock(), Ledger(Budget(), 1), objectives=objectives)
     view.note(attempts)
     return view
 
@@ -75,6 +81,18 @@ def test_the_best_discoveries_are_sorted(scores: list[float | None]) -> None:
     found = [(-(one.candidate.score or 0.0), one.candidate.call) for one in view.best_discoveries()]
     assert found == sorted(found)
     assert len(found) == sum(score is not None for score in scores)
+
+
+def test_the_best_discoveries_have_their_places_on_the_front_which_grows_with_the_run() -> None:
+    view = view_of(BitTask(4, 1), [("1110", 0.5), ("1000", 0.1), ("0111", 0.4), ("0000", 0.0)], front=True)
+    assert {one.candidate.call: one.place for one in view.best_discoveries()} == {1: 0, 2: 1, 3: None, 4: None}
+    assert view.list_front() == {"front.csv": b"call,score,n_ones,genotype\n1,0.5,3,1110\n2,0.1,1,1000\n"}
+
+
+def test_without_objectives_there_is_no_front() -> None:
+    view = view_of(BitTask(4, 1), [("1110", 0.5)])
+    assert view.best_discoveries()[0].place is None
+    assert view.list_front() == {}
 
 
 @pytest.mark.parametrize(

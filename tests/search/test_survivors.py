@@ -1,4 +1,4 @@
-"""Survivor rules: elites, tempered sampling, appending, niches, dominated novelty and founders."""
+"""Survivor rules: elites, tempered sampling, appending, niches, dominated novelty, fronts and founders."""
 
 import string
 from collections import Counter
@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.search.advance import select_survivors
+from evodiverse.search.pareto import Objective
 from evodiverse.search.settings import Niche, Survivors
 from evodiverse.search.streams import Streams
 from evodiverse.search.survivors import survivor_rules
@@ -33,11 +34,12 @@ def survivors(
     families: str = "",
     share: int = 1,
     places: Sequence[float | None] = (),
+    values: Sequence[tuple[float | None, float | None]] = (),
     **changes: object,
 ) -> list[int]:
     """Return the surviving calls; candidates with the same letter in ``families`` are similar.
 
-    ``places`` are the values of the only feature.
+    ``places`` are the values of the only feature, and ``values`` those of two objectives: a, and 1 - b.
     """
     method = make_method(ladder=(beta,), niche=Niche(0.5, (share,)), **changes)
     contenders = np.arange(1, len(scores) + 1)
@@ -46,9 +48,10 @@ def survivors(
         letters = [(families or string.printable)[int(hypothesis.key[1:]) - 1] for hypothesis in (one, *others)]
         return np.array([float(letter == letters[0]) for letter in letters[1:]])
 
-    archive = make_archive(scores, details=[{"place": place} for place in places])
+    details = [{"place": place} for place in places] or [{"a": a, "b": b} for a, b in values]
+    archive, objectives = make_archive(scores, details=details), [Objective("a"), Objective("b", 1.0)]
     return select_survivors(
-        iteration, 0, contenders, NONE, archive, method, Streams(seed), similarities, {"place": [0, 1]}
+        iteration, 0, contenders, NONE, archive, method, Streams(seed), similarities, {"place": [0, 1]}, objectives
     ).tolist()
 
 
@@ -142,6 +145,24 @@ def test_dominated_novelty_drops_the_newer_of_two_candidates_with_one_score_and_
 def test_dominated_novelty_drops_first_what_lacks_a_feature_and_of_that_the_worst() -> None:
     rule = Survivors("dominated_novelty", "rank")
     assert survivors([0.9, 0.8, 0.1, 0.0], capacity=3, survivors=rule, places=[None, None, 0.4, 0.4]) == [1, 3, 4]
+
+
+def test_pareto_keeps_the_first_front_whatever_the_scores() -> None:
+    values = [(0.1, 0.9), (0.5, 0.5), (0.4, 0.6), (0.9, 0.9)]  # the third is worse in both than the second
+    assert survivors([0.0, 0.1, 0.9, 0.2], capacity=2, survivors=Survivors("pareto", "rank"), values=values) == [2, 4]
+
+
+def test_pareto_thins_out_the_front_that_has_too_many_where_it_is_crowded() -> None:
+    values = [(0.45, 0.45), (0.0, 0.0), (0.51, 0.51), (1.0, 1.0), (0.2, 0.2)]  # gaps of 0.31, 0.55 and 0.45 inside
+    rule = Survivors("pareto", "rank")
+    assert survivors([0.5] * 5, capacity=4, survivors=rule, values=values) == [2, 3, 4, 5]
+    assert survivors([0.5] * 5, capacity=3, survivors=rule, values=values) == [2, 3, 4]
+
+
+def test_pareto_drops_first_what_lacks_an_objective_and_of_that_the_worst() -> None:
+    values = [(None, 0.1), (0.1, None), (0.1, 0.8), (0.0, 0.9)]
+    rule = Survivors("pareto", "rank")
+    assert survivors([0.8, 0.9, 0.0, 0.0], capacity=3, survivors=rule, values=values) == [2, 3, 4]
 
 
 def test_equal_pools_choose_their_survivors_independently() -> None:

@@ -103,7 +103,13 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
             part=lambda run: (run.task,),
             counts=lambda run: run.kind not in (_MOLECULES, _EQUATIONS, _PACKING),
         ),
-        curves.draw_best,
+        partial(curves.draw_rises, name="best", label="best score"),
+    ),
+    _make(
+        "hypervolume_by_calls",
+        Runs(curves=("hypervolume",), part=lambda run: (run.task,)),
+        partial(curves.draw_rises, name="hypervolume", label="hypervolume"),
+        facts=lambda group: ", ".join(group.best.run.settings["task.pareto"]),
     ),
     _make(
         "hits_by_calls",

@@ -353,13 +353,19 @@ def draw_errors(group: Group) -> Figure:
     return figure
 
 
-def draw_best(group: Group) -> Figure:
-    """Return a figure of the best score so far."""
+def draw_rises(group: Group, name: str, label: str) -> Figure:
+    """Return a figure of a number that only rises with the calls, such as the best score so far.
+
+    Args:
+        group: The runs.
+        name: The name of its curve, such as "best".
+        label: What the number is.
+    """
     figure = new_figure(PAGE * 0.5, 2.4)
-    axes, bands = figure.subplots(), record_bands(group.results, "best_calls", "best")
+    axes, bands = figure.subplots(), record_bands(group.results, f"{name}_calls", name)
     draw_bands(axes, bands, steps=True)
     fit_axis(axes, bands)
-    axes.set(xlim=(0, budget_of(group.results) * 1.01), xlabel="oracle calls", ylabel="best score")
+    axes.set(xlim=(0, budget_of(group.results) * 1.01), xlabel="oracle calls", ylabel=label)
     style.add_legend(figure, legend_of(group.results))
     return figure
 

@@ -7,6 +7,7 @@ from evodiverse.ports import Metrics, Tools
 from evodiverse.results.metrics.cost import measure_cost, measure_generations
 from evodiverse.results.metrics.curves import measure_curves
 from evodiverse.results.metrics.features import find_features, measure_features
+from evodiverse.results.metrics.pareto import find_objective_columns, measure_pareto
 from evodiverse.results.metrics.search import measure_search
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run
@@ -24,12 +25,18 @@ def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:
     Raises:
         InputError: A part of the log is missing or damaged, or scikit-learn is missing, which TF-IDF needs.
     """
-    log = read_log(run, {**dict.fromkeys(find_features(run.settings), float), **metrics.columns})
+    log = read_log(run, {**find_own_columns(run), **metrics.columns})
     return {
         **measure_generations(log),
         **measure_cost(log),
         **measure_search(log, metrics.targets),
         **measure_curves(log),
         **measure_features(log),
+        **measure_pareto(log),
         **metrics.measure(log, tools),
     }
+
+
+def find_own_columns(run: Run) -> dict[str, type]:
+    """Return the columns of ``evaluations`` that the features and the objectives of a run need, with their type."""
+    return {**dict.fromkeys(find_features(run.settings), float), **find_objective_columns(run)}

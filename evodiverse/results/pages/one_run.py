@@ -13,7 +13,9 @@ from markupsafe import Markup
 from evodiverse.ports import Annotated, Drawable, Highlight, Sheet
 from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
-from evodiverse.results.metrics.features import find_features, tell_features
+from evodiverse.results.metrics import find_own_columns
+from evodiverse.results.metrics.features import tell_features
+from evodiverse.results.metrics.pareto import find_objective_columns, follow_hypervolume
 from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
 from evodiverse.results.pages.rendering import render
 from evodiverse.results.show import read_command, tell_start
@@ -53,7 +55,7 @@ class History:
         pools: The columns of ``populations``, by name.
         requests: The prompt, reply and error of each request to a model, by the number of the request.
         best: The rows of ``evaluations`` whose oracle call gave a score, best first, the older first at equal scores.
-        highlight: The candidates that the domain shows first, if it names any.
+        highlight: The candidates to show first, if there are any.
     """
 
     log: Log
@@ -106,17 +108,16 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     view, columns = find_view(run, own), find_columns(run, own)
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     numbers, *texts = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"]).values()
-    features = dict.fromkeys(find_features(run.settings), float)
-    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **features, **columns})
+    log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **find_own_columns(run), **columns})
     best = best_candidates(log.attempts, None)
     return History(
         log,
         view if isinstance(view, Drawable) else None,
-        [name for name, kind in columns.items() if kind is float][:_MOST_MEASURED],
+        [name for name, kind in {**find_objective_columns(run), **columns}.items() if kind is float][:_MOST_MEASURED],
         pools,
         dict(zip(numbers, zip(*texts, strict=True), strict=True)),
         best,
-        find_highlight(run, best, own),
+        find_highlight(log, best, own),
     )
 
 
@@ -194,6 +195,8 @@ def _plan_progress(history: History) -> list[Chart]:
     if not history.best:
         return []
     curve = [*history.rises, (float(history.log.n_calls), history.rises[-1][1])]
+    volumes = [(float(call), volume) for call, volume in follow_hypervolume(history.log)]
+    volumes += [(float(history.log.n_calls), volume) for _, volume in volumes[-1:]]
     attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)
     by_iteration = sorted(group_by(attempts, lambda attempt: attempt[0]).items())
     shares = [
@@ -202,6 +205,7 @@ def _plan_progress(history: History) -> list[Chart]:
     ]
     return [
         plan_chart("Best score so far", "oracle calls", "score", [Line("", curve)], stepped=True),
+        *([plan_chart("Hypervolume", "oracle calls", "volume", [Line("", volumes)], stepped=True)] if volumes else []),
         plan_chart("Outcomes of attempts", "iteration", "share of attempts", shares),
     ]
 

@@ -25,7 +25,8 @@ _RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a m
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
     """Return a PNG of up to ten molecules with their scores, selected by score so that all are different.
 
-    Two molecules are different if their similarity is below 0.4, as in the metrics of hits; see `select_ranked`.
+    Two molecules are different if their similarity is below 0.4, as in the metrics of hits; see `select_ranked`. With
+    several objectives, the first ten of the front are drawn instead.
 
     Args:
         discoveries: Candidates with scores, best first; at least one.
@@ -34,7 +35,10 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
         highlight: SMARTS patterns; atoms and bonds that match one of them are marked.
     """
     ranked = (entry.candidate.genotype for entry in discoveries)
-    chosen = [discoveries[place] for place in select_ranked(ranked, N_DRAWN, summary=max)]
+    front = {entry.place: entry for entry in discoveries if entry.place is not None}
+    chosen = [front[place] for place in range(min(len(front), N_DRAWN))] or [
+        discoveries[place] for place in select_ranked(ranked, N_DRAWN, summary=max)
+    ]
     measured = [column for column in columns if column.endswith(RAW)]
     legends = [_legend(rank, entry, measured) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))

@@ -167,6 +167,15 @@ def test_a_domain_of_ones_own_has_curves_and_heat_maps_of_its_own_metric() -> No
     assert lines_of(first.draw().axes[0])["EvoDiverse (pt)"].get_ydata()[-1] == 3 / 8
 
 
+def test_the_hypervolume_is_drawn_by_calls_for_runs_with_the_same_objectives() -> None:
+    curves = {"curve.hypervolume_calls": [1.0, 9.0], "curve.hypervolume": [0.1, 0.7]}
+    runs = [result(curves, method=method, overrides={"task.pareto": ["qed", "sa"]}) for method in ("nsga2", "graph_ga")]
+    (picture,) = find("hypervolume_by_calls", [*runs, result({"curve.best": [0.1]})])
+    lines = lines_of(picture.draw().axes[0])
+    assert {name: line.get_ydata()[-1] for name, line in lines.items()} == {"NSGA-II": 0.7, "Graph GA": 0.7}
+    assert "front of qed, sa" in picture.caption
+
+
 def read_own(metrics: dict[str, Any], overrides: dict[str, Any]) -> Result:
     settings = {f"{key.replace('.', '__')}": value for key, value in overrides.items()}
     record = make_record(overrides=overrides, task__name="bits", task__domain="tests.toys.bits", **settings)

@@ -47,6 +47,15 @@ def test_the_table_of_feature_spaces_lists_the_runs_that_have_one() -> None:
     assert "features" not in tables_of(layout(JNK3), result({"score": 0.4}))
 
 
+def test_the_table_of_several_objectives_lists_the_runs_that_have_them() -> None:
+    with_front = result({"score": 0.4, "hypervolume": 0.25, "best_score": 0.4, "front_size": 12}, method="nsga2")
+    tables = tables_of(layout(JNK3), result({"score": 0.4}), with_front)
+    assert [(line.of[1], *(cell.text for cell in line.cells)) for line in tables["pareto"].lines] == [
+        ("nsga2", "0.25", "0.4", "12")
+    ]
+    assert "pareto" not in tables_of(layout(JNK3), result({"score": 0.4}))
+
+
 # Which runs are in a row
 
 
