@@ -21,9 +21,9 @@ from rich.console import Console
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import RichDisplay, draw
+from evodiverse.settings import find_conf
 from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, split_hydra
-from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from evodiverse.store.journal import Journal

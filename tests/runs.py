@@ -18,7 +18,7 @@ from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.compose import hydra_session
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer

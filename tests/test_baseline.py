@@ -13,7 +13,7 @@ from evodiverse.commands.baseline_runs import Budget, run_all
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, read_record, survey_runs
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Answer, Front, Model, Order, add_constant, find_apart
+from evodiverse.tasks.equations.baselines import ENGINES, Answer, Front, Model, Order, add_constant, find_apart
 from evodiverse.tasks.equations.metrics import COLUMNS
 from evodiverse.tasks.equations.operators.trees import call, variable
 from tests import starts

@@ -31,7 +31,7 @@ from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Order, find_apart, write_model
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Order, find_apart, write_model
 from evodiverse.tasks.equations.data import read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.metrics import OWN_FIT

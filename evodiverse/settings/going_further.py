@@ -26,8 +26,7 @@ from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
 from evodiverse.store.files import read_json
 from evodiverse.store.journal import Journal
-from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import BUDGET, Identity, is_shorter, read_record
+from evodiverse.store.record import BUDGET, Identity, is_shorter, package_versions, read_record, tell_change
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import CHARGED, Evaluation, Hypothesis, Usage

@@ -1,4 +1,4 @@
-"""The run directory over its life cycle: start, commits, end, resume, deletion."""
+"""The run directory over its life cycle: start, commits of Parquet parts, end, resume, deletion."""
 
 import hashlib
 import json
@@ -6,18 +6,21 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
 from evodiverse.kit.checked_lines import encode_line
 from evodiverse.kit.files import TEMPORARY, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
-from evodiverse.runlog.datasets import DATASETS, read_parts
+from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECASTS, OWN_TYPES, read_parts
 from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, PRICES, RECORD, REPORT
-from evodiverse.store.datasets import encode_part, schemas
 from evodiverse.store.files import read_json, write_json, writing_to
 from evodiverse.store.journal import Journal
 
@@ -321,3 +324,47 @@ def _iteration_of(part: Path) -> int:
 
 def _checksum(saved: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
+    """Return the schema of each dataset, by name; ``columns`` come after the fixed columns of ``evaluations``."""
+    further = [pa.field(name, OWN_TYPES[kind]) for name, kind in columns.items()]
+    return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *further])}
+
+
+def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
+    """Return the columns that a run adds to ``evaluations``: the type of each, by name.
+
+    They are those of the domain and, if the run screens proposals, those of the surrogate's forecasts.
+
+    Raises:
+        InputError: A column of the domain has the name of an existing column, regardless of case.
+    """
+    own: dict[str, type] = dict.fromkeys(FORECASTS, float) if screens else {}
+    taken = [name for name in domain_columns if name.lower() in {*EVALUATIONS.names, *own}]
+    if taken:
+        raise InputError(*(f"the task's own column {name} already exists in the log; rename it" for name in taken))
+    return {**domain_columns, **own}
+
+
+def encode_part(rows: Sequence[Row], schema: pa.Schema) -> bytes:
+    """Return one part of a dataset, that is, the content of one Parquet file.
+
+    Small parts dominate the size of a run, so a part contains neither statistics nor a copy of the Arrow schema.
+    """
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    integers = [field.name for field in schema if field.type == pa.int64()]
+    integers += [f"{field.name}.list.element" for field in schema if field.type == CALLS]
+    buffer = BytesIO()
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=["outcome", "operator", "model"],
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    return buffer.getvalue()

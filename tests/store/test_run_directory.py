@@ -10,8 +10,7 @@ import pytest
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.runlog.datasets import read_parts
-from evodiverse.store.datasets import schemas
-from evodiverse.store.run_directory import RunDirectory
+from evodiverse.store.run_directory import RunDirectory, schemas
 from tests.runs import DATASETS, ROOT, Silent, run_toy
 
 pytestmark = pytest.mark.usefixtures("written_at_once")

@@ -14,8 +14,7 @@ from evodiverse.ports import Annotated, Drawable, Highlight, Sheet
 from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics.features import find_features, tell_features
-from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.rendering import render
+from evodiverse.results.pages.rendering import Chart, Line, Point, plan_chart, render
 from evodiverse.results.show import read_command, tell_start
 from evodiverse.results.summary import (
     best_candidates,

@@ -21,10 +21,10 @@ from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
 from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses
+from evodiverse.tasks.equations.parsing import find_terms
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Rows
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
-from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Detail
 
 N_TOP: Final = 10

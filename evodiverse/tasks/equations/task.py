@@ -24,14 +24,13 @@ from evodiverse.tasks.equations.metrics import (
     measure_split,
     select_tame,
 )
-from evodiverse.tasks.equations.parsing import parse_equation
+from evodiverse.tasks.equations.parsing import count_parts, find_terms, parse_equation
 from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.requirements import Requirements, has_requirements
 from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
 
 N_TOP: Final = 10

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.baselines.engine import Model, add_constant, write_model
+from evodiverse.tasks.equations.baselines import Model, add_constant, write_model
 from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.trees import call, number, variable

@@ -13,12 +13,12 @@ import pytest
 
 from evodiverse.errors import InputError
 from evodiverse.kit.files import lock
-from evodiverse.store.lock import check_unlocked, locked
+from evodiverse.store.files import check_unlocked, locked
 
 HOLD = """
 import sys
 from pathlib import Path
-from evodiverse.store.lock import locked
+from evodiverse.store.files import locked
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -71,7 +71,7 @@ def test_a_lock_on_a_network_file_system_can_be_checked(
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         return lock(descriptor, waits=waits)
 
-    monkeypatch.setattr("evodiverse.store.lock.lock", lock_on_nfs)
+    monkeypatch.setattr("evodiverse.store.files.lock", lock_on_nfs)
     with locked(tmp_path):
         pass
     check_unlocked(tmp_path)
