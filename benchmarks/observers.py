@@ -26,7 +26,7 @@ from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, split_hydra
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.tasks.molecules.task import MoleculeTask
 
 # With one worker, everything runs in the main process, where it is timed. Otherwise the journal is written by workers.

@@ -17,8 +17,7 @@ from evodiverse.data.cache import present_path
 from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
 from evodiverse.kit.inputs import expanded
 from evodiverse.kit.listed_files import write_listed
-from evodiverse.results.figures.catalog import FIGURES
-from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_page, to_text
+from evodiverse.results.figures.catalog import FIGURES, INDEX, Entry, find_lacks, to_page, to_text
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.results.figures.style import add_basis, styled, write_image
 from evodiverse.results.measuring import Measurer

@@ -42,9 +42,8 @@ from evodiverse.settings.going_further import begin_from_shorter
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
-from evodiverse.store.files import read_json, write_json
+from evodiverse.store.files import Journal, read_json, write_json
 from evodiverse.store.growth import finish
-from evodiverse.store.journal import Journal
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.record import Identity
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, add_columns

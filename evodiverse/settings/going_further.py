@@ -24,8 +24,7 @@ from evodiverse.search.state import Progress, State
 from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
-from evodiverse.store.files import read_json
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal, read_json
 from evodiverse.store.record import BUDGET, Identity, is_shorter, package_versions, read_record, tell_change
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of

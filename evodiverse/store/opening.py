@@ -9,9 +9,8 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
-from evodiverse.store.files import check_unlocked, locked, writing_to
+from evodiverse.store.files import Journal, check_unlocked, locked, writing_to
 from evodiverse.store.growth import drop, set_aside
-from evodiverse.store.journal import Journal
 from evodiverse.store.record import (
     Identity,
     check_same,

@@ -21,8 +21,7 @@ from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECASTS, 
 from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, PRICES, RECORD, REPORT
-from evodiverse.store.files import read_json, write_json, writing_to
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal, read_json, write_json, writing_to
 
 FOLDERS = ("checkpoint", BEST)
 JOURNAL = "checkpoint/journal"
