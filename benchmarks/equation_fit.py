@@ -16,11 +16,10 @@ import numpy as np
 
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations.data import builtin_splits
-from evodiverse.tasks.equations.fitter import Fitter
+from evodiverse.tasks.equations.fitter import Fitter, find_ranges, find_units
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
 from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.starts import find_ranges, find_units
 from evodiverse.vocabulary import Limits
 
 METHODS = ("lm", "bfgs")

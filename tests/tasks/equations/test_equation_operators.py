@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.mutations import CROSSOVERS
-from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
+from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, EquationOperator
 from evodiverse.tasks.equations.operators.trees import Kind, read_tree, write_tree
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
