@@ -26,7 +26,10 @@ from evodiverse.store.files import Journal, read_json, write_json, writing_to
 FOLDERS = ("checkpoint", BEST)
 JOURNAL = "checkpoint/journal"
 WRITE_SHARE = 0.01
+"""The share of a run's time that writing may take."""
+
 MAX_WAIT_SECONDS = 1.0
+"""The time after a write from which the next commit is written in any case."""
 
 
 def check_not_foreign(path: Path) -> None:
@@ -69,8 +72,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk: datasets that consist of parts (Parquet files).
 
-    A commit is written at once if the last write ended at least ``max_wait`` seconds ago, or if that write took at most
-    ``write_share`` of the time that has passed since its end. Otherwise the iteration is written later, into one part
+    A commit is written at once if the last write ended at least `MAX_WAIT_SECONDS` ago, or if that write took at most
+    `WRITE_SHARE` of the time that has passed since its end. Otherwise the iteration is written later, into one part
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
@@ -82,8 +85,6 @@ class RunDirectory:
     Args:
         path: The run directory, which is created if it is missing.
         columns: The columns that the run adds to ``evaluations``.
-        write_share: The share of the run's time that writing may take; infinity writes each iteration at once.
-        max_wait: The time after a write, in seconds, from which the next commit is written in any case.
         is_read_only: Whether to leave the directory unchanged, because it belongs to another run.
 
     Attributes:
@@ -93,20 +94,10 @@ class RunDirectory:
         InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        columns: Mapping[str, type],
-        *,
-        write_share: float = WRITE_SHARE,
-        max_wait: float = MAX_WAIT_SECONDS,
-        is_read_only: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, type], *, is_read_only: bool = False) -> None:
         self.path = path
         self.columns = columns
         self.ending: Mapping[str, Any] = {}
-        self._write_share = write_share
-        self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
         refuse_odd_files(path)
@@ -211,7 +202,7 @@ class RunDirectory:
             self._save(iteration, checkpoint, parts)
         self._unwritten, self._next = {}, None
         ended = time.monotonic()
-        self._due = ended + min((ended - began) / self._write_share, self._max_wait)
+        self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
 
     def _write_part(self, name: str, iteration: int, rows: Sequence[Row]) -> Part:
         path = self.path / name / f"part-{iteration:06d}.parquet"

@@ -102,7 +102,7 @@ def lay_out(
         **{name: value for name, value in found.details.items() if name != "params"},
         "no_error": {name: why for name, why in zip(SPLITS, explained, strict=True) if why is not None},
         "params": params,
-        "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals],
+        "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals.tolist()],
         "law": None if law is None else law.law,
         "law_constants": None if law is None else law.constants,
         "symbolic_match": match,
@@ -157,27 +157,22 @@ def read_params(discovery: Discovery) -> list[float]:
     return params
 
 
-def _find_intervals(
-    source: str, params: Sequence[float], names: Sequence[str], rows: Rows
-) -> list[tuple[float, float]]:
-    """Return the 95% interval of each constant; see `find_intervals`."""
+def _find_intervals(source: str, params: Sequence[float], names: Sequence[str], rows: Rows) -> FloatArray:
+    """Return the ends ``(n_params, 2)`` of the 95% interval of each constant; see `find_intervals`."""
     columns = dict(zip(names, rows.inputs.T, strict=True))
     try:
         tree = read_tree(source)
     except RecursionError:  # equations of a language model may be that large
-        return [(-inf, inf)] * len(params)
+        return np.tile([-inf, inf], (len(params), 1))
     roots = 1.0 if rows.weights is None else np.sqrt(rows.weights)
 
     def predict(values: FloatArray) -> FloatArray:
         return np.broadcast_to(tree.evaluate(columns, values.tolist()), len(rows.target))
 
-    ends = find_intervals(predict, params, rows.target, roots)
-    return [(low, high) for low, high in ends.tolist()]
+    return find_intervals(predict, params, rows.target, roots)
 
 
-def write_module(
-    discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: Sequence[tuple[float, float]]
-) -> str:
+def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: FloatArray) -> str:
     """Return the source of a Python module that defines the equation with its constants and needs only numpy.
 
     A comment has the intervals of the constants.
