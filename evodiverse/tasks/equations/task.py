@@ -17,7 +17,6 @@ from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measu
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import COST, Member, choose, find_front, measure_complexity, weigh
 from evodiverse.tasks.equations.metrics import (
-    WEIGHED,
     mean_squared_error,
     measure_description,
     measure_held_back,
@@ -243,18 +242,18 @@ class EquationTask:
             return Evaluation(None, None, valid=False, error=str(fitted))
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
-        loss = {"is_robust": self._is_robust}
         mse = self._measure(predicted, fitted_rows)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit
+        held = measure_held_back(
+            checked, held_back, fitted_rows.target, self._variance, self._rounding, is_robust=self._is_robust
+        )
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **measure_held_back(
-                checked, held_back.target, fitted_rows.target, self._variance, self._rounding, held_back.weights, **loss
-            ),
+            **held,
         }
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)
@@ -270,8 +269,5 @@ class EquationTask:
 
 def _find_front(discoveries: Iterable[Discovery]) -> dict[Member, Discovery]:
     """Return the Pareto front of candidates that did not fail; see `find_front`."""
-    weighed = {
-        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED)): one
-        for one in discoveries
-    }
+    weighed = {weigh(one.candidate.call, one.candidate.genotype, one.details): one for one in discoveries}
     return {member: weighed[member] for member in find_front(weighed)}
