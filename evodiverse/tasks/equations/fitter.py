@@ -18,6 +18,7 @@ from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.trees import PRODUCTS, SUMS, Node, read_tree
 from evodiverse.tasks.equations.problems import FloatArray, Rows
+from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import NAME, Skeleton
 from evodiverse.vocabulary import Array, Job, Limits, Rejection
 
@@ -57,28 +58,20 @@ class Fitter:
     Args:
         sandbox: The sandbox that runs the fits.
         names: The names of the variables.
+        settings: The settings under ``task``: the method of the fit, its loss, and the limits of each process of the
+            sandbox. A process may run several fits.
         splits: The rows to fit, then the rows of each split that no fit sees.
-        method: The method of the fit, lm or bfgs.
-        limits: The limits of each process of the sandbox. A process may run several fits.
-        is_robust: Whether the fits minimize the loss of `fitting.measure_losses` in place of the squared error.
     """
 
     def __init__(
-        self,
-        sandbox: Sandbox,
-        names: Sequence[str],
-        splits: Sequence[Rows],
-        method: str,
-        limits: Limits,
-        *,
-        is_robust: bool = False,
+        self, sandbox: Sandbox, names: Sequence[str], settings: EquationSettings, splits: Sequence[Rows]
     ) -> None:
         weights = splits[0].weights
-        self._loss = (None if weights is None else np.sqrt(weights), is_robust)
+        self._loss = (None if weights is None else np.sqrt(weights), settings.loss == HUBER)
         self._sandbox = sandbox
         self._splits = splits
-        self._method = method
-        self._limits = limits
+        self._method = settings.fit
+        self._limits = Limits(settings.timeout, settings.memory)
         self._ranges = find_ranges(names, splits[0].inputs)
 
     def fit(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None = None) -> list[Fitted | Rejection]:

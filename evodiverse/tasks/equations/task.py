@@ -30,7 +30,7 @@ from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, wr
 from evodiverse.tasks.equations.requirements import Requirements, has_requirements
 from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Limits, Reason, Rejection, Stream
+from evodiverse.vocabulary import Candidate, Detail, Evaluation, Hypothesis, Reason, Rejection, Stream
 
 N_TOP: Final = 10
 ENERGY_FLOOR: Final = 1e-12  # in units of the target's variance
@@ -80,10 +80,7 @@ class EquationTask:
         train, *held_out = dataset.splits
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
         self._is_robust = settings.loss == HUBER
-        limits = Limits(settings.timeout, settings.memory)
-        self._fit_rows = partial(
-            Fitter, sandbox, dataset.names, method=settings.fit, limits=limits, is_robust=self._is_robust
-        )
+        self._fit_rows = partial(Fitter, sandbox, dataset.names, settings)
         self._fitter = self._fit_rows(self._rows)
         self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None

@@ -39,6 +39,7 @@ relative to the size of the parameter, or to 0.5 if that is larger. The third is
 """
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
+SumEdit = Callable[["_Sum", np.random.Generator], list[Node] | None]
 
 INNER_RATE: Final = 0.6
 """The probability of editing a sum that is a factor of a term, if there is one."""
@@ -125,13 +126,7 @@ class Guide:
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
         return edit(tree, params, rng), f"guided_{kind}"
 
-    def _within(
-        self,
-        edit: "Callable[[_Sum, np.random.Generator], list[Node] | None]",
-        tree: Node,
-        params: Sequence[float],
-        rng: np.random.Generator,
-    ) -> Node | None:
+    def _within(self, edit: SumEdit, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Return a tree with one of its sums edited."""
         total = self._choose_sum(tree, params, rng)
         terms = edit(total, rng)
