@@ -17,11 +17,11 @@ import numpy as np
 from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset, find_wild
+from evodiverse.tasks.equations.data import find_wild
 from evodiverse.tasks.equations.front import EXACT, Member
 from evodiverse.tasks.equations.metrics import mean_squared_error, measure_variance
 from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
-from evodiverse.tasks.equations.problems import FloatArray, Rows
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows
 from evodiverse.tasks.equations.result import find_intervals
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law

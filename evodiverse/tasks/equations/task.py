@@ -13,7 +13,7 @@ from evodiverse.diversity.bags import hashed_counts, jaccard
 from evodiverse.kit.own_columns import OwnColumn, column_types
 from evodiverse.kit.shipped import read_shipped
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
+from evodiverse.tasks.equations.data import find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import COST, Member, choose, find_front, measure_complexity, weigh
 from evodiverse.tasks.equations.metrics import (
@@ -24,7 +24,7 @@ from evodiverse.tasks.equations.metrics import (
     select_tame,
 )
 from evodiverse.tasks.equations.parsing import count_parts, find_terms, parse_equation
-from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.requirements import Requirements, has_requirements
@@ -97,7 +97,7 @@ class EquationTask:
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
-        dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
+        dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none))
         return self.__dict__ | {
             "_dataset": dataset,
             "_rows": (),

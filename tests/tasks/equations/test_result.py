@@ -22,9 +22,8 @@ from evodiverse.api import Run
 from evodiverse.errors import InputError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
-from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows, Splits, Variable
 from evodiverse.tasks.equations.result import Predict, bootstrap_intervals, find_intervals
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.task import EquationTask
@@ -44,7 +43,7 @@ def files() -> Iterator[dict[str, bytes]]:
     """What the task shows of a short front: the second equation is the law."""
     sandbox = ProcessSandbox([fitting.__name__])
     splits = Splits(Rows(np.stack([LOAD, FORCE], 1), LENGTH), NONE, Rows(np.array([[-1.0, 2.0]] * 3), np.arange(3.0)))
-    dataset = Dataset(Variable("length", ""), (Variable("load", ""), Variable("force", "")), splits, None)
+    dataset = Dataset(Variable("length", ""), (Variable("load", ""), Variable("force", "")), splits)
     task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=0.0)))
     parsed = task.parse([f"def equation(load, force, params):\n    return {form}\n" for form in FORMS])
     hypotheses = [one for one in parsed if isinstance(one, Hypothesis)]

@@ -30,7 +30,7 @@ from evodiverse.tasks.equations.operators.trees import (
     write_tree,
 )
 from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
-from evodiverse.tasks.equations.problems import FloatArray
+from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
@@ -274,23 +274,17 @@ class EquationOperator:
     Args:
         variables: The names of the variables, in the order of an equation's arguments.
         positive: The names of the variables that are never negative.
-        inputs: ``(n, variables)`` inputs of the rows that equations are fitted to.
-        target: ``(n,)`` target of these rows.
+        rows: The rows that equations are fitted to.
         permitted: The limits on children.
     """
 
     def __init__(
-        self,
-        variables: Sequence[str],
-        positive: frozenset[str],
-        inputs: FloatArray,
-        target: FloatArray,
-        permitted: Permitted = NO_LIMIT,
+        self, variables: Sequence[str], positive: frozenset[str], rows: Rows, permitted: Permitted = NO_LIMIT
     ) -> None:
         self._permitted = permitted
         self._grammar = Grammar(variables, positive, permitted)
         self._mutations = Mutations(self._grammar)
-        self._guided = Guide(variables, inputs, target, self._grammar)
+        self._guided = Guide(variables, rows, self._grammar)
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, whose genotype is a child: an equation with free parameters.
