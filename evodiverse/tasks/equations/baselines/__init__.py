@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -68,12 +68,14 @@ class Front:
         selected: The index of the model that the engine itself would choose.
         evaluations: The number of evaluations, or None if the engine does not report it.
         is_finished: Whether the engine ended by itself, within its budget.
+        seconds: The wall time that the engine took, as `find_apart` measures it.
     """
 
     models: Sequence[Model]
     selected: int
     evaluations: int | None
     is_finished: bool = False
+    seconds: float = 0.0
 
 
 class Engine(NamedTuple):
@@ -115,29 +117,23 @@ def write_model(model: Model, variables: tuple[str, ...]) -> tuple[Hypothesis, F
     return Hypothesis(source, key), params
 
 
-class Answer(NamedTuple):
-    """The equations that an engine found (see `Front`), and the wall time in seconds that it took."""
-
-    front: Front
-    seconds: float
-
-
-def find_apart(engine: str, order: Order) -> Answer:
-    """Run an engine in a separate process, with numerical libraries limited to one thread, and return its answer.
+def find_apart(engine: str, order: Order) -> Front:
+    """Run an engine in a separate process, with numerical libraries limited to one thread, and return its front.
 
     Raises:
         ServiceError: The engine failed; the message gives the reason.
     """
     with closing(call_each(partial(_find, engine), [order], 1)) as calls:
-        ((_, answer),) = calls
-    if isinstance(answer, Failure):
-        raise ServiceError(f"{engine} failed ({answer.reason}); run the same command again to start over")
-    return answer
+        ((_, front),) = calls
+    if isinstance(front, Failure):
+        raise ServiceError(f"{engine} failed ({front.reason}); run the same command again to start over")
+    return front
 
 
-def _find(engine: str, order: Order) -> Answer:
+def _find(engine: str, order: Order) -> Front:
     from threadpoolctl import threadpool_limits  # of the extra
 
     with threadpool_limits(1):
         began = time.perf_counter()
-        return Answer(import_module(f"{__package__}.{engine}").find_models(order), time.perf_counter() - began)
+        front: Front = import_module(f"{__package__}.{engine}").find_models(order)
+        return replace(front, seconds=time.perf_counter() - began)
