@@ -16,12 +16,11 @@ import numpy as np
 
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations.data import builtin_splits
-from evodiverse.tasks.equations.fitter import Fitter
+from evodiverse.tasks.equations.fitter import Fitter, find_ranges, find_units
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS, Problem
+from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.starts import find_ranges, find_units
-from evodiverse.vocabulary import Limits
 
 METHODS = ("lm", "bfgs")
 RECOVERED = 1e-10
@@ -87,7 +86,7 @@ def measure_processes() -> None:
     header = f"def equation({', '.join(names)}, params):\n    return"
     trivial = [read_skeleton(f"{header} {at}.5 * params[0]\n", names) for at in range(N_TRIVIAL)]
     sandbox = ProcessSandbox([fitting.__name__])
-    fitter = Fitter(sandbox, names, builtin_splits(problem), "lm", Limits(30.0, 2048))
+    fitter = Fitter(sandbox, names, EquationSettings(), builtin_splits(problem))
     fitter.fit(trivial[:1])
     for size in (1, N_TOGETHER):
         began = time.perf_counter()

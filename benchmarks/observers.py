@@ -21,12 +21,12 @@ from rich.console import Console
 
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import RichDisplay, draw
+from evodiverse.settings import find_conf
 from evodiverse.settings.assembly import run
 from evodiverse.settings.compose import CONFIG_NAME, split_hydra
-from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.tasks.molecules.task import MoleculeTask
 
 # With one worker, everything runs in the main process, where it is timed. Otherwise the journal is written by workers.

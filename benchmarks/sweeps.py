@@ -17,8 +17,8 @@ from pathlib import Path
 import hydra
 from omegaconf import DictConfig
 
+from evodiverse.settings import find_conf
 from evodiverse.settings.compose import CONFIG_NAME
-from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.schema import register
 
 ROOT = Path(__file__).parents[1]

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 
-from evodiverse.runlog.columns import COLUMNS, DOCKED, FORECASTS, Column, Dataset
+from evodiverse.runlog.datasets import COLUMNS, DOCKED, FORECASTS, Column, Dataset
 from evodiverse.runlog.record import MEANINGS
 from evodiverse.tasks.equations import task as equations
 from evodiverse.tasks.molecules import task as molecules

@@ -13,8 +13,8 @@ from hydra import compose, initialize_config_dir
 
 from evodiverse.kit.documented import Bounds
 from evodiverse.kit.typed import flatten
+from evodiverse.settings import find_conf
 from evodiverse.settings.compose import CONFIG_NAME, resolve
-from evodiverse.settings.conf_folder import find_conf
 from evodiverse.settings.identity import show
 from evodiverse.settings.schema import Config, Task, register
 

@@ -30,7 +30,7 @@ import omegaconf.resolvers.oc
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
-from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings import find_conf
 from evodiverse.settings.schema import register
 
 HEADER = struct.Struct("!Q")  # bytes of the request that follows

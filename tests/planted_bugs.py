@@ -165,10 +165,10 @@ BUGS: Final = {
         "tests/llm/test_transfer.py",
     ),
     "journal_line_lost": Bug(
-        "store/journal.py",
+        "store/files.py",
         'content = b"".join(map(encode_line, records))',
         'content = b"".join(map(encode_line, records[1:]))',
-        "tests/store/test_journal.py",
+        "tests/store/test_files.py",
     ),
     "checkpoint_unchecked": Bug(
         "store/run_directory.py",
@@ -176,9 +176,7 @@ BUGS: Final = {
         'if saved is not None and saved.pop("checksum", None) is None:',
         "tests/store/test_run_directory.py",
     ),
-    "link_followed": Bug(
-        "store/journal.py", "flags | os.O_NOFOLLOW", "flags", "tests/store/test_journal.py tests/store"
-    ),
+    "link_followed": Bug("store/files.py", "flags | os.O_NOFOLLOW", "flags", "tests/store/test_files.py tests/store"),
     "more_files_than_allowed": Bug(
         "sandbox/confinement.py",
         "resource.RLIMIT_NOFILE: MAX_OPEN_FILES,",

@@ -18,11 +18,10 @@ from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.compose import hydra_session
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer
-from evodiverse.store.run_directory import RunDirectory
 from tests import starts
 from tests.starts import ROOT
 
@@ -76,7 +75,7 @@ def stop_after(commits: int) -> Silent:
 
 def write_at_once(patch: pytest.MonkeyPatch) -> None:
     """Let every iteration be written when it is committed, however long that takes."""
-    patch.setitem(RunDirectory.__init__.__kwdefaults__, "write_share", math.inf)
+    patch.setattr("evodiverse.store.run_directory.WRITE_SHARE", math.inf)
 
 
 def plan(*overrides: str, instead: Mapping[str, Any] | None = None) -> Plan:

@@ -13,7 +13,7 @@ from evodiverse.commands.baseline_runs import Budget, run_all
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, read_record, survey_runs
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Answer, Front, Model, Order, add_constant, find_apart
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Model, Order, add_constant, find_apart
 from evodiverse.tasks.equations.metrics import COLUMNS
 from evodiverse.tasks.equations.operators.trees import call, variable
 from tests import starts
@@ -47,9 +47,9 @@ def answer(monkeypatch: pytest.MonkeyPatch, *models: Model, selected: int = 0) -
     """Let each engine return these models, and return a list that collects its orders."""
     asked: list[Order] = []
 
-    def find(engine: str, order: Order) -> Answer:
+    def find(engine: str, order: Order) -> Front:
         asked.append(order)
-        return Answer(Front(models, selected, 7), 0.5)
+        return Front(models, selected, 7, seconds=0.5)
 
     monkeypatch.setattr(baseline_runs, "find_apart", find)
     return asked
@@ -168,7 +168,7 @@ def test_ctrl_c_ends_an_engine_at_once(spring: list[str], tmp_path: Path) -> Non
 
 
 def test_a_failed_run_starts_over(spring: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(engine: str, order: Order) -> Answer:
+    def fail(engine: str, order: Order) -> Front:
         raise ServiceError("no luck")
 
     monkeypatch.setattr(baseline_runs, "find_apart", fail)

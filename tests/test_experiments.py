@@ -12,12 +12,10 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from evodiverse.results.tables.layout import Layout, Row, paper_layouts
-from evodiverse.results.tables.models import OFF
 from evodiverse.results.tables.notes import NEED_A_MODEL
-from evodiverse.results.tables.results import Result, read_result
+from evodiverse.results.tables.results import OFF, Result, read_result
 from evodiverse.runlog.runs import Run
-from evodiverse.settings.compose import CONFIG_NAME
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.compose import CONFIG_NAME, hydra_session
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer

@@ -17,7 +17,6 @@ import pytest
 from evodiverse.errors import Interrupted
 from evodiverse.ports import Snapshot
 from evodiverse.runner.display import NoDisplay
-from evodiverse.store.run_directory import RunDirectory
 from tests import starts
 from tests.runs import DATASETS, FROM_ROOT, TOY_CONF, evodiverse, log, run_toy
 from tests.starts import Started
@@ -185,8 +184,8 @@ def test_a_damaged_journal_costs_evaluations_but_does_not_change_the_log(
 def test_a_stop_while_iterations_wait_to_be_written_repeats_no_evaluation(
     tmp_path: Path, whole: dict[str, list[dict[str, object]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in {"write_share": 1e-9, "max_wait": 1e9}.items():
-        monkeypatch.setitem(RunDirectory.__init__.__kwdefaults__, name, value)
+    for name, value in {"WRITE_SHARE": 1e-9, "MAX_WAIT_SECONDS": 1e9}.items():
+        monkeypatch.setattr(f"evodiverse.store.run_directory.{name}", value)
     diary = tmp_path / "diary"
     overrides = [*LONG, f"task.diary={diary}"]
     with pytest.raises(Interrupted):

@@ -226,6 +226,6 @@ def test_the_checkpoint_of_any_iteration_can_be_rebuilt_from_the_log(
     assert len(kept) > 8
     for iteration, expected in kept.items():
         until = {name: [row for row in found[name] if row["iteration"] <= iteration] for name in names}
-        again = rewind(iteration, **until, method=planned.config.method, search=planned.config.search)
+        again = rewind(iteration, until, planned.config.method, planned.config.search)
         assert again is not None
         assert again == {key: expected[key] for key in again}

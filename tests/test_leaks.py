@@ -9,7 +9,7 @@ import pytest
 from evodiverse.data.cache import artifact_path
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.tasks.molecules import domain
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
 from evodiverse.vocabulary import Hypothesis, Stream

@@ -26,8 +26,7 @@ from evodiverse.settings.assembly import open_sandbox, run
 from evodiverse.settings.compose import COMPOSITION_ERRORS, save_composition
 from evodiverse.settings.plan import Plan, plan_run
 from evodiverse.settings.schema import Config, register
-from evodiverse.store.journal import Journal
-from evodiverse.store.lock import locked
+from evodiverse.store.files import Journal, locked
 from evodiverse.store.record import read_record
 from evodiverse.store.run_directory import JOURNAL
 from evodiverse.text import count_of

@@ -31,7 +31,7 @@ from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.run_directory import RunDirectory
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Order, find_apart, write_model
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Order, find_apart, write_model
 from evodiverse.tasks.equations.data import read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.metrics import OWN_FIT
@@ -186,9 +186,9 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
     """
     dataset = read_dataset(plan.task)
     train = dataset.splits.train
-    answer = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
+    front = find_apart(engine, Order(train.inputs, train.target, dataset.names, plan.config.seed, *budget))
     began = time.perf_counter()
-    written, given = _write_models(answer.front, dataset.names)
+    written, given = _write_models(front, dataset.names)
     archive = Archive()
     attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
     stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
@@ -201,7 +201,7 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
         task = EquationTask(dataset, sandbox, plan.task, given=given)
         evaluations = task.evaluate(charged)
         took = time.perf_counter() - began
-        chosen = written[answer.front.selected]
+        chosen = written[front.selected]
         attempts.close(
             [
                 replace(one, details={**one.details, "selected": int(own == chosen)})
@@ -212,11 +212,11 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
         if best is not None:
             directory.write_best(task.show_best([Discovery(best, 0, 0)]))
     state, info = start(attempts, archive, plan.config.method)
-    seconds = {"wall": answer.seconds + time.perf_counter() - began, "operator": answer.seconds, "oracle": took}
+    seconds = {"wall": front.seconds + time.perf_counter() - began, "operator": front.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
     ended = {
-        "stopped_by": "engine" if answer.front.is_finished else budget.name,
-        "engine": {"evaluations": answer.front.evaluations},
+        "stopped_by": "engine" if front.is_finished else budget.name,
+        "engine": {"evaluations": front.evaluations},
     }
     directory.commit(
         0, log_rows(info, plan.config.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}

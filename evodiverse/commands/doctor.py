@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 
 from packaging.requirements import Requirement
 
+from evodiverse import __version__
 from evodiverse.commands.frame import finish, make_parser
 from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.text import printable
-from evodiverse.version import VERSION
 
 # An item is fine, missing but not required, usable with limits, or a problem, which prevents runs.
 OK, OPTIONAL, LIMITED, PROBLEM = "ok", "optional", "limited", "problem"
@@ -72,7 +72,7 @@ def _check_all() -> int:
 
     cap_threads()  # a process with several threads cannot test whether it may mount a disk
     system = f"{platform.system()} {platform.release()}, {platform.machine()}"
-    print(f"{VERSION}, Python {platform.python_version()}, {system}")
+    print(f"evodiverse {__version__}, Python {platform.python_version()}, {system}")
     checks = {
         "Sandbox of programs": check_sandbox,
         "Data": check_data,

@@ -17,8 +17,7 @@ from evodiverse.errors import PLEASE_REPORT, InputError, describe, reason
 from evodiverse.kit.environment import cache_folder
 from evodiverse.kit.files import write_listed
 from evodiverse.kit.inputs import expanded
-from evodiverse.results.figures.catalog import FIGURES
-from evodiverse.results.figures.index import INDEX, Entry, find_lacks, to_page, to_text
+from evodiverse.results.figures.catalog import FIGURES, INDEX, Entry, find_lacks, to_page, to_text
 from evodiverse.results.figures.reading import Context, FigureKind, Picture, is_budget
 from evodiverse.results.figures.style import add_basis, styled, write_image
 from evodiverse.results.measuring import Measurer
@@ -67,19 +66,23 @@ def write(
     Raises:
         InputError: A folder or figure does not exist, or the folder cannot be written to.
     """
-    kinds = _choose(only)
-    folder = _find_folder(runs, to)
+    names = [kind.name for kind in FIGURES]
+    if unknown := [name for name in only if name not in names]:
+        raise InputError(f"--only {unknown[0]} is unknown; expected one of {', '.join(names)}")
+    folder = to or (runs[0] if len(runs) == 1 and not _is_run(runs[0]) else Path("outputs")) / "figures"
     if missing := [path for path in runs if not path.is_dir()]:
         raise InputError(f"{missing[0]} is not a folder; name a run directory or a folder of runs")
     found = read_runs(runs, own)
     results, errors = compare_by(found.results, [] if metric is None else [metric]), found.errors
     named = {path.resolve() for path in runs if _is_run(path)}
+    compared = [one for one in results if one.run.path.resolve() in named or all(map(is_budget, one.overrides))]
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
-    find_reference, name = partial(present_path, "zinc250k"), "ZINC-250K"
+    find_reference, title = partial(present_path, "zinc250k"), "ZINC-250K"
     if reference is not None:
-        find_reference, name = partial(expanded, reference), reference.name
-    context = Context(measurer, find_reference, name, threshold=threshold)
-    entries, contents = _draw_all(kinds, _select(results, named), results, context, [*ENDINGS, *formats], errors)
+        find_reference, title = partial(expanded, reference), reference.name
+    context = Context(measurer, find_reference, title, threshold=threshold)
+    kinds = [kind for kind in FIGURES if not only or kind.name in only]
+    entries, contents = _draw_all(kinds, compared, results, context, [*ENDINGS, *formats], errors)
     empty: list[str] = []
     if results and not (with_empty or only):
         empty = [entry.kind.name for entry in entries if not entry.pictures and not entry.needs]
@@ -105,27 +108,8 @@ def write(
     return 2 if errors else 0
 
 
-def _choose(only: Sequence[str]) -> list[FigureKind]:
-    names = [kind.name for kind in FIGURES]
-    unknown = [name for name in only if name not in names]
-    if unknown:
-        raise InputError(f"--only {unknown[0]} is unknown; expected one of {', '.join(names)}")
-    return [kind for kind in FIGURES if not only or kind.name in only]
-
-
 def _is_run(path: Path) -> bool:
     return (path / RECORD).exists()
-
-
-def _find_folder(runs: Sequence[Path], to: Path | None) -> Path:
-    if to is not None:
-        return to
-    return (runs[0] if len(runs) == 1 and not _is_run(runs[0]) else Path("outputs")) / "figures"
-
-
-def _select(results: Sequence[Result], named: set[Path]) -> list[Result]:
-    """Return the runs to compare: those named directly, and those that differ from the defaults at most in budget."""
-    return [result for result in results if result.run.path.resolve() in named or all(map(is_budget, result.overrides))]
 
 
 def _draw_all(
@@ -140,7 +124,7 @@ def _draw_all(
 
     Args:
         kinds: The figures to draw.
-        chosen: The runs for most figures, as `_select` returns them.
+        chosen: The runs for most figures: those named directly, and those that change nothing but the budget.
         results: All runs, for figures that show runs with any overrides (`FigureKind.takes_all`).
         context: What figures need besides the metrics of runs.
         endings: The formats to write, without the dot.

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from evodiverse import __version__
 from evodiverse.errors import EvoDiverseError, InputError, Interrupted
-from evodiverse.version import VERSION
 
 KEPT: Final = "; finished measurements are stored"
 """What a command that measures runs says after an interruption."""
@@ -30,7 +30,7 @@ def make_parser(name: str, description: str | None) -> ArgumentParser:
         epilog=file.read_text(encoding="utf-8") if file.exists() else None,
         formatter_class=RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=VERSION)
+    parser.add_argument("--version", action="version", version=f"evodiverse {__version__}")
     return parser
 
 

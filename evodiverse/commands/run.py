@@ -17,11 +17,9 @@ from evodiverse.commands.frame import finish
 from evodiverse.errors import EvoDiverseError, InputError, ModelUnavailableError, describe
 from evodiverse.kit.environment import cap_threads
 from evodiverse.runner.process import complain, prepare, say
-from evodiverse.settings.command_line import explain
-from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, save_composition
-from evodiverse.settings.conf_folder import find_conf
-from evodiverse.settings.flags import parse_arguments, put_options_last
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings import find_conf
+from evodiverse.settings.command_line import explain, parse_arguments, put_options_last
+from evodiverse.settings.compose import COMPOSITION_ERRORS, CONFIG_NAME, hydra_session, save_composition
 from evodiverse.settings.schema import register
 
 _given: list[str] = []  # the arguments as the user wrote them

@@ -23,9 +23,8 @@ from evodiverse.errors import EvoDiverseError, ServiceError, describe
 from evodiverse.runlog.standing import Standing, read_standing
 from evodiverse.runner.overview import Listed, Overview, choose_sheet
 from evodiverse.runner.process import complain, say
-from evodiverse.settings.compose import CONFIG_NAME
-from evodiverse.settings.flags import parse_arguments
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.command_line import parse_arguments
+from evodiverse.settings.compose import CONFIG_NAME, hydra_session
 from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, parse_override, plan_sweep
 from evodiverse.text import count_of
 

@@ -12,11 +12,10 @@ from evodiverse.docking.docked import Docked, Settings, identify
 from evodiverse.docking.target import Target
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file
-from evodiverse.runlog.columns import DOCKED, make_schema
+from evodiverse.runlog.datasets import DOCKED, make_schema
 from evodiverse.runlog.runs import DOCKING, DOCKING_RECORD, Run
-from evodiverse.store.datasets import encode_part
-from evodiverse.store.files import write_json
-from evodiverse.store.lock import locked
+from evodiverse.store.files import locked, write_json
+from evodiverse.store.run_directory import encode_part
 
 POSES: Final = "poses.sdf"
 _SCHEMA: Final = make_schema(DOCKED.columns)

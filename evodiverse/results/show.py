@@ -15,7 +15,6 @@ from rich.text import Text
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
-from evodiverse.results.comparison import compare
 from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
 from evodiverse.results.grouping import thin
 from evodiverse.results.metrics import find_own_columns
@@ -25,6 +24,7 @@ from evodiverse.results.summary import (
     Requests,
     best_candidates,
     best_so_far,
+    compare,
     errors_by_reason,
     find_failed,
     requests_by_pool,

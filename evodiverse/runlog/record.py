@@ -1,7 +1,7 @@
 """The content of ``run.json``: every key that is read, and the values that it may have."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -102,29 +102,25 @@ def _admits(kind: str, value: Any) -> bool:
         return value is None or _admits(kind.removesuffix(" or null"), value)
     if kind.startswith("one of "):
         return value in kind.removeprefix("one of ").split(", ")
-    is_whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64
-    match kind:
-        case "text":
-            return isinstance(value, str)
-        case "the name of a folder":
-            return isinstance(value, str) and bool(_NAME.fullmatch(value))
-        case "the path of a folder":
-            return isinstance(value, str) and all(_NAME.fullmatch(part) for part in value.split("/", maxsplit=1))
-        case "an object":
-            return isinstance(value, dict)
-        case "a non-empty list":
-            return isinstance(value, list) and bool(value)
-        case "a finite number":
-            return is_whole or (isinstance(value, float) and isfinite(value))
-        case 'a finite number or "inf"':
-            return value == "inf" or _admits("a finite number", value)
-        case "a 64-bit integer":
-            return is_whole
-        case "an integer of at least 0":
-            return is_whole and value >= 0
-        case "an integer of at least 1":
-            return is_whole and value >= 1
-    raise ValueError(f"{kind} is not a kind")
+    return _TESTS[kind](value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 64
+
+
+_TESTS: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "text": lambda value: isinstance(value, str),
+    "the name of a folder": lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)),
+    "the path of a folder": lambda value: isinstance(value, str) and all(map(_NAME.fullmatch, value.split("/", 1))),
+    "an object": lambda value: isinstance(value, dict),
+    "a non-empty list": lambda value: isinstance(value, list) and bool(value),
+    "a finite number": lambda value: _is_whole(value) or (isinstance(value, float) and isfinite(value)),
+    'a finite number or "inf"': lambda value: value == "inf" or _admits("a finite number", value),
+    "a 64-bit integer": _is_whole,
+    "an integer of at least 0": lambda value: _is_whole(value) and value >= 0,
+    "an integer of at least 1": lambda value: _is_whole(value) and value >= 1,
+}
 
 
 def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:

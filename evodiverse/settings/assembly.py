@@ -43,13 +43,11 @@ from evodiverse.settings.going_further import begin_from_shorter
 from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
-from evodiverse.store.datasets import add_columns
-from evodiverse.store.files import read_json, write_json
+from evodiverse.store.files import Journal, read_json, write_json
 from evodiverse.store.growth import finish
-from evodiverse.store.journal import Journal
 from evodiverse.store.opening import check_openable, find_complete, open_run
 from evodiverse.store.record import Identity
-from evodiverse.store.run_directory import JOURNAL, RunDirectory
+from evodiverse.store.run_directory import JOURNAL, RunDirectory, add_columns
 from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.settings")
@@ -186,7 +184,9 @@ def _run(plan: Plan, ready: Ready, display: Display, save_hydra: Callable[[Path]
         # Before a folder is created, and before overwrite deletes another run.
         llm = None if ready.model is None else _with_prices(ready.model, plan.path / PRICES, is_new=config.overwrite)
         prices = {} if llm is None else {model: price and price._asdict() for model, price in llm.kept_prices.items()}
-        bandit = _make_bandit(plan, llm) if llm is not None and llm.choose == "bandit" else None
+        bandit = None
+        if llm is not None and llm.choose == "bandit":
+            bandit = Bandit(plan.samplers(llm), {model: price.cost for model, price in llm.kept_prices.items()})
         proposers = _make_proposers(plan, ready._replace(model=llm), ledger, workers, stack, bandit)
         check = stack.enter_context(deferred_signals())
         standing = stack.enter_context(
@@ -337,10 +337,6 @@ def _with_prices(model: Llm, path: Path, *, is_new: bool) -> Llm:
         raise InputError(f"{path} is damaged ({error}); delete it to use the prices of today") from error
     price = partial(KINDS[model.client].price, settings=replace(model, kept_prices=kept))
     return replace(model, kept_prices={name: price(name) for name in model.models})
-
-
-def _make_bandit(plan: Plan, model: Llm) -> Bandit:
-    return Bandit(plan.samplers(model), {name: price.cost for name, price in model.kept_prices.items()})
 
 
 def _make_proposers(

@@ -2,13 +2,17 @@
 
 import copy
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.hydra import Hydra
+from hydra._internal.utils import create_config_search_path
 from hydra.conf import ConfigSourceInfo, HydraConf
+from hydra.core.config_search_path import SearchPathQuery
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
 from hydra.initialize import get_gh_backup, restore_gh_from_backup
@@ -20,13 +24,30 @@ from evodiverse.errors import InputError
 from evodiverse.kit.files import refuse_link, write_file
 from evodiverse.kit.hints import first_line, nearest_key
 from evodiverse.kit.typed import find_leaves, find_values, walk_keys
-from evodiverse.settings.conf_folder import find_conf
+from evodiverse.settings import find_conf
 from evodiverse.settings.schema import Config
 
 CONFIG_NAME = "config"
 CHOSEN = ("task", "method", "llm")
 # An AssertionError is OmegaConf's error about a key in a group that is null.
 COMPOSITION_ERRORS = (HydraException, OmegaConfBaseException, YAMLError, ValueError, AssertionError)
+
+
+@contextmanager
+def hydra_session(config_dir: str | None) -> Iterator[Hydra]:
+    """Set up Hydra temporarily, with the user's own folder of options if there is one.
+
+    Args:
+        config_dir: The folder of ``--config-dir``; ignored if it does not exist.
+    """
+    GlobalHydra.instance().clear()
+    search_path = create_config_search_path(str(find_conf()))
+    if config_dir and Path(config_dir).is_dir():
+        folder, schema = f"file://{Path(config_dir).absolute()}", SearchPathQuery(provider="schema")
+        search_path.prepend("command-line", folder, anchor=schema)
+    with initialize_config_dir(config_dir=str(find_conf()), version_base="1.3"):
+        GlobalHydra.instance().clear()
+        yield Hydra.create_main_hydra2("evodiverse", search_path)
 
 
 def split_hydra(composed: DictConfig) -> tuple[DictConfig, HydraConf]:

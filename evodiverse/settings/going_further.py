@@ -24,10 +24,8 @@ from evodiverse.search.state import Progress, State
 from evodiverse.search.stopping import count_progress
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.schema import Config
-from evodiverse.store.files import read_json
-from evodiverse.store.journal import Journal
-from evodiverse.store.provenance import package_versions, tell_change
-from evodiverse.store.record import BUDGET, Identity, is_shorter, read_record
+from evodiverse.store.files import Journal, read_json
+from evodiverse.store.record import BUDGET, Identity, is_shorter, package_versions, read_record, tell_change
 from evodiverse.store.run_directory import JOURNAL, RunDirectory
 from evodiverse.text import count_of
 from evodiverse.vocabulary import CHARGED, Evaluation, Hypothesis, Usage
@@ -180,10 +178,10 @@ def _take_over(
     uncut = find_uncut(rows, last, config.method.size, budget + n_free)
     kept = [row for row in rows if row["iteration"] <= uncut]
     found = {name: source.rows(name, columns) for name, columns in _ROWS.items()}
-    others = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}
+    until = {name: [row for row in some if row["iteration"] <= uncut] for name, some in found.items()}
     # With a lag, an iteration may have fewer slots since those of others were open, which the log does not say.
     lagged = config.search.lag > 0
-    again = None if lagged else rewind(uncut, kept, **others, method=config.method, search=config.search)
+    again = None if lagged else rewind(uncut, {"evaluations": kept, **until}, config.method, config.search)
     aside = [row for row in rows if row["call"] is not None and (again is None or row["iteration"] > uncut)]
     directory.journal.append([_as_record(row, details) for row in aside])
     if again is None:
@@ -224,34 +222,22 @@ def find_uncut(evaluations: Rows, last: int, size: Callable[[int], int], oracle_
     return last
 
 
-def rewind(
-    iteration: int,
-    evaluations: Rows,
-    populations: Rows,
-    adaptation: Rows,
-    llm_calls: Rows,
-    choices: Rows,
-    method: Method,
-    search: Search,
-) -> dict[str, Any] | None:
+def rewind(iteration: int, logged: Mapping[str, Rows], method: Method, search: Search) -> dict[str, Any] | None:
     """Return the checkpoint of an iteration, from which a run with a larger budget can continue.
 
     If the log does not say what was spent on a model up to this iteration, or how long the run took, the result is
-    None. Each dataset must be given with all rows up to this iteration, and without later rows.
+    None.
 
     Args:
         iteration: The iteration to return to.
-        evaluations: Rows with `EVALUATION_COLUMNS`.
-        populations: Rows with ``iteration``, ``pool``, ``members`` and ``seconds``.
-        adaptation: Rows with ``iteration`` and ``rate``.
-        llm_calls: Rows with ``pool``, ``prompt_tokens``, ``completion_tokens`` and ``cost_usd``.
-        choices: Rows with ``iteration``, ``model``, ``requests``, ``gains`` and ``full_cost_usd``.
+        logged: All rows up to this iteration, and no later ones, of the dataset ``evaluations``, with
+            `EVALUATION_COLUMNS`, and of those in `_ROWS`, with the columns named there.
         method: The method of the run.
         search: The search settings of the run.
     """
     archive = empty_archive(search)
     by_iteration: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in evaluations:
+    for row in logged["evaluations"]:
         by_iteration[row["iteration"]].append(row)
     progress, n_rated = Progress(), 0
     for now in range(iteration + 1):
@@ -267,12 +253,12 @@ def rewind(
         else:
             progress = Progress(top_mean=top_mean)
     thermostat = Thermostat(method.swap.xi)
-    rates = {row["iteration"]: row["rate"] for row in adaptation}  # each row of an event repeats its rate
+    rates = {row["iteration"]: row["rate"] for row in logged["adaptation"]}  # each row of an event repeats its rate
     for event in sorted(rates):
         thermostat, _ = adapt_xi(thermostat, rates[event], method.swap)
-    last = {row["pool"]: row for row in populations if row["iteration"] == iteration}
+    last = {row["pool"]: row for row in logged["populations"] if row["iteration"] == iteration}
     pools = tuple(np.array(last[pool]["members"], dtype=np.int64) for pool in range(method.n_pools))
-    ledger, times = _count_spent(llm_calls, method.n_pools), last[0]["seconds"]
+    ledger, times = _count_spent(logged["llm_calls"], method.n_pools), last[0]["seconds"]
     if ledger is None or times is None:
         return None
     tried = sorted(
@@ -281,7 +267,7 @@ def rewind(
     repairs = choose_repairs([(pool, call, parents) for call, pool, parents in tried], archive, method)
     state = State(iteration, pools, thermostat, progress, repairs if search.repair else ())
     saved = checkpoint(state, archive, times)
-    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated, "bandit": recall(choices)}
+    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated, "bandit": recall(logged["choices"])}
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:

@@ -26,7 +26,7 @@ from evodiverse.runner.evaluators import ASK
 from evodiverse.search.settings import SAMPLERS, at_rung
 from evodiverse.settings import schema
 from evodiverse.settings.compose import compose_published, overrides_nothing, read, resolve
-from evodiverse.settings.domain import code_files, import_domain, read_settings
+from evodiverse.settings.domain import code_files, find_rule_files, import_domain, read_settings
 from evodiverse.settings.identity import (
     NAMED_ELSEWHERE,
     find_overrides,
@@ -36,7 +36,6 @@ from evodiverse.settings.identity import (
     quiet_keys,
     show,
 )
-from evodiverse.settings.own_rules import find_rule_files
 from evodiverse.settings.validate import find_violations
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Candidate, Prompt, Query, Request, Sampler, Stream

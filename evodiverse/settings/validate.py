@@ -8,7 +8,7 @@ from typing import Any
 from evodiverse.kit.documented import find_beyond
 from evodiverse.search.pareto import FEWEST, MOST, are_objectives
 from evodiverse.search.settings import Method, Screen
-from evodiverse.settings.own_rules import load_own_rules
+from evodiverse.settings.domain import load_own_rules
 from evodiverse.settings.schema import Config
 from evodiverse.vocabulary import LENGTH_PARAMETERS
 

@@ -1,15 +1,25 @@
-"""Reading and writing the JSON files in a run directory."""
+"""The files in a run directory besides its datasets: JSON files, the lock that admits one writer, and the journal."""
 
+import errno
 import json
-from collections.abc import Iterator, Mapping
+import logging
+import os
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.errors import InputError, ServiceError, reason
 from evodiverse.kit import files as kit
+from evodiverse.kit.files import decode_line, encode_line
+from evodiverse.runlog.record import LOCK
+from evodiverse.text import count_of
 
+_LOG = logging.getLogger("evodiverse.store")
 _MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
+_SYNC_SECONDS = 1.0
 
 
 @contextmanager
@@ -50,3 +60,135 @@ def read_json(path: Path) -> dict[str, Any] | None:
         raise InputError(f"cannot read {path} ({error.strerror}); make it readable or use overwrite=true") from error
     except ValueError as error:
         raise InputError(f"{path} is damaged ({error}); use overwrite=true to start over") from error
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Lock a run directory for as long as the context lasts; the kernel releases the lock if the process dies.
+
+    If the file system has no locks, a warning is logged instead.
+
+    Args:
+        path: The run directory, which is created if it is missing.
+
+    Raises:
+        InputError: Another process holds the lock (the message names it), the folder is not writable, or the lock file
+            is a link.
+    """
+    kit.refuse_odd_file(path / LOCK)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise InputError(f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…") from error
+    try:
+        if _lock(descriptor, path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def check_unlocked(path: Path) -> None:
+    """Refuse a run directory that another process has locked; nothing is written.
+
+    Raises:
+        InputError: Another process holds the lock (the message names it), or the lock file is a link.
+    """
+    kit.refuse_odd_file(path / LOCK)
+    try:
+        descriptor = os.open(path / LOCK, os.O_RDWR)  # NFS locks no file that is open for reading only
+    except OSError:  # no such file, or `locked` says what is wrong with it
+        return
+    try:
+        _lock(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> bool:
+    """Lock an open lock file; return False, after a warning, if the file system has no locks.
+
+    Raises:
+        InputError: Another process holds the lock, or has just removed the directory.
+    """
+    try:
+        is_mine = kit.lock(descriptor, waits=False)
+    except OSError as error:
+        _LOG.warning("cannot lock %s (%s); make sure that no other process writes there", path, error.strerror)
+        return False
+    if not is_mine or not os.fstat(descriptor).st_nlink:
+        holder = os.pread(descriptor, 200, 0).decode(errors="replace").strip() or "another process"
+        raise InputError(f"{path} is being written by {holder}; wait for it or choose another seed")
+    return True
+
+
+class Journal:
+    """The evaluations that are not in the log on disk yet, so that a killed run need not repeat them.
+
+    It is a file to which JSON records are appended, one per line, each preceded by its CRC-32.
+
+    Any number of processes may append at the same time, since each call is a single write. A record survives the death
+    of the process as soon as the call returns. To limit the loss in a power cut, an append also syncs the file if this
+    process last did so more than a second ago.
+
+    Args:
+        path: The path of the file, which the first append creates.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._synced = 0.0
+
+    def append(self, records: Sequence[Mapping[str, object]]) -> None:
+        """Add records at the end.
+
+        Raises:
+            ServiceError: The disk is full or no longer available.
+        """
+        content = b"".join(map(encode_line, records))
+        with writing_to(self._path):
+            descriptor = self._open(os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            try:
+                if os.write(descriptor, content) != len(content):
+                    raise OSError(errno.ENOSPC, "disk full")
+                if time.monotonic() - self._synced > _SYNC_SECONDS:
+                    os.fsync(descriptor)
+                    self._synced = time.monotonic()
+            finally:
+                os.close(descriptor)
+
+    def read(self) -> list[dict[str, Any]]:
+        """Return all intact records.
+
+        An incomplete record at the end is cut off. A damaged record elsewhere is skipped with a warning.
+
+        Raises:
+            InputError: The file cannot be read.
+        """
+        try:
+            with os.fdopen(self._open(os.O_RDWR), "rb+") as file:
+                content = file.read()
+                *lines, torn = content.split(b"\n")
+                if torn:
+                    file.truncate(len(content) - len(torn))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise InputError(f"cannot read {self._path} ({error.strerror}); make it readable and writable") from error
+        records = [decode_line(line) for line in lines]
+        if n_damaged := records.count(None):
+            _LOG.warning("%s is damaged; %s lost, and will be repeated", self._path, count_of(n_damaged, "record"))
+        return [record for record in records if record is not None]
+
+    def replace(self, records: Sequence[Mapping[str, object]]) -> None:
+        """Replace all records with these. Every record that is dropped must already be in the log."""
+        if records:
+            kit.write_file(self._path, b"".join(map(encode_line, records)))
+        elif self._path.exists():
+            os.close(self._open(os.O_WRONLY | os.O_TRUNC))
+
+    def _open(self, flags: int) -> int:
+        """Return a descriptor of the file. A symbolic link in its place is an error."""
+        return os.open(self._path, flags | os.O_NOFOLLOW, 0o666)

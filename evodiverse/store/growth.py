@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.runlog.record import LOCK, RECORD
-from evodiverse.store.lock import locked
+from evodiverse.store.files import locked
 
 _ASIDE: Final = ".shorter"
 _DROPPED: Final = ".dropped"

@@ -9,12 +9,20 @@ from typing import Any
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
-from evodiverse.store.files import writing_to
+from evodiverse.store.files import Journal, check_unlocked, locked, writing_to
 from evodiverse.store.growth import drop, set_aside
-from evodiverse.store.journal import Journal
-from evodiverse.store.lock import check_unlocked, locked
-from evodiverse.store.provenance import own_versions, package_versions, tell_change
-from evodiverse.store.record import Identity, check_same, continue_record, is_shorter, kept, new_record, read_record
+from evodiverse.store.record import (
+    Identity,
+    check_same,
+    continue_record,
+    is_shorter,
+    kept,
+    new_record,
+    own_versions,
+    package_versions,
+    read_record,
+    tell_change,
+)
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
 
 

@@ -1,23 +1,31 @@
-"""``run.json``, the record of a run: its identity and its status."""
+"""``run.json``, the record of a run: its identity, its status, and the versions of the software that it used."""
 
+import hashlib
 import logging
-from collections.abc import Iterator, Mapping
+import platform
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from evodiverse import __version__
 from evodiverse.errors import Asked, InputError, ServiceError, describe
 from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, check_record
 from evodiverse.store.files import read_json
-from evodiverse.store.provenance import git_commit, tell_change
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
 _REFERRED_TO = "task.defaults."
 BUDGET: Final = "budget.oracle_calls"
 """The key of the setting that may grow in a run that has ended."""
+
+# The folders of the package whose code cannot change a log.
+_IDLE: Final = ("commands", "data", "docking", "results")
 _NEEDED = (("status",), ("digest",), ("settings",), ("sources",), ("versions",))
 
 
@@ -212,3 +220,53 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
                 raise
             if record.get("error") != describe(error):
                 _LOG.warning("%s", error)
+
+
+def own_versions() -> dict[str, str]:
+    """Return the version of EvoDiverse, and as ``code`` a digest of those of its files that can change a log."""
+    return {"evodiverse": __version__, "code": _code_digest()}
+
+
+def package_versions(packages: Sequence[str]) -> dict[str, str]:
+    """Return `own_versions`, and the installed versions of Python and these packages, by name."""
+    return {
+        **own_versions(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in packages},
+    }
+
+
+def tell_change(sessions: Iterable[Mapping[str, str]], versions: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return, as two texts, the versions of the first session that differ from ``versions``, and their present values.
+
+    The result is None if no session differs. Further versions of a session do not count.
+    """
+    for session in sessions:
+        if differing := [name for name in versions if session.get(name) != versions[name]]:
+            then = ", ".join(f"{name} {session.get(name, 'unknown')}" for name in differing)
+            return then, ", ".join(f"{name} {versions[name]}" for name in differing)
+    return None
+
+
+@cache
+def _code_digest() -> str:
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        place = path.relative_to(package)
+        if place.parts[0] not in _IDLE:
+            digest.update(f"{place.as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def git_commit() -> str | None:
+    """Return the commit that EvoDiverse runs from, with ``-dirty`` if files have changed; None if it is unknown."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*", "--abbrev=40"]
+    try:
+        described = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
+    except (OSError, subprocess.SubprocessError):  # git is not installed, or it refuses to read the repository
+        return None
+    return described.stdout.strip()

@@ -1,4 +1,4 @@
-"""The run directory over its life cycle: start, commits, end, resume, deletion."""
+"""The run directory over its life cycle: start, commits of Parquet parts, end, resume, deletion."""
 
 import hashlib
 import json
@@ -6,24 +6,29 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
 from evodiverse.kit.files import TEMPORARY, encode_line, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
-from evodiverse.runlog.datasets import DATASETS, read_parts
+from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECASTS, OWN_TYPES, read_parts
 from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, PRICES, RECORD, REPORT
-from evodiverse.store.datasets import encode_part, schemas
-from evodiverse.store.files import read_json, write_json, writing_to
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal, read_json, write_json, writing_to
 
 FOLDERS = ("checkpoint", BEST)
 JOURNAL = "checkpoint/journal"
 WRITE_SHARE = 0.01
+"""The share of a run's time that writing may take."""
+
 MAX_WAIT_SECONDS = 1.0
+"""The time after a write from which the next commit is written in any case."""
 
 
 def check_not_foreign(path: Path) -> None:
@@ -66,8 +71,8 @@ def delete_run(path: Path) -> None:
 class RunDirectory:
     """The log of one run on disk: datasets that consist of parts (Parquet files).
 
-    A commit is written at once if the last write ended at least ``max_wait`` seconds ago, or if that write took at most
-    ``write_share`` of the time that has passed since its end. Otherwise the iteration is written later, into one part
+    A commit is written at once if the last write ended at least `MAX_WAIT_SECONDS` ago, or if that write took at most
+    `WRITE_SHARE` of the time that has passed since its end. Otherwise the iteration is written later, into one part
     together with the next ones.
 
     A write adds one part to each dataset that has new rows; each part is a temporary file first, which is then renamed.
@@ -79,8 +84,6 @@ class RunDirectory:
     Args:
         path: The run directory, which is created if it is missing.
         columns: The columns that the run adds to ``evaluations``.
-        write_share: The share of the run's time that writing may take; infinity writes each iteration at once.
-        max_wait: The time after a write, in seconds, from which the next commit is written in any case.
         is_read_only: Whether to leave the directory unchanged, because it belongs to another run.
 
     Attributes:
@@ -90,20 +93,10 @@ class RunDirectory:
         InputError: The directory is not writable, is damaged, or contains a link, which could lead anywhere.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        columns: Mapping[str, type],
-        *,
-        write_share: float = WRITE_SHARE,
-        max_wait: float = MAX_WAIT_SECONDS,
-        is_read_only: bool = False,
-    ) -> None:
+    def __init__(self, path: Path, columns: Mapping[str, type], *, is_read_only: bool = False) -> None:
         self.path = path
         self.columns = columns
         self.ending: Mapping[str, Any] = {}
-        self._write_share = write_share
-        self._max_wait = max_wait
         self.journal = Journal(path / JOURNAL)
         self._schemas = schemas(columns)
         refuse_odd_files(path)
@@ -208,7 +201,7 @@ class RunDirectory:
             self._save(iteration, checkpoint, parts)
         self._unwritten, self._next = {}, None
         ended = time.monotonic()
-        self._due = ended + min((ended - began) / self._write_share, self._max_wait)
+        self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
 
     def _write_part(self, name: str, iteration: int, rows: Sequence[Row]) -> Part:
         path = self.path / name / f"part-{iteration:06d}.parquet"
@@ -320,3 +313,47 @@ def _iteration_of(part: Path) -> int:
 
 def _checksum(saved: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(saved, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def schemas(columns: Mapping[str, type]) -> dict[str, pa.Schema]:
+    """Return the schema of each dataset, by name; ``columns`` come after the fixed columns of ``evaluations``."""
+    further = [pa.field(name, OWN_TYPES[kind]) for name, kind in columns.items()]
+    return {**DATASETS, "evaluations": pa.schema([*EVALUATIONS, *further])}
+
+
+def add_columns(domain_columns: Mapping[str, type], *, screens: bool) -> dict[str, type]:
+    """Return the columns that a run adds to ``evaluations``: the type of each, by name.
+
+    They are those of the domain and, if the run screens proposals, those of the surrogate's forecasts.
+
+    Raises:
+        InputError: A column of the domain has the name of an existing column, regardless of case.
+    """
+    own: dict[str, type] = dict.fromkeys(FORECASTS, float) if screens else {}
+    taken = [name for name in domain_columns if name.lower() in {*EVALUATIONS.names, *own}]
+    if taken:
+        raise InputError(*(f"the task's own column {name} already exists in the log; rename it" for name in taken))
+    return {**domain_columns, **own}
+
+
+def encode_part(rows: Sequence[Row], schema: pa.Schema) -> bytes:
+    """Return one part of a dataset, that is, the content of one Parquet file.
+
+    Small parts dominate the size of a run, so a part contains neither statistics nor a copy of the Arrow schema.
+    """
+    table = pa.Table.from_pylist(list(rows), schema=schema)
+    integers = [field.name for field in schema if field.type == pa.int64()]
+    integers += [f"{field.name}.list.element" for field in schema if field.type == CALLS]
+    buffer = BytesIO()
+    pq.write_table(
+        table,
+        buffer,
+        compression="zstd",
+        compression_level=9,
+        use_dictionary=["outcome", "operator", "model"],
+        column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+        write_statistics=False,
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    return buffer.getvalue()

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.runlog.columns import COLUMNS
-from evodiverse.runlog.datasets import DATASETS
+from evodiverse.runlog.datasets import COLUMNS, DATASETS
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.runs import Run, survey_runs
 

@@ -1,4 +1,4 @@
-"""Parts of a log are read when they are what a run writes, and named otherwise."""
+"""Parts of a log are read when they are what a run writes, and named otherwise; their columns are described."""
 
 import os
 import resource
@@ -11,8 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.kit.files import read_json
 from evodiverse.runlog import datasets
-from evodiverse.runlog.datasets import DATASETS, DatasetReader, find_own_columns
+from evodiverse.runlog.datasets import COLUMNS, DATASETS, DatasetReader, find_own_columns
+from evodiverse.runlog.record import MEANINGS
+from tests.runs import SORT_KEYS, run_toy
 
 ROWS = [
     {"iteration": 0, "outcome": "evaluated", "call": 1, "genotype": "C", "score": 0.5, "parents": []},
@@ -139,3 +142,25 @@ def test_the_columns_of_a_damaged_part_are_refused(tmp_path: Path) -> None:
     for name in ("part", "link"):
         with pytest.raises(InputError, match=r"Parquet|link"):
             find_own_columns(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_every_column_has_a_meaning(name: str) -> None:
+    assert [column for column, described in COLUMNS[name].columns.items() if not described.meaning] == []
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_keys_are_columns_and_rows_are_compared_by_them(name: str) -> None:
+    assert {*COLUMNS[name].key} <= {*DATASETS[name].names}
+    assert {*SORT_KEYS[name]} <= {*COLUMNS[name].key}
+
+
+def test_a_run_has_values_where_its_columns_say_so_and_no_other_keys(tmp_path: Path) -> None:
+    path = run_toy(tmp_path, "budget.oracle_calls=200", "method=diverse")
+    for name, dataset in COLUMNS.items():
+        table = pq.read_table(path / name)
+        always = [column for column, described in dataset.columns.items() if not described.null_if]
+        assert [column for column in always if table[column].null_count] == []
+    assert {*read_json(path / "run.json", 1 << 20)} <= {*MEANINGS}, (
+        "describe the new key in evodiverse/runlog/record.yaml"
+    )

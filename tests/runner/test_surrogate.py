@@ -18,7 +18,7 @@ from evodiverse.search.process import Process, encode, stack
 from evodiverse.search.screening import InnerSearch
 from evodiverse.search.settings import Screen
 from evodiverse.search.streams import Streams
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.vocabulary import Hypothesis
 from tests.runs import log, rows, run_toy, stop_after
 from tests.search.builders import make_method, make_pools

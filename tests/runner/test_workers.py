@@ -16,7 +16,7 @@ from evodiverse.runner import workers as workers_module
 from evodiverse.runner.rows import read_record
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.streams import Purpose, Streams
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.vocabulary import (
     Candidate,
     Evaluation,

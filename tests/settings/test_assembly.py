@@ -14,7 +14,7 @@ from evodiverse.errors import InputError
 from evodiverse.runlog.record import CHECKPOINT
 from evodiverse.settings.assembly import rehearse, run
 from evodiverse.settings.schema import register
-from evodiverse.store.lock import locked
+from evodiverse.store.files import locked
 from tests.runs import TOY_CONF, Silent, plan, stopped_after
 
 RUN = "bits/pt/off/default/seed0"

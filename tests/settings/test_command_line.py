@@ -9,10 +9,9 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from evodiverse.errors import InputError
-from evodiverse.settings.command_line import explain
+from evodiverse.settings import find_conf
+from evodiverse.settings.command_line import explain, parse_arguments, put_options_last
 from evodiverse.settings.compose import COMPOSITION_ERRORS
-from evodiverse.settings.conf_folder import find_conf
-from evodiverse.settings.flags import parse_arguments, put_options_last
 from evodiverse.settings.plan import plan_run
 from evodiverse.settings.schema import register
 from tests.runs import FROM_ROOT, TOY_CONF, evodiverse

@@ -12,8 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from evodiverse.runner.display import NoDisplay
 from evodiverse.settings.assembly import run
-from evodiverse.settings.compose import CONFIG_NAME, split_hydra
-from evodiverse.settings.hydra_session import hydra_session
+from evodiverse.settings.compose import CONFIG_NAME, hydra_session, split_hydra
 from evodiverse.settings.schema import register
 from evodiverse.settings.sweep import Composer, SweptRun, name_runs, plan_sweep
 from tests.runs import TOY_CONF

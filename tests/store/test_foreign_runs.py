@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from evodiverse.errors import InputError, Interrupted, ServiceError
-from evodiverse.store.journal import Journal
-from evodiverse.store.lock import locked
+from evodiverse.store.files import Journal, locked
 from evodiverse.store.run_directory import RunDirectory, delete_run
 from tests.runs import run_toy, stop_after
 

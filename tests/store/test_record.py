@@ -1,4 +1,4 @@
-"""The life cycle of a run directory: start, resume, end, refusal."""
+"""The life cycle of a run directory: start, resume, end, refusal; and the versions that a run records."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.files import decode_line
 from evodiverse.runlog.parts import PARTS
 from evodiverse.settings.assembly import run as start
-from evodiverse.store.record import kept
+from evodiverse.store.record import _code_digest, kept, own_versions
 from evodiverse.store.run_directory import RunDirectory
 from tests.runs import DATASETS, Silent, log, plan, rows, run_toy, stopped_after
 
@@ -379,3 +379,24 @@ def test_a_record_that_cannot_be_started_is_reported_once(tmp_path: Path, caplog
     with pytest.raises(ServiceError, match="cannot write to"), kept(directory, {"status": "running"}):
         pytest.fail("nothing may run without a record")
     assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("file", "is_noticed"),
+    [("search/survivors.py", True), ("tasks/molecules/new.py", True), ("results/pages/page.py", False)],
+)
+def test_the_digest_of_the_code_changes_with_what_can_change_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, is_noticed: bool
+) -> None:
+    def digest() -> str:
+        monkeypatch.setattr("evodiverse.store.record.__file__", str(tmp_path / "evodiverse" / "store" / "record.py"))
+        _code_digest.cache_clear()
+        return own_versions()["code"]
+
+    changed = tmp_path / "evodiverse" / file
+    changed.parent.mkdir(parents=True)
+    (changed.parent / "other.py").write_text("A = 1\n")
+    before = digest()
+    changed.write_text("A = 1\n")
+    assert (digest() != before) == is_noticed
+    _code_digest.cache_clear()

@@ -10,8 +10,7 @@ import pytest
 
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.runlog.datasets import read_parts
-from evodiverse.store.datasets import schemas
-from evodiverse.store.run_directory import RunDirectory
+from evodiverse.store.run_directory import RunDirectory, schemas
 from tests.runs import DATASETS, ROOT, Silent, run_toy
 
 pytestmark = pytest.mark.usefixtures("written_at_once")
@@ -62,8 +61,9 @@ def test_rows_come_in_the_order_committed(directory: RunDirectory) -> None:
     assert [row["members"] for row in directory.rows("populations", ["members"])] == [[call] for call in range(1, 13)]
 
 
-def test_iterations_that_come_quickly_share_a_part(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path / "run", {}, write_share=1e-9, max_wait=1e9)
+def test_iterations_that_come_quickly_share_a_part(directory: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"WRITE_SHARE": 1e-9, "MAX_WAIT_SECONDS": 1e9}.items():
+        monkeypatch.setattr(f"evodiverse.store.run_directory.{name}", value)
     for iteration in range(4):
         commit(directory, iteration, populations=[{"iteration": iteration, "pool": 0, "members": [iteration + 1]}])
     assert directory.checkpoint()["iteration"] == 0

@@ -72,14 +72,12 @@ class Context:
         reference: A function that returns the path of the file with the molecules that figure ``si_mol_chembl`` shows
             as chemical space.
         reference_name: The name of this file in captions.
-        n_reference: How many of these molecules to show at most.
         threshold: The least score of hits; None for the usual one of each domain.
     """
 
     measurer: Measurer
     reference: Callable[[], Path]
     reference_name: str
-    n_reference: int = 50_000
     threshold: float | None = None
 
 

@@ -20,6 +20,7 @@ from evodiverse.results.figures.reading import FloatArray, Group, Log
 
 BoolArray = NDArray[np.bool_]
 
+_N_REFERENCE: Final = 50_000
 _N_NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
 
@@ -33,7 +34,7 @@ def describe_path(group: Group) -> str:
     """Return the part of a caption about the molecules that are projected."""
     seeds = ", ".join(f"{style.name_of(run.task)} seed {run.run.seed}" for run in group.results)
     return (
-        f"up to {group.context.n_reference:,} molecules of {group.context.reference_name} (gray) and of all "
+        f"up to {_N_REFERENCE:,} molecules of {group.context.reference_name} (gray) and of all "
         "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later ones are "
         f"brighter. One run of {reading.OURS} per target: {seeds}"
     )
@@ -49,7 +50,7 @@ def draw_path(group: Group) -> Figure:
     context, logs = group.context, [reading.open_log(group, run)[1] for run in group.results]
     keys = sorted({log.keys[call] for log in logs for pools in log.states for call in chain(*pools)})
     metrics: Any = reading.find_metrics(group, group.best)
-    reference = metrics.embed_reference(context.reference(), context.n_reference)
+    reference = metrics.embed_reference(context.reference(), _N_REFERENCE)
     vectors = np.concatenate([reference, metrics.embed(keys, context.measurer.tools)]).astype(bool)
     plane = project_once(vectors, context.measurer.folder)
     ground, own = plane[: len(reference)], dict(zip(keys, plane[len(reference) :], strict=True))

@@ -16,8 +16,7 @@ from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics import find_own_columns
 from evodiverse.results.metrics.features import tell_features
 from evodiverse.results.metrics.pareto import find_objective_columns, follow_hypervolume
-from evodiverse.results.pages.charts import Chart, Line, Point, plan_chart
-from evodiverse.results.pages.rendering import render
+from evodiverse.results.pages.rendering import Chart, Line, Point, plan_chart, render
 from evodiverse.results.show import read_command, tell_start
 from evodiverse.results.summary import (
     best_candidates,

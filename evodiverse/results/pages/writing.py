@@ -1,22 +1,149 @@
-"""Write report pages to files next to the runs that they show."""
+"""Write report pages to files next to the runs that they show; among them the pages about several runs."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from urllib.parse import quote
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import check_regular, refuse_link, write_file
+from evodiverse.results.grouping import group_by
 from evodiverse.results.pages.one_run import read_history, report_run
-from evodiverse.results.pages.rendering import GENERATOR
-from evodiverse.results.pages.several import Curve, report_comparison, report_index
+from evodiverse.results.pages.rendering import GENERATOR, Line, Point, plan_chart, render
+from evodiverse.results.statistics import t_interval
+from evodiverse.results.summary import Compared, compare
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import RECORD, REPORT
-from evodiverse.runlog.runs import Run, find_records, read_record
+from evodiverse.runlog.runs import Run, find_distinct, find_records, read_record
 from evodiverse.text import printable
 
 INDEX: Final = "index.html"
+N_AT: Final = 120
+"""The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
+
 _HEAD_BYTES: Final = 2_000
+_SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A run's best score so far, as a function of the number of calls.
+
+    Attributes:
+        run: The run whose scores are drawn.
+        rises: The points (call, score) where the best score rose.
+        n_calls: The number of the last call of the run.
+    """
+
+    run: Run
+    rises: Sequence[Point]
+    n_calls: int
+
+    @property
+    def best(self) -> float | None:
+        """The highest score, or None if there is no score."""
+        return self.rises[-1][1] if self.rises else None
+
+    def at(self, calls: float) -> float | None:
+        """Return the best score after ``calls`` calls, or None before the first score or after the last call."""
+        found = [score for call, score in self.rises if call <= calls]
+        return found[-1] if found and calls <= self.n_calls else None
+
+
+def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
+    """Return the page that compares runs.
+
+    Args:
+        curves: The curves of the runs, at least one.
+        folder: The folder of the page. The links on the page are relative to it.
+    """
+    groups = group_by(
+        curves, lambda curve: tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)
+    )
+    named = enumerate(sorted(groups.items()), start=1)
+    titles = {f"subject-{at}": " · ".join(dict.fromkeys(names)) for at, (names, _) in named}
+    return render(
+        "comparison.html",
+        title="Comparison",
+        **_list_runs([(curve.run, curve.best) for curve in curves], folder),
+        subjects=dict(zip(titles, [_compare(some) for _, some in sorted(groups.items())], strict=True)),
+        titles=titles,
+    )
+
+
+def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
+    """Return the page that lists all runs below a folder, and the errors of those that cannot be read.
+
+    Args:
+        runs: The runs, each with its highest score, or None if it has no score.
+        folder: The folder of the page. The links on the page are relative to it.
+        errors: One message for each run that cannot be read.
+    """
+    return render("index.html", title="Runs", **_list_runs(list(runs), folder), errors=errors)
+
+
+def _list_runs(runs: Sequence[tuple[Run, float | None]], folder: Path) -> dict[str, Any]:
+    """Return what the templates need to list runs with links to their reports, the run with the highest score first.
+
+    Args:
+        runs: The runs, each with its highest score, or None if it has no score.
+        folder: The folder of the page. The links are relative to it.
+    """
+    compared = compare([run for run, _ in runs], [best for _, best in runs]) if runs else []
+    names = [name for name in compared[0].differing if name != "task"] if compared else []
+    return {"runs": compared, "names": names, "link": lambda run: _link(run, folder)}
+
+
+def _link(run: Run, folder: Path) -> str:
+    return quote(Path(os.path.relpath(run.path, folder), REPORT).as_posix())
+
+
+def _compare(given: Sequence[Curve]) -> dict[str, Any]:
+    """Return what the template needs to compare the runs that searched the same problem."""
+    distinct = {run.path for run in find_distinct(curve.run for curve in given)[0]}
+    curves = {curve.run.path: curve for curve in given if curve.run.path in distinct}
+
+    def describe(one: Compared) -> str:
+        settings = [f"{key}={value}" for key, value in one.differing.items() if key != "seed"]
+        return ", ".join(settings) or f"{one.run.method}, {one.run.llm}"
+
+    # The runs of a group differ only in their seeds.
+    named = group_by(compare([curve.run for curve in curves.values()], [None for _ in curves]), describe)
+    groups = {name: [curves[one.run.path] for one in some] for name, some in sorted(named.items())}
+    lines = [average(f"{name} (n = {len(some)})", some) for name, some in groups.items()]
+    return {
+        "chart": plan_chart("Best score so far", "oracle calls", "score", lines),
+        "finals": [_tell_final(group, some) for group, some in groups.items()],
+        "is_single": all(len(some) < 2 for some in groups.values()),
+        "n_left_out": len(given) - len(curves),
+    }
+
+
+def average(name: str, curves: Sequence[Curve]) -> Line:
+    """Return the mean of curves of the best score, with a 95% interval for two curves or more.
+
+    The mean is taken at evenly spaced numbers of oracle calls, and only where all curves have a score.
+    """
+    last = min(curve.n_calls for curve in curves)
+    points, band = [], []
+    for step in range(1, N_AT + 1):
+        calls = last * step / N_AT
+        found = [score for curve in curves if (score := curve.at(calls)) is not None]
+        if len(found) < len(curves):
+            continue
+        mean, low, high = t_interval(found)
+        points.append((calls, mean))
+        band += [(calls, low, high)] if len(found) > 1 else []
+    return Line(name, points, band)
+
+
+def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:
+    best = [curve.best for curve in curves if curve.best is not None]
+    if len(best) < 2:
+        return (name, len(best), best[0] if best else None, None, None)
+    return (name, len(best), *t_interval(best))
 
 
 def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> tuple[list[Path], list[str]]:

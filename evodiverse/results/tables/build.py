@@ -11,8 +11,7 @@ from evodiverse.results.domains import find_domain, table_files
 from evodiverse.results.grouping import group_by
 from evodiverse.results.tables import notes
 from evodiverse.results.tables.cells import DASH, EMPTY, RUNS, Cell, Line, Table, make_cell, make_test_cell, pair_up
-from evodiverse.results.tables.layout import FIT, Benchmark, Column, Layout, Row, found_layouts, paper_layouts
-from evodiverse.results.tables.models import OFF
+from evodiverse.results.tables.layout import FIT, OFF, Benchmark, Column, Layout, Row, found_layouts, paper_layouts
 from evodiverse.results.tables.results import Result, choose_words, show_overrides
 from evodiverse.text import count_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.kit.files import read_shipped
-from evodiverse.results.tables.models import OFF
 
+OFF: Final = "off"
 _HERE: Final = Path(__file__).parent
 FIT: Final = "task.fit"
 """The configuration key that chooses how candidates are fitted."""

@@ -8,8 +8,7 @@ from typing import Final, TypeAlias
 
 from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell
-from evodiverse.results.tables.layout import FIT, Column, Layout
-from evodiverse.results.tables.models import OFF
+from evodiverse.results.tables.layout import FIT, OFF, Column, Layout
 from evodiverse.results.tables.results import Result
 from evodiverse.runlog.runs import CAPS
 from evodiverse.text import count_of

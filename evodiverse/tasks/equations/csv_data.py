@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from csv import reader as reader_of
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from evodiverse.tasks.equations.columns import (
     make_usable,
     name_columns,
 )
-from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Variable
 from evodiverse.tasks.equations.settings import DROP, DataSettings
 from evodiverse.text import count_of
 
@@ -36,26 +36,6 @@ MAX_CATEGORIES: Final = 20
 
 MAX_SHOWN: Final = 5
 _MISSING: Final = frozenset(csv.ConvertOptions().null_values)
-
-
-class OwnData(NamedTuple):
-    """A user's own data.
-
-    Attributes:
-        target: The column to be explained.
-        variables: The other columns, in the order of the first file; a column of texts has one for each text.
-        splits: The rows of each file.
-        notes: What was left out of the files, one line each.
-        keys: The name of each column and variable, by what a setting may call it: as it is written, or as it is shown.
-        sigma: The column of the target's standard errors, or None if there is none.
-    """
-
-    target: Variable
-    variables: tuple[Variable, ...]
-    splits: Splits
-    notes: tuple[str, ...]
-    keys: Mapping[str, str]
-    sigma: Variable | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +58,7 @@ class _Columns:
         return {**{name: name for name in self.labels}, **{label: name for name, label in self.labels.items()}}
 
 
-def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> OwnData:
+def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> Dataset:
     """Return the columns and the rows of a user's files. A split without a file has no rows.
 
     Args:
@@ -119,13 +99,13 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> O
     splits = make_splits([tables.get(key, {}) for key in files], names, target)
     if sigma is not None:
         splits = splits._replace(train=splits.train._replace(weights=_weigh(first.columns[sigma])))
-    return OwnData(
+    return Dataset(
         Variable(target, "", first.labels[target]),
         tuple(variable for variable, _, _ in variables.values()),
         splits,
-        tuple(filter(None, (one.note for one in read.values()))),
-        {**{name: name for name in names}, **first.keys},
-        None if sigma is None else Variable(sigma, "", first.labels[sigma]),
+        notes=tuple(filter(None, (one.note for one in read.values()))),
+        keys={**{name: name for name in names}, **first.keys},
+        sigma=None if sigma is None else Variable(sigma, "", first.labels[sigma]),
     )
 
 

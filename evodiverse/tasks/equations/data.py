@@ -3,8 +3,8 @@
 import hashlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.front import EXACT
-from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Problem, Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import PROBLEMS, Dataset, FloatArray, Problem, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
 from evodiverse.tasks.equations.srbench import read_problem
 
@@ -28,44 +28,6 @@ FEW_ROWS: Final = 50
 """If there are fewer training rows than this, a warning says that the choice of an equation rests on few of them."""
 WILD: Final = 100.0
 """See `find_wild`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """The data that an equation is to explain.
-
-    Attributes:
-        target: The column to be explained.
-        variables: The other columns, in the order of an equation's arguments.
-        splits: The training data, and the data that are held out.
-        problem: The built-in problem with the law behind the data, or None if the law is not known.
-        notes: What was left out of a user's files, one line each.
-        keys: The name of each column, by what a setting may call it; empty if only by its name.
-        sigma: The column of the target's standard errors, or None if there is none.
-    """
-
-    target: Variable
-    variables: tuple[Variable, ...]
-    splits: Splits
-    problem: Problem | None
-    notes: tuple[str, ...] = ()
-    keys: Mapping[str, str] = field(default_factory=dict)
-    sigma: Variable | None = None
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the variables."""
-        return tuple(variable.name for variable in self.variables)
-
-    @property
-    def columns(self) -> dict[str, FloatArray]:
-        """The ``(n,)`` values of each variable in the training data, by name."""
-        return dict(zip(self.names, self.splits.train.inputs.T, strict=True))
-
-    @property
-    def positive(self) -> frozenset[str]:
-        """The names of the variables that are never negative in the training data."""
-        return frozenset(name for name, column in self.columns.items() if column.min() >= 0)
 
 
 def read_dataset(settings: EquationSettings) -> Dataset:
@@ -84,7 +46,7 @@ def _read_named(settings: EquationSettings) -> Dataset:
         return Dataset(found.target, found.variables, builtin_splits(found), found)
     if settings.source == SRBENCH:
         (explained, *variables), splits = read_problem(settings.name, settings.data.root)
-        return Dataset(explained, tuple(variables), splits, None)
+        return Dataset(explained, tuple(variables), splits)
     data, files = settings.data, _list_files(settings.data)
     own = read_own_data(files, data)
     unknown = sorted(name for name in data.descriptions if as_identifier(name) not in own.keys)
@@ -98,7 +60,7 @@ def _read_named(settings: EquationSettings) -> Dataset:
         one._replace(meaning=", ".join(filter(None, (meanings.get(one.name), units.get(one.name)))))
         for one in (own.target, *own.variables)
     )
-    return Dataset(target, tuple(variables), own.splits, None, own.notes, own.keys, own.sigma)
+    return replace(own, target=target, variables=tuple(variables))
 
 
 def anonymize(dataset: Dataset) -> Dataset:

@@ -92,7 +92,7 @@ def build_operator(settings: EquationSettings) -> EquationOperator:
     """Return the classical operator, which needs no language model."""
     dataset = read_dataset(settings)
     fitted, _ = hold_back(dataset.splits.train, settings.held_back)
-    return EquationOperator(dataset.names, dataset.positive, fitted.inputs, fitted.target, settings.permitted)
+    return EquationOperator(dataset.names, dataset.positive, fitted, settings.permitted)
 
 
 build_metrics = EquationMetrics

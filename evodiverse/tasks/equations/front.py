@@ -6,7 +6,7 @@ the lowest (Breiman et al. 1984, "Classification and Regression Trees", section 
 chosen equation is the one with which the data have the shortest description.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import inf, log
 from typing import Final, NamedTuple
@@ -23,6 +23,10 @@ COST: Final = 100.0
 
 SYMBOLS: Final = 10
 """Each part of an equation costs as much to describe as a choice among so many symbols."""
+
+
+WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length", "violations")
+"""The columns of the log on which the choice of one equation depends."""
 
 
 class Member(NamedTuple):
@@ -46,15 +50,7 @@ class Member(NamedTuple):
     description: float = inf
 
 
-def weigh(
-    call: int,
-    source: str,
-    error: Detail,
-    held_out: Detail,
-    deviation: Detail,
-    length: Detail,
-    violations: Detail = None,
-) -> Member:
+def weigh(call: int, source: str, row: Mapping[str, Detail]) -> Member:
     """Return the complexity and the errors of an equation, from its row in the log.
 
     The errors are multiplied by `COST` to the power of the violations, and then the description is infinite.
@@ -62,14 +58,11 @@ def weigh(
     Args:
         call: The number of the equation's oracle call.
         source: The source code of the equation in canonical form, in which the fitted constants are parameters.
-        error: The value of ``nmse_train``; here and below, None counts as infinite.
-        held_out: The value of ``nmse_held``.
-        deviation: The value of ``nmse_held_se``.
-        length: The value of ``description_length``.
-        violations: The value of ``violations``.
+        row: Its columns `WEIGHED`, of which any may be missing; an error that is missing or None is infinite.
     """
     complexity = measure_complexity(source)
-    errors = (inf if value is None else float(value) for value in (error, held_out, deviation))
+    *known, length, violations = map(row.get, WEIGHED)
+    errors = (inf if value is None else float(value) for value in known)
     description = inf if length is None else float(length) + complexity * log(SYMBOLS)
     if violations:
         errors = (max(value, EXACT) * COST ** float(violations) for value in errors)

@@ -18,12 +18,12 @@ from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log
 from evodiverse.runlog.values import Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
-from evodiverse.tasks.equations.front import EXACT, choose, find_front, weigh
+from evodiverse.tasks.equations.front import EXACT, WEIGHED, choose, find_front, weigh
 from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses
+from evodiverse.tasks.equations.parsing import find_terms
 from evodiverse.tasks.equations.problems import PROBLEMS, FloatArray, Rows
 from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH
 from evodiverse.tasks.equations.symbolic import N_BEST, Law
-from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Detail
 
 N_TOP: Final = 10
@@ -56,9 +56,6 @@ OWN_FIT: Final = "own"
 
 SAME_STRUCTURE: Final = 0.7
 """Jaccard similarity at or above which two sets of terms count as the same structure; also a niche's default radius."""
-
-WEIGHED: Final = ("nmse_train", "nmse_held", "nmse_held_se", "description_length", "violations")
-"""The columns of the log on which the choice of one equation depends; `front.weigh` reads them."""
 
 COLUMNS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("genotype", "params"), str),
@@ -154,7 +151,7 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     """
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
-    members = [weigh(call, genotypes[call], *(columns[name][call] for name in WEIGHED)) for call in log.scores]
+    members = [weigh(call, genotypes[call], {name: columns[name][call] for name in WEIGHED}) for call in log.scores]
     measured: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
     if not members:
         return measured
@@ -252,14 +249,7 @@ def measure_variance(target: FloatArray) -> float:
 
 
 def measure_held_back(
-    predicted: FloatArray | None,
-    target: FloatArray,
-    fitted: FloatArray,
-    variance: float,
-    rounding: float,
-    weights: FloatArray | None = None,
-    *,
-    is_robust: bool = False,
+    predicted: FloatArray | None, rows: Rows, fitted: FloatArray, variance: float, rounding: float, *, is_robust: bool
 ) -> dict[str, Detail]:
     """Return two columns of an equation's row in the log: the NMSE on the rows held back, and its standard error.
 
@@ -269,17 +259,16 @@ def measure_held_back(
 
     Args:
         predicted: ``(n,)`` predictions, or None if one of them is not finite.
-        target: ``(n,)`` measurements, possibly empty.
+        rows: The rows held back, possibly none.
         fitted: The measurements to which the equation is fitted. A value is plausible if it lies in their range, or
             beyond it by at most its width.
         variance: The variance of the training target.
         rounding: The least standard error; see `data.measure_rounding`.
-        weights: ``(n,)`` weights of the squared errors; None if all are 1.
         is_robust: Whether the errors are the losses of `measure_losses`.
     """
-    if predicted is None or not len(target):
+    if predicted is None or not len(rows.target):
         return {}
-    squares, is_wild = _find_wild(predicted, target, fitted, variance, weights, is_robust=is_robust)
+    squares, is_wild = _find_wild(predicted, rows, fitted, variance, is_robust=is_robust)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = squares[~is_wild]
         error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(squares) ** 0.5
@@ -294,23 +283,17 @@ def select_tame(
     """Return the rows that `measure_held_back` counts, given the same arguments."""
     if predicted is None or not len(rows.target):
         return rows.select(np.zeros(len(rows.target), np.bool_))
-    _, is_wild = _find_wild(predicted, rows.target, fitted, variance, rows.weights, is_robust=is_robust)
+    _, is_wild = _find_wild(predicted, rows, fitted, variance, is_robust=is_robust)
     return rows.select(~is_wild)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _find_wild(
-    predicted: FloatArray,
-    target: FloatArray,
-    fitted: FloatArray,
-    variance: float,
-    weights: FloatArray | None,
-    *,
-    is_robust: bool,
+    predicted: FloatArray, rows: Rows, fitted: FloatArray, variance: float, *, is_robust: bool
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the losses of predictions, in units of the variance, and which measurements are wild."""
     low, high = fitted.min(), fitted.max()
-    squares = measure_losses(predicted - target, weights, is_robust=is_robust) / variance
+    squares = measure_losses(predicted - rows.target, rows.weights, is_robust=is_robust) / variance
     least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
     is_plausible = np.abs(2 * predicted - low - high) <= 3 * (high - low)
     return squares, (squares > least_wild) & is_plausible

@@ -149,6 +149,45 @@ class Problem:
         return known[order], later[np.linspace(0, len(later) - 1, N_TEST).astype(int)]
 
 
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The data that an equation is to explain.
+
+    Attributes:
+        target: The column to be explained.
+        variables: The other columns, in the order of an equation's arguments; a column of texts has one for each text.
+        splits: The training data, and the data that are held out.
+        problem: The built-in problem with the law behind the data, or None if the law is not known.
+        notes: What was left out of a user's files, one line each.
+        keys: The name of each column and variable, by what a setting may call it: as it is written, or as it is shown.
+            Empty if only by its name.
+        sigma: The column of the target's standard errors, or None if there is none.
+    """
+
+    target: Variable
+    variables: tuple[Variable, ...]
+    splits: Splits
+    problem: Problem | None = None
+    notes: tuple[str, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
+    sigma: Variable | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the variables."""
+        return tuple(variable.name for variable in self.variables)
+
+    @property
+    def columns(self) -> dict[str, FloatArray]:
+        """The ``(n,)`` values of each variable in the training data, by name."""
+        return dict(zip(self.names, self.splits.train.inputs.T, strict=True))
+
+    @property
+    def positive(self) -> frozenset[str]:
+        """The names of the variables that are never negative in the training data."""
+        return frozenset(name for name, column in self.columns.items() if column.min() >= 0)
+
+
 _compiled: Final = cache(compile)
 
 

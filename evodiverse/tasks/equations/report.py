@@ -17,14 +17,14 @@ import numpy as np
 from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
 from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset, find_wild
+from evodiverse.tasks.equations.data import find_wild
 from evodiverse.tasks.equations.front import EXACT, Member
-from evodiverse.tasks.equations.intervals import find_intervals
+from evodiverse.tasks.equations.metrics import mean_squared_error, measure_variance
 from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
-from evodiverse.tasks.equations.problems import FloatArray, Rows
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows
+from evodiverse.tasks.equations.result import find_intervals
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law
-from evodiverse.tasks.equations.undefined import explain_no_error
 from evodiverse.vocabulary import Job, Limits
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def lay_out(
         **{name: value for name, value in found.details.items() if name != "params"},
         "no_error": {name: why for name, why in zip(SPLITS, explained, strict=True) if why is not None},
         "params": params,
-        "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals],
+        "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals.tolist()],
         "law": None if law is None else law.law,
         "law_constants": None if law is None else law.constants,
         "symbolic_match": match,
@@ -157,27 +157,22 @@ def read_params(discovery: Discovery) -> list[float]:
     return params
 
 
-def _find_intervals(
-    source: str, params: Sequence[float], names: Sequence[str], rows: Rows
-) -> list[tuple[float, float]]:
-    """Return the 95% interval of each constant; see `find_intervals`."""
+def _find_intervals(source: str, params: Sequence[float], names: Sequence[str], rows: Rows) -> FloatArray:
+    """Return the ends ``(n_params, 2)`` of the 95% interval of each constant; see `find_intervals`."""
     columns = dict(zip(names, rows.inputs.T, strict=True))
     try:
         tree = read_tree(source)
     except RecursionError:  # equations of a language model may be that large
-        return [(-inf, inf)] * len(params)
+        return np.tile([-inf, inf], (len(params), 1))
     roots = 1.0 if rows.weights is None else np.sqrt(rows.weights)
 
     def predict(values: FloatArray) -> FloatArray:
         return np.broadcast_to(tree.evaluate(columns, values.tolist()), len(rows.target))
 
-    ends = find_intervals(predict, params, rows.target, roots)
-    return [(low, high) for low, high in ends.tolist()]
+    return find_intervals(predict, params, rows.target, roots)
 
 
-def write_module(
-    discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: Sequence[tuple[float, float]]
-) -> str:
+def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: FloatArray) -> str:
     """Return the source of a Python module that defines the equation with its constants and needs only numpy.
 
     A comment has the intervals of the constants.
@@ -386,3 +381,39 @@ def wrap_lines(lines: Sequence[str], length: int) -> list[str]:
     if len(rows) >= MAX_ROWS:
         rows[MAX_ROWS - 2 :] = [rows[MAX_ROWS - 2][: length - 1] + "…"]
     return [title if len(title) <= length else title[: length - 1] + "…", *rows]
+
+
+def explain_no_error(
+    rows: Rows, predicted: FloatArray | None, names: Sequence[str], source: str, params: Sequence[float]
+) -> str | None:
+    """Return why the NMSE of an equation on some rows is not known, or None if it is known or there are no rows.
+
+    Args:
+        rows: The rows.
+        predicted: ``(n,)`` predictions, or None if one of them is not finite.
+        names: The names of the variables.
+        source: The source of the equation in canonical form.
+        params: Its fitted parameters.
+    """
+    if not len(rows.target):
+        return None
+    if predicted is not None:
+        if measure_variance(rows.target) == 0:
+            return "the target is the same in all rows"
+        is_known = mean_squared_error(predicted, rows.target) is not None
+        return None if is_known else "a prediction is too large to be squared"
+    try:
+        node = read_tree(source)
+    except RecursionError:  # equations of a language model may be that large
+        return "a prediction is not a finite number"
+    values = node.evaluate(dict(zip(names, rows.inputs.T, strict=True)), params)
+    unknown = np.flatnonzero(~np.isfinite(np.broadcast_to(values, len(rows.target))))
+    if not len(unknown):
+        return "the equation could not be computed"
+    columns = dict(zip(names, rows.inputs[unknown[:1]].T, strict=True))
+    while inner := [part for part in node.arguments if not np.isfinite(part.evaluate(columns, params)).all()]:
+        node = inner[0]
+    arguments = [float(part.evaluate(columns, params).item()) for part in node.arguments]
+    base = " of a negative base" if node.operation == "power" and arguments[0] < 0 else ""
+    called = f"{node.operation}({', '.join(f'{value:.4g}' for value in arguments)})"
+    return f"{called}{base} in row {unknown[0] + 1} is not a finite number ({len(unknown)} of {len(rows.target)} rows)"

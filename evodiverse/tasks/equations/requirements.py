@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from evodiverse.errors import InputError
 from evodiverse.kit.documented import nearest
 from evodiverse.tasks.equations.columns import as_identifier
-from evodiverse.tasks.equations.data import Dataset
 from evodiverse.tasks.equations.operators.trees import COMPARISONS, CONJUNCTIONS, Node, read_tree
 from evodiverse.tasks.equations.permitted import list_in_prompt
-from evodiverse.tasks.equations.problems import FloatArray
+from evodiverse.tasks.equations.problems import Dataset, FloatArray
 from evodiverse.tasks.equations.settings import ConstraintSettings, EquationSettings
 
 N_POINTS: Final = 256

@@ -12,31 +12,28 @@ from numpy.typing import NDArray
 from evodiverse.diversity.distances import hashed_counts, jaccard
 from evodiverse.kit.files import read_shipped
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.equations.data import Dataset, find_wild, hold_back, measure_rounding
+from evodiverse.tasks.equations.data import find_wild, hold_back, measure_rounding
 from evodiverse.tasks.equations.fitter import Fitted, Fitter
 from evodiverse.tasks.equations.front import COST, Member, choose, find_front, measure_complexity, weigh
 from evodiverse.tasks.equations.metrics import (
-    WEIGHED,
     mean_squared_error,
     measure_description,
     measure_held_back,
     measure_split,
     select_tame,
 )
-from evodiverse.tasks.equations.parsing import parse_equation
-from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
+from evodiverse.tasks.equations.parsing import count_parts, find_terms, parse_equation
+from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows, Splits
 from evodiverse.tasks.equations.pruning import Pruner
 from evodiverse.tasks.equations.report import has_pole, lay_out, read_params, write_equation
 from evodiverse.tasks.equations.requirements import Requirements, has_requirements
 from evodiverse.tasks.equations.settings import HUBER, EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
-from evodiverse.tasks.equations.terms import count_parts, find_terms
 from evodiverse.vocabulary import (
     Candidate,
     Detail,
     Evaluation,
     Hypothesis,
-    Limits,
     OwnColumn,
     Reason,
     Rejection,
@@ -92,10 +89,7 @@ class EquationTask:
         train, *held_out = dataset.splits
         self._rows = (*hold_back(train, settings.held_back if given is None else 0.0), *held_out)
         self._is_robust = settings.loss == HUBER
-        limits = Limits(settings.timeout, settings.memory)
-        self._fit_rows = partial(
-            Fitter, sandbox, dataset.names, method=settings.fit, limits=limits, is_robust=self._is_robust
-        )
+        self._fit_rows = partial(Fitter, sandbox, dataset.names, settings)
         self._fitter = self._fit_rows(self._rows)
         self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
@@ -112,7 +106,7 @@ class EquationTask:
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
-        dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none), None)
+        dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none))
         return self.__dict__ | {
             "_dataset": dataset,
             "_rows": (),
@@ -254,18 +248,18 @@ class EquationTask:
             return Evaluation(None, None, valid=False, error=str(fitted))
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
-        loss = {"is_robust": self._is_robust}
         mse = self._measure(predicted, fitted_rows)
         if mse is None:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit
+        held = measure_held_back(
+            checked, held_back, fitted_rows.target, self._variance, self._rounding, is_robust=self._is_robust
+        )
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **measure_held_back(
-                checked, held_back.target, fitted_rows.target, self._variance, self._rounding, held_back.weights, **loss
-            ),
+            **held,
         }
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)
@@ -281,8 +275,5 @@ class EquationTask:
 
 def _find_front(discoveries: Iterable[Discovery]) -> dict[Member, Discovery]:
     """Return the Pareto front of candidates that did not fail; see `find_front`."""
-    weighed = {
-        weigh(one.candidate.call, one.candidate.genotype, *(one.details.get(name) for name in WEIGHED)): one
-        for one in discoveries
-    }
+    weighed = {weigh(one.candidate.call, one.candidate.genotype, one.details): one for one in discoveries}
     return {member: weighed[member] for member in find_front(weighed)}

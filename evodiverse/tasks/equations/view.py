@@ -14,8 +14,8 @@ from markupsafe import Markup
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.ports import Highlight
 from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.parsing import find_terms
 from evodiverse.tasks.equations.skeleton import PARAMS
-from evodiverse.tasks.equations.terms import find_terms
 
 _MOST_NODES: Final = 300
 _MOST_BYTES: Final = 1 << 20

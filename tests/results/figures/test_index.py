@@ -3,8 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from evodiverse.results.figures.catalog import FIGURES
-from evodiverse.results.figures.index import find_lacks
+from evodiverse.results.figures.catalog import FIGURES, find_lacks
 from evodiverse.results.figures.reading import FigureKind, Wanted
 from tests.results.tables.results import equation, result
 from tests.runs import CONF

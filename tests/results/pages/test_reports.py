@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.results.comparison import compare, differing_keys
-from evodiverse.results.pages.charts import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
 from evodiverse.results.pages.one_run import find_lineage, read_history, report_run
-from evodiverse.results.pages.several import Curve, average
-from evodiverse.results.pages.writing import write_reports
+from evodiverse.results.pages.rendering import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
+from evodiverse.results.pages.writing import Curve, average, write_reports
 from evodiverse.results.statistics import t_interval
+from evodiverse.results.summary import compare, differing_keys
 from evodiverse.runlog.datasets import DATASETS
 from evodiverse.runlog.runs import Run, read_record
 from tests.results.builders import initial_row, write_parts, write_record, write_staged

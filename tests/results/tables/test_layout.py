@@ -8,7 +8,7 @@ import pytest
 
 from evodiverse.results.domains import find_domain, table_files
 from evodiverse.results.tables.layout import Layout, found_layouts, paper_layouts
-from evodiverse.results.tables.models import OFF, PAPERS_MODELS
+from evodiverse.results.tables.results import OFF, PAPERS_MODELS
 from tests.runs import ROOT
 
 # name: rows, columns that the paper has, digest of heads, titles and cells as transcribed from the LaTeX source

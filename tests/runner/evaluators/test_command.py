@@ -13,7 +13,7 @@ import pytest
 
 from evodiverse.runner.evaluators import EvaluatorSettings
 from evodiverse.runner.evaluators.command import CommandEvaluator
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.vocabulary import Hypothesis
 from tests.runs import FROM_ROOT, ROOT, TOY_CONF, evodiverse, log
 from tests.toys.bits.task import BitTask

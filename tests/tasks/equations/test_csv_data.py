@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.equations.csv_data import OwnData, read_own_data
-from evodiverse.tasks.equations.problems import Splits
+from evodiverse.tasks.equations.csv_data import read_own_data
+from evodiverse.tasks.equations.problems import Dataset, Splits
 from evodiverse.tasks.equations.settings import DataSettings
 
 GOOD = "x,t,y\n1,2,3\n2,3,5.5\n3,4,7\n"
@@ -27,7 +27,7 @@ def read(train: Path, test_id: Path | None = None, test_ood: Path | None = None)
     return [variable.name for variable in own.variables], own.splits
 
 
-def read_text(tmp_path: Path, text: str, test: str | None = None, **settings: object) -> OwnData:
+def read_text(tmp_path: Path, text: str, test: str | None = None, **settings: object) -> Dataset:
     files = {
         "train": written(tmp_path, text),
         "test_id": test and written(tmp_path, test, "test.csv"),

@@ -24,7 +24,7 @@ from evodiverse.tasks.equations.metrics import (
     measure_held_back,
     read_body,
 )
-from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.problems import PROBLEMS, Rows
 from evodiverse.tasks.equations.symbolic import Law
 from tests.results.builders import evaluated_row, make_log
 
@@ -90,8 +90,8 @@ def test_only_the_best_ten_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held(residuals: NDArray[np.float64], predicted: float = 0.5) -> tuple[Any, Any]:
     """The error on rows held back and its standard error, if these are what predictions of fitted rows' size miss."""
-    fitted = np.linspace(0, 1, 10)
-    found = measure_held_back(np.full(len(residuals), predicted), predicted + residuals, fitted, 1.0, 0.0)
+    fitted, rows = np.linspace(0, 1, 10), Rows(np.empty((len(residuals), 0)), predicted + residuals)
+    found = measure_held_back(np.full(len(residuals), predicted), rows, fitted, 1.0, 0.0, is_robust=False)
     return found.get("nmse_held"), found.get("nmse_held_se")
 
 

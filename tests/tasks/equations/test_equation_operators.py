@@ -14,17 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.mutations import CROSSOVERS
-from evodiverse.tasks.equations.operators.operator import FAILED, EquationOperator
+from evodiverse.tasks.equations.operators.operator import CROSSOVERS, FAILED, EquationOperator
 from evodiverse.tasks.equations.operators.trees import Kind, read_tree, write_tree
-from evodiverse.tasks.equations.problems import PROBLEMS
+from evodiverse.tasks.equations.problems import PROBLEMS, Rows
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, read_skeleton
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 XV = ("x", "v")
 INPUTS = np.random.default_rng(5).uniform(-2, 2, (300, 2))
 TARGET = 2 * INPUTS[:, 0] * np.exp(-0.7 * INPUTS[:, 1]) + INPUTS[:, 0] ** 3
-OPERATOR = EquationOperator(XV, frozenset(), INPUTS, TARGET)
+OPERATOR = EquationOperator(XV, frozenset(), Rows(INPUTS, TARGET))
 LINEAR = read_skeleton("def equation(x, v, params):\n    return params[0] * x + params[1] * v + params[2]\n", XV).source
 RICH = read_skeleton(
     "def equation(x, v, params):\n    drag = params[0] * v * np.abs(v)\n"
@@ -174,7 +173,7 @@ def test_the_grammar_holds_no_law(name: str) -> None:
     problem = PROBLEMS[name]
     names = tuple(variable.name for variable in problem.variables)
     law = read_skeleton(problem.skeleton, names).source
-    operator = EquationOperator(names, frozenset(), *problem.sample().train[:2])
+    operator = EquationOperator(names, frozenset(), problem.sample().train)
     linear = f"params[0] * {names[0]} + params[1]"
     start = read_skeleton(f"def equation({', '.join(names)}, params):\n    return {linear}\n", names).source
     children = operator.propose([request(start, slot=slot) for slot in range(200)])

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.equations import report
-from evodiverse.tasks.equations.data import Dataset, hold_back, read_dataset
+from evodiverse.tasks.equations.data import hold_back, read_dataset
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.initial import initial_skeletons
 from evodiverse.tasks.equations.metrics import measure_split
-from evodiverse.tasks.equations.problems import PROBLEMS, Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import PROBLEMS, Dataset, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.tasks.equations.task import EquationTask
@@ -30,7 +30,7 @@ X = np.linspace(0.5, 3, 60)
 POLES = "params[2] / (x - params[3]) + params[4] / (x - params[5])"
 EXACT_DATES = "params[0] * (x - params[1]) * (x - params[2]) * x + params[3]"
 SPLITS = Splits(*(Rows(x[:, None], 3 * x + 2) for x in (X, X[:20] + 0.01, X[:10] + 5)))
-DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
+DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS)
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_law_is_found_exactly_and_holds_beyond(sandbox: ProcessSandbox) -> Non
 @pytest.mark.parametrize("normalize", ["target", "none"])
 def test_errors_are_those_of_numpy_s_polynomial_fit(sandbox: ProcessSandbox, fit: str, normalize: str) -> None:
     noisy = Rows(SPLITS.train.inputs, SPLITS.train.target + np.random.default_rng(0).normal(size=60))
-    dataset = Dataset(DATASET.target, DATASET.variables, Splits(noisy, *SPLITS[1:]), None)
+    dataset = Dataset(DATASET.target, DATASET.variables, Splits(noisy, *SPLITS[1:]))
     task = make_task(sandbox, dataset, fit=fit, normalize=normalize)
     evaluation = evaluate(task, "params[0] * x + params[1]")
     slope, offset = np.polyfit(X, noisy.target, 1)
@@ -110,7 +110,7 @@ def test_the_papers_fit_sees_all_rows_and_ours_holds_a_fifth_back_unless_told_ot
     sandbox: ProcessSandbox, fit: str, share: float | None, n_held: int
 ) -> None:
     noise = np.random.default_rng(0).normal(size=60)
-    dataset = Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=Rows(X[:, None], noise)), None)
+    dataset = Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=Rows(X[:, None], noise)))
     evaluation = evaluate(make_task(sandbox, dataset, hold_back=share, fit=fit), "params[0]")
     fitted, held = hold_back(dataset.splits.train, n_held / 60)
     assert len(held.target) == n_held
@@ -128,7 +128,7 @@ def test_what_fails_on_held_out_data_alone_is_scored_all_the_same(sandbox: Proce
 
 def test_a_fit_that_takes_too_long_fails(sandbox: ProcessSandbox) -> None:
     big = Rows(np.tile(SPLITS.train.inputs, (20_000, 1)), np.tile(SPLITS.train.target, 20_000))
-    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, Splits(big, *SPLITS[1:]), None), timeout=0.2)
+    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, Splits(big, *SPLITS[1:])), timeout=0.2)
     evaluation = evaluate(task, " + ".join(f"np.sin(params[{at}] * x)" for at in range(10)))
     assert evaluation.score is None
     assert evaluation.error.startswith("timed_out: ")
@@ -161,7 +161,7 @@ def test_an_equation_without_numbers_takes_no_process_of_its_own(
 
 def test_the_floor_of_the_energy_is_in_units_of_the_variance(sandbox: ProcessSandbox) -> None:
     small = Splits(*(Rows(inputs, 1e-8 * target) for inputs, target, _ in SPLITS))
-    dataset = Dataset(DATASET.target, DATASET.variables, small, None)
+    dataset = Dataset(DATASET.target, DATASET.variables, small)
     task = make_task(sandbox, dataset, normalize="none")
     evaluation = evaluate(task, "params[0]")
     assert evaluation.energy == pytest.approx(math.log(np.var(small.train.target)))
@@ -204,7 +204,7 @@ def test_what_is_shown_of_an_exact_law_is_the_law(sandbox: ProcessSandbox, endin
     a, b, c = inputs.T
     train = Rows(inputs, 0.3 * c + 2.5 * np.exp(-0.7 * b) * a)
     splits = Splits(train, *[Rows(np.empty((0, 3)), np.empty(0))] * 2)
-    task = make_task(sandbox, Dataset(DATASET.target, tuple(Variable(name, "") for name in "abc"), splits, None))
+    task = make_task(sandbox, Dataset(DATASET.target, tuple(Variable(name, "") for name in "abc"), splits))
     line = task.headline([found(*ENDINGS[ending], ["a", "b", "c"], nmse_train=1e-23)])
     assert line.startswith("y = 0.3 * c + 2.5 * exp(-0.7 * b) * a  (NMSE ")
 
@@ -234,7 +234,7 @@ def test_every_form_in_which_an_equation_is_shown_has_the_stated_error(
     days = np.arange(45000.0, 45060.0)  # the days of a spreadsheet, where four digits of the slope are too few
     target = 12.3456 * days - 555432.1 + 0.3 * np.sin(days**2)
     train = Rows(days[:, None], target)
-    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=train), None))
+    task = make_task(sandbox, Dataset(DATASET.target, DATASET.variables, SPLITS._replace(train=train)))
     params = np.polyfit(days - 45000, target, 1)
     fitted = [float(params[0]), float(params[1] - 45000 * params[0])]
     error = float(np.mean((fitted[0] * days + fitted[1] - target) ** 2) / np.var(target))
@@ -274,7 +274,7 @@ def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: Proces
 
 def test_the_module_that_is_written_holds_no_code_of_anybody_else(sandbox: ProcessSandbox) -> None:
     hostile = Variable('y"""\nraise SystemExit("hostile")\n"""', 'say """ here')
-    task = make_task(sandbox, Dataset(hostile, DATASET.variables, SPLITS, None))
+    task = make_task(sandbox, Dataset(hostile, DATASET.variables, SPLITS))
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
     found = Discovery(Candidate(1, source, "k", 0.0, 0.0, details={"params": "[3.0]"}), 0, None)
     scope: dict[str, Any] = {}

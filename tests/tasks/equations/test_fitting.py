@@ -6,10 +6,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
+from evodiverse.tasks.equations.fitter import find_ranges, find_units
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import Skeleton, read_skeleton
-from evodiverse.tasks.equations.starts import find_ranges, find_units
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (400, 1))

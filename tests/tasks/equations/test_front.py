@@ -62,7 +62,9 @@ def test_without_rows_held_back_the_shortest_description_counts() -> None:
     noise = [(3, 0.009, 1), (16, 2e-3, 3), (46, 8e-7, 10)]
     exact, as_many = [*noise, (20, 1e-25, 4)], [*noise, (20, 1e-25, 12)]
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    assert weigh(1, source, 0.009, None, None, 2.0).description == pytest.approx(2 + 3 * log(SYMBOLS))
+    assert weigh(1, source, {"nmse_train": 0.009, "description_length": 2.0}).description == pytest.approx(
+        2 + 3 * log(SYMBOLS)
+    )
     for found, call in ((noise, 0), (exact, 3), (as_many, 0)):
         front = [
             Member(at, size, error, inf, inf, measure_description(error, k, 12) + size * log(SYMBOLS))
@@ -73,7 +75,7 @@ def test_without_rows_held_back_the_shortest_description_counts() -> None:
 
 def test_what_was_not_logged_is_infinite() -> None:
     source = read_skeleton("def equation(x, params):\n    return params[0] * x\n", ["x"]).source
-    assert weigh(7, source, None, 0.5, None, None) == Member(7, 3, inf, 0.5, inf, inf)
+    assert weigh(7, source, {"nmse_train": None, "nmse_held": 0.5}) == Member(7, 3, inf, 0.5, inf, inf)
 
 
 @pytest.mark.parametrize(

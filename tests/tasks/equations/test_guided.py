@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.guided import Guide
 from evodiverse.tasks.equations.operators.trees import read_tree
+from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.skeleton import write_function
 
 RNG = np.random.default_rng(0)
@@ -16,7 +17,7 @@ GRAMMAR = Grammar(("x", "v"), frozenset({"x", "v"}))
 
 
 def guide(target: NDArray[np.float64]) -> Guide:
-    return Guide(("x", "v"), INPUTS, target, GRAMMAR)
+    return Guide(("x", "v"), Rows(INPUTS, target), GRAMMAR)
 
 
 def test_the_weakest_term_goes_which_the_others_can_do_without() -> None:
@@ -34,7 +35,7 @@ def test_with_the_weakest_term_goes_what_is_of_no_use() -> None:
 def test_a_column_that_hardly_varies_is_no_constant() -> None:
     dates = 1.7e12 + 1000 * np.arange(200.0)
     ones, noise = np.ones(200), np.sin(dates)
-    knowing = Guide(("t",), dates[:, None], 0.002 * dates - 3.4e9, GRAMMAR)
+    knowing = Guide(("t",), Rows(dates[:, None], 0.002 * dates - 3.4e9), GRAMMAR)
     assert knowing.find_needed([noise, ones, dates]) == [1, 2]
     suggestion = knowing._library.suggest_factor([ones], None, np.random.default_rng(0))
     assert suggestion is not None

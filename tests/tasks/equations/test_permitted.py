@@ -10,6 +10,7 @@ from evodiverse.tasks.equations.initial import initial_skeletons, read_equations
 from evodiverse.tasks.equations.operators.operator import EquationOperator
 from evodiverse.tasks.equations.parsing import parse_equation
 from evodiverse.tasks.equations.permitted import Permitted
+from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.settings import EquationSettings, OperatorSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Reason, Rejection, Request, Stream
@@ -61,7 +62,7 @@ def test_a_model_s_equation_with_a_denied_operation_is_rejected_before_it_costs_
     ],
 )
 def test_children_are_permitted(permitted: Permitted) -> None:
-    operator = EquationOperator(XV, frozenset(), INPUTS, TARGET, permitted)
+    operator = EquationOperator(XV, frozenset(), Rows(INPUTS, TARGET), permitted)
     start = initial_skeletons(XV, permitted)[0]
     fitted = {"params": "[1.0, 0.5, 2.0, 0.3, 1.5]"}
     parents = [Candidate(call, one, one, -1.0, 0.0, details=fitted) for call, one in ((1, start), (2, LINEAR))]

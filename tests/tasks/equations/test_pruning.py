@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.data import Dataset, hold_back
+from evodiverse.tasks.equations.data import hold_back
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.simplification import factor_out, simplify
 from evodiverse.tasks.equations.operators.trees import (
@@ -21,7 +21,7 @@ from evodiverse.tasks.equations.operators.trees import (
     variable,
     write_infix,
 )
-from evodiverse.tasks.equations.problems import Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import Dataset, Rows, Splits, Variable
 from evodiverse.tasks.equations.pruning import Formula, remove_parts, snap_constants
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.skeleton import read_skeleton
@@ -119,7 +119,7 @@ def shown(
     """The form in which an equation is shown once it is fitted to a target, of the variables `X` and `V`, and files."""
     none = Rows(np.empty((0, 2)), np.empty(0))
     splits = Splits(Rows(np.stack([X, V], 1), target), none, none)
-    dataset = Dataset(Variable("y", ""), (Variable("x", ""), Variable("v", "")), splits, None)
+    dataset = Dataset(Variable("y", ""), (Variable("x", ""), Variable("v", "")), splits)
     task = EquationTask(dataset, sandbox, EquationSettings(problem="csv/x", data=DataSettings(hold_back=held_back)))
     (parsed,) = task.parse([f"def equation(x, v, params):\n    return {expression}\n"])
     assert isinstance(parsed, Hypothesis)

@@ -152,8 +152,9 @@ def test_a_violation_ranks_an_equation_behind(sandbox) -> None:  # type: ignore[
 def test_the_front_counts_violations() -> None:
     source = read_skeleton(write_function(["x"], "x"), ["x"]).source
     larger = read_skeleton(write_function(["x"], "params[0] * x"), ["x"]).source
-    good = weigh(1, source, 0.1, None, None, None)
-    worse = weigh(2, larger, 0.01, None, None, 5.0, 1.0)
+    row = {"nmse_train": 0.01, "description_length": 5.0}
+    good = weigh(1, source, {"nmse_train": 0.1})
+    worse = weigh(2, larger, {**row, "violations": 1.0})
     assert find_front([good, worse]) == [good]
-    assert find_front([good, weigh(2, larger, 0.01, None, None, 5.0)])[1].error == 0.01
+    assert find_front([good, weigh(2, larger, row)])[1].error == 0.01
     assert worse.description == np.inf

@@ -17,9 +17,9 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.equations.data import Dataset, find_sources, read_dataset
+from evodiverse.tasks.equations.data import find_sources, read_dataset
 from evodiverse.tasks.equations.domain import build_prompts, choose_problems, find_violations
-from evodiverse.tasks.equations.problems import Variable
+from evodiverse.tasks.equations.problems import Dataset, Variable
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from tests.runs import FROM_ROOT, rows, run_here
 from tests.tasks.equations.srbench import TITLES, numbers, row, write_benchmark, write_numbers, write_table

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from evodiverse.tasks.equations.fitter import Range, Unit, find_ranges, find_units
 from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.starts import Range, Unit, find_ranges, find_units
 
 NAMES = ("x", "t", "date")
 RANGES = {"x": Range(0.0, 4.0, 2.0), "t": Range(100.0, 140.0, 120.0), "date": Range(990.0, 1010.0, 1000.0)}

@@ -21,10 +21,9 @@ from evodiverse.tasks.equations.operators.trees import (
     write_infix,
     write_tree,
 )
-from evodiverse.tasks.equations.parsing import parse_equation
+from evodiverse.tasks.equations.parsing import find_terms, parse_equation
 from evodiverse.tasks.equations.problems import PROBLEMS
 from evodiverse.tasks.equations.skeleton import read_skeleton
-from evodiverse.tasks.equations.terms import find_terms
 from evodiverse.vocabulary import Hypothesis
 
 XV = ("x", "v")

@@ -15,7 +15,7 @@ from evodiverse.kit.documented import find_beyond
 from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.settings.plan import read_source
-from evodiverse.store.journal import Journal
+from evodiverse.store.files import Journal
 from evodiverse.tasks.molecules import asking, domain
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
 
 settings: Final = ENGINES["operon"].settings

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, read_tree, variable
 from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 

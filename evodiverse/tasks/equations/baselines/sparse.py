@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from evodiverse.tasks.equations.baselines.engine import ENGINES, Front, Model, Order, add_constant
+from evodiverse.tasks.equations.baselines import ENGINES, Front, Model, Order, add_constant
 from evodiverse.tasks.equations.operators.trees import Node, call, number, variable
 from evodiverse.tasks.equations.problems import FloatArray
 

@@ -27,6 +27,7 @@ from evodiverse.tasks.equations.operators.trees import (
     number,
     parameter,
 )
+from evodiverse.tasks.equations.problems import Rows
 
 MAX_FACTORS: Final = 4
 """The largest number of factors in a new product."""
@@ -39,6 +40,7 @@ relative to the size of the parameter, or to 0.5 if that is larger. The third is
 """
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
+SumEdit = Callable[["_Sum", np.random.Generator], list[Node] | None]
 
 INNER_RATE: Final = 0.6
 """The probability of editing a sum that is a factor of a term, if there is one."""
@@ -54,15 +56,15 @@ class Guide:
 
     Args:
         names: The names of the variables.
-        inputs: ``(n, variables)`` inputs of the fitted rows.
-        target: ``(n,)`` target of the fitted rows.
+        rows: The fitted rows.
         grammar: The grammar that builds the factors.
     """
 
-    def __init__(self, names: Sequence[str], inputs: FloatArray, target: FloatArray, grammar: Grammar) -> None:
-        some = np.linspace(0, len(target) - 1, min(N_ROWS, len(target))).astype(int)
-        self._columns = dict(zip(names, inputs[some].T, strict=True))
-        self._target = target[some]
+    def __init__(self, names: Sequence[str], rows: Rows, grammar: Grammar) -> None:
+        n = len(rows.target)
+        some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
+        self._columns = dict(zip(names, rows.inputs[some].T, strict=True))
+        self._target = rows.target[some]
         self._library = Library(self._columns, self._target, grammar)
         self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
             "term": (partial(self._within, self._add_term), 2.0),
@@ -125,13 +127,7 @@ class Guide:
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
         return edit(tree, params, rng), f"guided_{kind}"
 
-    def _within(
-        self,
-        edit: "Callable[[_Sum, np.random.Generator], list[Node] | None]",
-        tree: Node,
-        params: Sequence[float],
-        rng: np.random.Generator,
-    ) -> Node | None:
+    def _within(self, edit: SumEdit, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Return a tree with one of its sums edited."""
         total = self._choose_sum(tree, params, rng)
         terms = edit(total, rng)

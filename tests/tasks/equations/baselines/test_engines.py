@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import ServiceError
-from evodiverse.tasks.equations.baselines.engine import Order, find_apart
+from evodiverse.tasks.equations.baselines import Order, find_apart
 
 
 def test_an_engine_that_fails_is_reported() -> None:

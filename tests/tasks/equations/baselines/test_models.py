@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.equations.baselines.engine import Model, add_constant, write_model
-from evodiverse.tasks.equations.data import Dataset
+from evodiverse.tasks.equations.baselines import Model, add_constant, write_model
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.operators.trees import call, number, variable
-from evodiverse.tasks.equations.problems import Rows, Splits, Variable
+from evodiverse.tasks.equations.problems import Dataset, Rows, Splits, Variable
 from evodiverse.tasks.equations.settings import EquationSettings
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS, SkeletonError
 from evodiverse.tasks.equations.task import EquationTask
@@ -21,7 +20,7 @@ X = np.linspace(0.5, 3, 60)
 BEYOND = np.linspace(5, 6, 20)
 # Beyond the domain of the fitted data, five times the slope is right.
 SPLITS = Splits(Rows(X[:, None], X), Rows(X[:20, None], X[:20]), Rows(BEYOND[:, None], 5 * BEYOND))
-DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS, None)
+DATASET = Dataset(Variable("y", ""), (Variable("x", ""),), SPLITS)
 
 
 @pytest.fixture(scope="module")

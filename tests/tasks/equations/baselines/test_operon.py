@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.baselines import operon
-from evodiverse.tasks.equations.baselines.engine import Front, Order, write_model
+from evodiverse.tasks.equations.baselines import Front, Order, operon, write_model
 
 pyoperon = pytest.importorskip("pyoperon", reason="pyoperon is not installed; pip install 'evodiverse[baselines]'")
 INPUTS = np.random.default_rng(0).uniform(0.2, 0.9, size=(200, 2))

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evodiverse.tasks.equations.baselines import pysr
-from evodiverse.tasks.equations.baselines.engine import Order
+from evodiverse.tasks.equations.baselines import Order, pysr
 from evodiverse.tasks.equations.skeleton import SkeletonError
 
 INPUTS = np.random.default_rng(0).uniform(0.5, 2, size=(100, 2))

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from evodiverse.tasks.equations.baselines import sparse
-from evodiverse.tasks.equations.baselines.engine import Order, write_model
-from evodiverse.tasks.equations.terms import find_terms
+from evodiverse.tasks.equations.baselines import Order, sparse, write_model
+from evodiverse.tasks.equations.parsing import find_terms
 
 INPUTS = np.random.default_rng(0).uniform(0.5, 2, size=(300, 2))
 COLUMNS = dict(zip("ab", INPUTS.T, strict=True))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evodiverse.results.tables.models import find_changes, identify_model
+from evodiverse.results.tables.results import find_changes, identify_model
 from evodiverse.runlog.runs import Run
 from tests.results.builders import make_record
 

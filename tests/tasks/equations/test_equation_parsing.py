@@ -2,8 +2,7 @@
 
 import pytest
 
-from evodiverse.tasks.equations.parsing import parse_equation
-from evodiverse.tasks.equations.terms import count_parts, find_terms
+from evodiverse.tasks.equations.parsing import count_parts, find_terms, parse_equation
 from evodiverse.vocabulary import Hypothesis
 
 
