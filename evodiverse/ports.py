@@ -18,7 +18,6 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from evodiverse.runlog.values import Measurement
 from evodiverse.vocabulary import (
     Candidate,
     CostBound,
@@ -40,7 +39,7 @@ from evodiverse.vocabulary import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from evodiverse.runlog.log import Log
+    from evodiverse.runlog.log import Log, Measurement
 
 
 class Task(Protocol):
@@ -740,7 +739,7 @@ class Metrics(Protocol):
     def headlines(self) -> Sequence[Headline]:
         """The metrics by which runs are compared, the most important first; a domain without these has `BEST_SCORE`."""
 
-    def measure(self, log: "Log", tools: Tools) -> Measurement:
+    def measure(self, log: "Log", tools: Tools) -> "Measurement":
         """Return the metrics of a complete run, by name. EvoDiverse adds those that are common to all domains.
 
         Raises:

@@ -21,8 +21,8 @@ from evodiverse.kit.own_code import folder_of
 from evodiverse.ports import Tools
 from evodiverse.results.domains import find_domain, find_metrics
 from evodiverse.results.metrics import measure
+from evodiverse.runlog.log import Measurement
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 
 TFIDF: Final = "tfidf"
 CODEBERT: Final = "codebert"

@@ -9,9 +9,8 @@ from math import inf
 from typing import Final, NamedTuple
 
 from evodiverse.results.grouping import group_by
-from evodiverse.runlog.log import Columns, Log, Row, row_at, rows
+from evodiverse.runlog.log import Columns, Log, Row, mean, row_at, rows
 from evodiverse.runlog.runs import Run, write_setting
-from evodiverse.runlog.values import mean
 from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10

@@ -1,17 +1,25 @@
-"""The log of a run in memory, as every reader of runs uses it."""
+"""The log of a run in memory, as every reader of runs uses it, and the values that metrics compute from it."""
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
+from statistics import fmean
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.runs import Run
 from evodiverse.vocabulary import CHARGED
+
+Value: TypeAlias = float | list[float | None] | None
+"""A number, one number per pool or pair of rungs, the numbers of a curve, or None if there is nothing to measure."""
+
+Measurement: TypeAlias = Mapping[str, Value]
+"""The metrics of one run by name."""
 
 Columns = Mapping[str, Sequence[Any]]
 """The values of each column of a dataset, by the name of the column; values at the same index form a row."""
@@ -35,6 +43,36 @@ _COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     ),
 }
 """The columns that are read from each dataset; the datasets are in the order in which a commit adds their parts."""
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the mean; None if there are no values."""
+    return fmean(values) if values else None
+
+
+def known(value: float) -> float | None:
+    """Return the number itself; None for NaN."""
+    return None if isnan(value) else value
+
+
+def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None], list[float | None]]:
+    """Return the calls that had a higher value than every earlier call, and the values of these calls.
+
+    The first call always counts. The lists never contain None. Their type allows None only so that they can be used as
+    a `Value`.
+
+    Args:
+        values: Pairs of the number of an oracle call and the value of this call, sorted by number.
+    """
+    calls: list[float | None] = []
+    records: list[float | None] = []
+    best: float | None = None
+    for call, value in values:
+        if best is None or value > best:
+            best = value
+            calls.append(call)
+            records.append(value)
+    return calls, records
 
 
 @dataclass(frozen=True)

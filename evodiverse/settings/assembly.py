@@ -44,8 +44,7 @@ from evodiverse.settings.identity import digest
 from evodiverse.settings.plan import Plan
 from evodiverse.settings.sweep import identify_run
 from evodiverse.store.files import Journal, read_json, write_json
-from evodiverse.store.growth import finish
-from evodiverse.store.opening import check_openable, find_complete, open_run
+from evodiverse.store.opening import check_openable, find_complete, finish, open_run
 from evodiverse.store.record import Identity
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, add_columns
 from evodiverse.text import count_of

@@ -1,16 +1,20 @@
-"""Opening a run: a complete run is left alone, an unfinished one is resumed, and otherwise a new one starts."""
+"""Opening a run: a complete run is left alone, an unfinished one is resumed, and otherwise a new one starts.
+
+A run grows in its place if its folder gets a larger budget: the old run is set aside in a hidden folder of the run
+directory while the new one takes over its log. `run.json` moves last in each direction, so that a process that is
+killed meanwhile leaves a state from which the old run is restored.
+"""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evodiverse.errors import InputError
 from evodiverse.runlog.parts import check_parts
-from evodiverse.runlog.record import CHECKPOINT, JOBS, RECORD
+from evodiverse.runlog.record import CHECKPOINT, JOBS, LOCK, RECORD
 from evodiverse.store.files import Journal, check_unlocked, locked, writing_to
-from evodiverse.store.growth import drop, set_aside
 from evodiverse.store.record import (
     Identity,
     check_same,
@@ -24,6 +28,9 @@ from evodiverse.store.record import (
     tell_change,
 )
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
+
+_ASIDE: Final = ".shorter"
+_DROPPED: Final = ".dropped"
 
 
 def find_complete(this: Identity) -> str | None:
@@ -155,3 +162,66 @@ def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | Non
     change = tell_change(record.get("versions", ()), own_versions())
     made = "" if change is None else f", and was made with {change[0]}, now it is {change[1]}"
     return f"{path} is complete (stopped by {record.get('stopped_by')}){made}; use overwrite=true to run it again"
+
+
+@contextmanager
+def set_aside(path: Path) -> Iterator[Path]:
+    """Move the run in a run directory that this process has locked into a hidden folder, which is yielded.
+
+    The body of the ``with`` statement begins the new run in the run directory. If it raises, the old run is restored.
+    """
+    aside = path / _ASIDE
+    aside.mkdir()
+    _move(path, aside)
+    try:
+        yield aside
+    except BaseException:
+        restore(path)
+        raise
+
+
+def restore(path: Path) -> None:
+    """Restore the run that was set aside in a locked run directory, or drop it if the new one has its record."""
+    aside = path / _ASIDE
+    if (aside / RECORD).exists() and (path / RECORD).exists():
+        drop(path)
+        return
+    if (aside / RECORD).exists():  # the new run is only a copy so far
+        for entry in _entries(path):
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        (aside / RECORD).rename(path / RECORD)
+    for entry in _entries(aside):
+        entry.rename(path / entry.name)
+    aside.rmdir()
+
+
+def drop(path: Path) -> None:
+    """Delete the run that was set aside, except what the new one lacks, such as docked molecules."""
+    aside = path / _ASIDE
+    for entry in _entries(aside):
+        if not (path / entry.name).exists():
+            entry.rename(path / entry.name)
+    aside.rename(path / _DROPPED)
+    shutil.rmtree(path / _DROPPED)
+
+
+def finish(path: Path) -> None:
+    """Finish or undo what a killed process left of the growth of a run; usually there is nothing to do.
+
+    Raises:
+        InputError: Another process has locked the run directory.
+    """
+    if (path / _ASIDE).exists():
+        with locked(path):
+            restore(path)
+    shutil.rmtree(path / _DROPPED, ignore_errors=True)
+
+
+def _move(path: Path, aside: Path) -> None:
+    entries = sorted(_entries(path), key=lambda entry: entry.name == RECORD)
+    for entry in entries:
+        entry.rename(aside / entry.name)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [entry for entry in folder.iterdir() if entry.name not in (LOCK, _ASIDE, _DROPPED)]

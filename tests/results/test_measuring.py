@@ -8,8 +8,8 @@ import pytest
 from evodiverse.errors import DataError, InputError
 from evodiverse.results import measuring
 from evodiverse.results.measuring import Measurer, measure_runs
+from evodiverse.runlog.log import Measurement
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 from tests.results.builders import make_record, write_run
 
 pytestmark = pytest.mark.slow

@@ -5,13 +5,11 @@ A metric is a name with a value; tables refer to it by name.
 
 from evodiverse.ports import Metrics, Tools
 from evodiverse.results.metrics.cost import measure_cost, measure_generations
-from evodiverse.results.metrics.curves import measure_curves
 from evodiverse.results.metrics.features import find_features, measure_features
 from evodiverse.results.metrics.pareto import find_objective_columns, measure_pareto
-from evodiverse.results.metrics.search import measure_search
-from evodiverse.runlog.log import read_log
+from evodiverse.results.metrics.search import measure_curves, measure_search
+from evodiverse.runlog.log import Measurement, read_log
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 
 
 def measure(run: Run, metrics: Metrics, tools: Tools) -> Measurement:

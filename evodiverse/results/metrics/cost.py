@@ -3,8 +3,7 @@
 from collections import defaultdict
 from statistics import median
 
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 from evodiverse.vocabulary import Outcome
 
 

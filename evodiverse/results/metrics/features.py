@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from math import floor, fsum, isfinite
 from typing import Any, Final
 
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 
 N_CELLS: Final = 400
 """The number of cells of the grid, about: each feature is divided into the same number of intervals."""

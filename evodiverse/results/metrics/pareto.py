@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evodiverse.ports import Highlight
-from evodiverse.runlog.log import Log
+from evodiverse.runlog.log import Log, Measurement, find_rises
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement, find_rises
 from evodiverse.search.pareto import SCORE, Front, Objective, are_objectives, measure_objectives, read_objective
 from evodiverse.text import count_of
 

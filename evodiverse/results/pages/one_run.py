@@ -27,9 +27,8 @@ from evodiverse.results.summary import (
     tell_apart,
 )
 from evodiverse.runlog.earlier import KEPT, read_kept
-from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at, rows
+from evodiverse.runlog.log import Columns, Log, Row, find_rises, read_log_so_far, row_at, rows
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import find_rises
 
 N_LISTED: Final = 200
 N_DRAWN: Final = 20

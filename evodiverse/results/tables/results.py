@@ -16,8 +16,8 @@ from evodiverse.ports import BEST_SCORE, Headline
 from evodiverse.results.domains import find_metrics
 from evodiverse.results.grouping import to_number
 from evodiverse.results.tables.layout import OFF, Row
+from evodiverse.runlog.log import Measurement
 from evodiverse.runlog.runs import Run, write_setting
-from evodiverse.runlog.values import Measurement
 
 # The settings that define the score of a task. A run that changes one of them is a run of another task.
 _ORACLE: Final = ("task.oracle.", "task.evaluator")

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from evodiverse.diversity.distances import Encode, jaccard, measure_diversity, select_apart
 from evodiverse.ports import Headline, Subject, Tools
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement, Value, known, mean
+from evodiverse.runlog.log import Log, Measurement, Value, known, mean
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.front import EXACT, WEIGHED, choose, find_front, weigh
 from evodiverse.tasks.equations.in_sandbox.fitting import measure_losses

@@ -17,8 +17,7 @@ from typing import Final
 import numpy as np
 from rdkit.SimDivFilters.rdSimDivPickers import LeaderPicker, MaxMinPicker
 
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 from evodiverse.tasks.molecules.diversity import SIMILARITY_LIMIT, Bits, fingerprint, select_ranked
 
 HIT_SCORES: Final = (0.5, 0.7)

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from evodiverse.errors import InputError
 from evodiverse.ports import Headline, Subject, Tools
-from evodiverse.runlog.log import Log, calls_by_iteration, union
+from evodiverse.runlog.log import Log, Measurement, calls_by_iteration, mean, union
 from evodiverse.runlog.runs import DOCKING, read_docking
-from evodiverse.runlog.values import Measurement, mean
 from evodiverse.tasks.molecules.diversity import (
     fingerprint,
     pairwise_distances,

@@ -12,8 +12,7 @@ from typing import Any, Final
 from evodiverse.diversity.distances import cosine, mean_cosine_distance, measure_diversity, select_apart
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import BEST_SCORE, Headline, Metrics, Subject, Tools
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement, Value, find_rises, known, mean
+from evodiverse.runlog.log import Log, Measurement, Value, find_rises, known, mean
 from evodiverse.tasks.programs.feedback import SECONDS
 from evodiverse.tasks.programs.settings import BUILTINS
 

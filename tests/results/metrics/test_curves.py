@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evodiverse.results.metrics.curves import measure_curves, measure_exchanges
-from evodiverse.results.metrics.search import swap_acceptance
-from evodiverse.runlog.values import find_rises
+from evodiverse.results.metrics.search import measure_curves, measure_exchanges, swap_acceptance
+from evodiverse.runlog.log import find_rises
 from tests.results.builders import evaluated_row, make_log
 
 

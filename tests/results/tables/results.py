@@ -6,8 +6,8 @@ from typing import Any
 
 from evodiverse.results.tables.layout import Column, Layout, Row
 from evodiverse.results.tables.results import Result, read_result
+from evodiverse.runlog.log import Measurement
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 from tests.results.builders import make_record
 
 EQUATIONS = "evodiverse.tasks.equations"

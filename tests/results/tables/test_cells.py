@@ -9,7 +9,7 @@ from scipy import stats
 
 from evodiverse.results.tables.cells import EMPTY, Cell, make_cell, make_difference_cell, make_test_cell, pair_up
 from evodiverse.results.tables.layout import Column
-from evodiverse.runlog.values import Value
+from evodiverse.runlog.log import Value
 from tests.results.tables.results import equation, result
 
 SCORE = Column("score", "score")

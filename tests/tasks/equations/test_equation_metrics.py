@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from evodiverse.diversity.distances import Vectors
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 from evodiverse.tasks.equations import metrics as equations
 from evodiverse.tasks.equations.data import builtin_splits
 from evodiverse.tasks.equations.metrics import (

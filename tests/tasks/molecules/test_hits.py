@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rdkit.DataStructs import ExplicitBitVect
 
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 from evodiverse.tasks.molecules import hits
 from evodiverse.tasks.molecules.diversity import select_ranked
 from evodiverse.tasks.molecules.hits import count_div_hits, find_different, measure_hits, pick_max_min

@@ -9,7 +9,7 @@ from rdkit import Chem
 import evodiverse
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, Interrupted
-from evodiverse.results.metrics.curves import measure_curves
+from evodiverse.results.metrics.search import measure_curves
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.tasks.molecules.metrics import pmo_auc

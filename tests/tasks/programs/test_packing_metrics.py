@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from evodiverse.diversity.distances import Encode, mean_cosine_distance
 from evodiverse.diversity.tfidf import find_tokens, tfidf
 from evodiverse.ports import Tools
-from evodiverse.runlog.log import Log, read_log_so_far
+from evodiverse.runlog.log import Log, Measurement, read_log_so_far
 from evodiverse.runlog.runs import Run
-from evodiverse.runlog.values import Measurement
 from evodiverse.tasks.programs.metrics import PackingMetrics, ProgramMetrics, TaskMetrics, count_near_best
 from tests.results.builders import evaluated_row, make_log, make_record, write_parts, write_record
 

@@ -1,8 +1,7 @@
 from types import MappingProxyType
 
 from evodiverse.ports import Headline, Subject, Tools
-from evodiverse.runlog.log import Log
-from evodiverse.runlog.values import Measurement
+from evodiverse.runlog.log import Log, Measurement
 
 
 class BitMetrics:

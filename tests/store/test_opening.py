@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evodiverse.store.growth import drop, finish, set_aside
+from evodiverse.store.opening import drop, finish, set_aside
 
 
 class Killed(BaseException):
