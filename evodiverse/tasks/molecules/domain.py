@@ -134,11 +134,11 @@ def build_task(
     )
     initial = settings.initial
     choose = choosing.build(initial, artifact)
-    scaffold = read_scaffold(settings.scaffold, settings.max_heavy_atoms)
-    library, filters = _open_library(settings, artifact), build_filters(settings.filters, scaffold)
+    filters = build_filters(settings.filters, read_scaffold(settings.scaffold, settings.max_heavy_atoms))
+    library = _open_library(settings, artifact)
     origin: AnyLibrary | ScaffoldLibrary = library
-    if scaffold is not None and filters is not None:
-        origin = ScaffoldLibrary(library, scaffold, admit_known(filters), settings.max_heavy_atoms)
+    if filters is not None and filters.scaffold is not None:
+        origin = ScaffoldLibrary(library, filters.scaffold, admit_known(filters), settings.max_heavy_atoms)
     highlight = _choose_highlight(settings)
     arguments = (
         oracle,

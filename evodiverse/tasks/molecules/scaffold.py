@@ -61,8 +61,9 @@ class Scaffold:
     def describe(self) -> str:
         """Return the condition in words, for prompts."""
         return (
-            f"Only molecules with the scaffold {self.smiles} are scored: keep its atoms and bonds, and put "
-            "substituents, each by a single bond, only at its open positions (*), where hydrogens may stay."
+            f"Whatever is asked below, only molecules with the scaffold {self.smiles} are scored: its atoms and bonds "
+            "are kept, and it has substituents, each bound by a single bond, only at its open positions (*), where "
+            "hydrogens may stay instead."
         )
 
 

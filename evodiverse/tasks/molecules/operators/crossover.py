@@ -151,7 +151,8 @@ def _spare_core(parent: Parent, matches: Sequence[Match]) -> Parent:
     def spares(*bonds: tuple[int, int]) -> bool:
         return any(not any(core.issuperset(bond) for bond in bonds) for core in cores)
 
-    mol = Chem.AddHs(parent.mol, onlyOnAtoms=sorted(frozenset().union(*(match.free for match in matches))))
+    free = sorted({atom for match in matches for atom in match.free})
+    mol = Chem.AddHs(parent.mol, onlyOnAtoms=free) if free else parent.mol  # an empty list would stand for all atoms
     hydrogens = range(parent.n_atoms, mol.GetNumAtoms())
     freed = tuple((mol.GetAtomWithIdx(atom).GetNeighbors()[0].GetIdx(), atom) for atom in hydrogens)
     return Parent(
