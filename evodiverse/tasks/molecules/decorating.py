@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Final
 
 import numpy as np
@@ -12,19 +12,18 @@ from rdkit import Chem, rdBase
 from evodiverse.errors import InputError
 from evodiverse.tasks.molecules.filters.filters import Filters, count_kinds, parse_filtered
 from evodiverse.tasks.molecules.initial import WHOLE, AnyLibrary, Molecule
-from evodiverse.tasks.molecules.operators import chemistry_rules as rules
-from evodiverse.tasks.molecules.operators.crossover import SINGLE, Fragment, cut_chain, read_parent
-from evodiverse.tasks.molecules.parsing import molecule_of
-from evodiverse.tasks.molecules.scaffold import Scaffold, open_positions
+from evodiverse.tasks.molecules.operators.crossover import CHAIN_BOND
+from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
+from evodiverse.tasks.molecules.scaffold import Scaffold, neighbor, open_positions
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 BUILT: Final = 0
 """The line of a molecule that is not from a file."""
+_HYDROGEN: Final = 1
 _CARBON: Final = 6
-# How many molecules are built, of which enough must pass: _MOST_EACH for each molecule requested, at least _LEAST.
-_MOST_EACH: Final = 4
-_LEAST: Final = 12_000
+# After this number of molecules in a row that are rejected, or that were found before, no more are drawn.
+_PATIENCE: Final = 2_000
 
 _LOG = logging.getLogger("evodiverse.tasks.molecules")
 
@@ -72,16 +71,22 @@ class ScaffoldLibrary:
         Raises:
             InputError: No molecule passes.
         """
-        enough = size if enough is None else enough
+        with rdBase.BlockLogs():  # a child that RDKit refuses is drawn anew
+            return self._sample(size if enough is None else enough, rng)
+
+    def _sample(self, enough: int, rng: np.random.Generator) -> list[Molecule]:
         found: dict[str, Molecule] = {}
         faults: list[Rejection] = []
-        for molecule in self._draw(size, rng):
-            parsed = parse_filtered(molecule.smiles, self.max_heavy_atoms, self.filters)
-            if isinstance(parsed, Rejection):
-                faults.append(parsed)
-            else:
-                found.setdefault(parsed.key, molecule)
-            if len(found) == enough:
+        n_futile = 0
+        for molecule in self._draw(rng):
+            n_futile += 1
+            if molecule is not None:
+                parsed = parse_filtered(molecule.smiles, self.max_heavy_atoms, self.filters)
+                if isinstance(parsed, Rejection):
+                    faults.append(parsed)
+                elif parsed.key not in found:
+                    found[parsed.key], n_futile = molecule, 0
+            if len(found) == enough or n_futile == _PATIENCE:
                 break
         if not found:
             rejected = f" (rejected by: {count_kinds(faults)})" if faults else ""
@@ -110,48 +115,53 @@ class ScaffoldLibrary:
         """Return a digest of the library and the scaffold."""
         return f"{self.library.digest()} {self.scaffold.smiles}"
 
-    def _draw(self, size: int, rng: np.random.Generator) -> Iterator[Molecule]:
-        """Yield the library's molecules with the core in random order, and then built molecules."""
+    def _draw(self, rng: np.random.Generator) -> Iterator[Molecule | None]:
+        """Yield the library's molecules with the core in random order, then built ones, None for one that failed."""
         yield from (self._with_core[place] for place in rng.permutation(len(self._with_core)).tolist())
-        with rdBase.BlockLogs():
-            for _ in range(max(_LEAST, _MOST_EACH * size)):
-                smiles = self._decorate(rng)
-                if smiles is not None:
-                    yield Molecule(smiles, BUILT)
+        while True:
+            smiles = self._decorate(rng)
+            yield None if smiles is None else Molecule(smiles, BUILT)
 
     def _decorate(self, rng: np.random.Generator) -> str | None:
         """Return the core with a substituent at one or more of its open positions, drawn uniformly.
 
-        The number of substituents is drawn uniformly, too; the other positions hold hydrogens. The result is None if no
-        substituent fits, or if they cannot be read as a molecule with the core.
+        The number of substituents is drawn uniformly, too; the other positions hold hydrogens. Of the two atoms of a
+        new bond, at least one is carbon. The result is None if a drawn substituent does not fit.
         """
-        core = rules.editable_molecule(self.scaffold.smiles)
-        positions = [position.GetIdx() for position in open_positions(core)]
+        core = Chem.Mol(molecule_of(self.scaffold.smiles))
+        for atom in core.GetAtoms():
+            atom.SetAtomMapNum(0)
+        positions, parts = open_positions(core), [core]
         n_chosen = int(rng.integers(1, len(positions) + 1))
-        chosen = set(rng.choice(positions, size=n_chosen, replace=False).tolist())
-        child = Chem.RWMol(core)
-        for position in positions:
-            atom = core.GetAtomWithIdx(position).GetNeighbors()[0]
-            rules.detach(child, atom.GetIdx(), position)
-            if position not in chosen:
+        for label, place in enumerate(rng.permutation(len(positions)).tolist(), start=1):
+            position = positions[place]
+            if label > n_chosen:
+                position.SetAtomicNum(_HYDROGEN)
+                position.SetIsotope(0)
                 continue
             substituent = self._cut_substituent(rng)
             if substituent is None:
                 return None
-            graph, (end,) = substituent.graph
-            if _CARBON not in (atom.GetAtomicNum(), graph.GetAtomWithIdx(end).GetAtomicNum()):
+            (end,) = open_positions(substituent)
+            if _CARBON not in (neighbor(position).GetAtomicNum(), neighbor(end).GetAtomicNum()):
                 return None
-            n_atoms = child.GetNumAtoms()
-            child.InsertMol(graph)
-            rules.attach(child, atom.GetIdx(), n_atoms + end, SINGLE)
-        for position in sorted(positions, reverse=True):
-            child.RemoveAtom(position)
-        return rules.write_child(child, self.scaffold, check_rings=False)
+            position.SetAtomMapNum(label)
+            end.SetAtomMapNum(label)
+            parts.append(substituent)
+        child = Chem.molzip(reduce(Chem.CombineMols, parts))
+        smiles = canonical_form(Chem.MolToSmiles(child))
+        return smiles if smiles is not None and self.scaffold.is_in(molecule_of(smiles)) else None
 
-    def _cut_substituent(self, rng: np.random.Generator) -> Fragment | None:
-        """Cut a molecule of the library at an acyclic single bond, both drawn uniformly; return the smaller side."""
-        parent = read_parent(self._molecules[rng.integers(len(self._molecules))].smiles)
-        if not parent.chain_cuts:
+    def _cut_substituent(self, rng: np.random.Generator) -> Chem.Mol | None:
+        """Return a substituent with a placeholder for what it is bound to, or None if the drawn molecule gives none.
+
+        A molecule of the library is cut at an acyclic single bond, both drawn uniformly, and the smaller side is taken.
+        """
+        molecule = molecule_of(self._molecules[rng.integers(len(self._molecules))].smiles)
+        bonds = molecule.GetSubstructMatches(CHAIN_BOND)
+        if not bonds:
             return None
-        sides = cut_chain(parent, parent.chain_cuts[rng.integers(len(parent.chain_cuts))])
-        return min(sides, key=lambda side: side.size)
+        bond = molecule.GetBondBetweenAtoms(*bonds[rng.integers(len(bonds))])
+        cut = Chem.FragmentOnBonds(molecule, [bond.GetIdx()], dummyLabels=[(0, 0)])
+        sides: tuple[Chem.Mol, ...] = Chem.GetMolFrags(cut, asMols=True)
+        return min(sides, key=Chem.Mol.GetNumAtoms)

@@ -50,7 +50,7 @@ class Scaffold:
         """Return the places of the core in a sanitized molecule, at most 1,000 of them."""
         pattern, n_atoms = _pattern(self.smiles), molecule.GetNumAtoms()
         core = molecule_of(self.smiles)
-        positions = [(atom.GetIdx(), atom.GetNeighbors()[0].GetIdx()) for atom in open_positions(core)]
+        positions = [(atom.GetIdx(), neighbor(atom).GetIdx()) for atom in open_positions(core)]
         inner = [atom.GetIdx() for atom in core.GetAtoms() if atom.GetAtomicNum()]
         free_at: dict[frozenset[int], set[int]] = {}
         for found in Chem.AddHs(molecule).GetSubstructMatches(pattern, useChirality=True):
@@ -72,6 +72,12 @@ def open_positions(core: Chem.Mol) -> list[Chem.Atom]:
     return [atom for atom in core.GetAtoms() if atom.GetAtomicNum() == 0]
 
 
+def neighbor(position: Chem.Atom) -> Chem.Atom:
+    """Return the atom that a placeholder is bound to."""
+    atom: Chem.Atom = position.GetNeighbors()[0]
+    return atom
+
+
 def read_scaffold(smiles: str | None, max_heavy_atoms: int) -> Scaffold | None:
     """Return the scaffold that ``task.scaffold`` requests, or None if it requests none.
 
@@ -84,7 +90,7 @@ def read_scaffold(smiles: str | None, max_heavy_atoms: int) -> Scaffold | None:
     core = read_molecule(smiles, max_heavy_atoms)
     if isinstance(core, Rejection) or "~" in smiles:
         fault = core if isinstance(core, Rejection) else "placeholders for bonds"
-        raise InputError(f"{_KEY}={smiles[:80]} cannot be used ({fault}); write a SMILES such as {_EXAMPLE}")
+        raise InputError(f"{_KEY}={smiles[:80]} cannot be used ({fault}); write a core such as {_EXAMPLE}")
     positions = open_positions(core)
     if not positions:
         raise InputError(f"{_KEY}={smiles} has no open position; mark at least one by [*:1], as in {_EXAMPLE}")
@@ -110,7 +116,7 @@ def _pattern(smiles: str) -> Chem.Mol:
     neighbors of an atom with an open position are matched, and its substituent cannot stand in place of a hydrogen.
     """
     core = molecule_of(smiles)
-    opened = {position.GetNeighbors()[0].GetIdx() for position in open_positions(core)}
+    opened = {neighbor(position).GetIdx() for position in open_positions(core)}
     pattern = Chem.RWMol(Chem.AddHs(core, onlyOnAtoms=sorted(opened)))
     for atom in core.GetAtoms():
         if atom.GetAtomicNum() == 0:

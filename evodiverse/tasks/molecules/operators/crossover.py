@@ -29,7 +29,7 @@ RingCut: TypeAlias = tuple[int, int, int, int]
 SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
 ORDERS: Final = (SINGLE, DOUBLE)
 
-_CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
+CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
 _RING_PATH = Chem.MolFromSmarts("[R]@[R]@[R]@[R]")
 _RING_CORNER = Chem.MolFromSmarts("[R]@[R;!D2]@[R]")
 
@@ -136,7 +136,7 @@ def read_parent(smiles: str, scaffold: Scaffold | None = None) -> Parent:
     mol = rules.editable_molecule(smiles)
     parent = Parent(
         mol=mol,
-        chain_cuts=mol.GetSubstructMatches(_CHAIN_BOND),
+        chain_cuts=mol.GetSubstructMatches(CHAIN_BOND),
         path_cuts=mol.GetSubstructMatches(_RING_PATH),
         corner_cuts=tuple((a, b, b, c) for a, b, c in mol.GetSubstructMatches(_RING_CORNER)),
         n_atoms=mol.GetNumAtoms(),
