@@ -1,7 +1,7 @@
 """The molecules that a run with a scaffold starts from: cores with substituents from the molecules of a library."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Final
@@ -50,6 +50,11 @@ class ScaffoldLibrary:
     def names_lines(self) -> bool:
         """Whether molecules with the core come from a user's file."""
         return self.library.names_lines
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """The measured scores of the library's molecules that were drawn, by SMILES."""
+        return self.library.scores
 
     @cached_property
     def _molecules(self) -> list[Molecule]:

@@ -102,8 +102,7 @@ class MoleculeSettings:
             rewards
         filters: filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group
             of keys (docs/objectives.md)
-        scaffold: SMILES of a core that all molecules share, with substituents only at its open positions, written as
-            [*:1] or * (docs/molecules.md); null: no such core
+        scaffold: SMILES of a core with open positions [*:1], which all molecules keep (docs/molecules.md); null: none
         score_timeout: time that a call of your own function may take before the molecule's evaluation fails; null: no
             limit
         max_heavy_atoms: maximum size of a molecule; larger ones are rejected
