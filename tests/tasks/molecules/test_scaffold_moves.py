@@ -104,6 +104,12 @@ def test_a_mutation_of_the_bare_core_fills_an_open_position() -> None:
     assert mutants == canonical(*(f"c1ccc2[nH]c({atom})nc2c1" for atom in ("C", "N", "O", "F", "S", "Cl", "Br")))
 
 
+def test_a_mutation_changes_what_is_bound_to_the_core() -> None:
+    rng, scaffold = np.random.default_rng(0), Scaffold("[*:1]c1ccccc1")
+    mutants = {mutate("Fc1ccccc1", rng, scaffold=scaffold) for _ in range(200)}
+    assert mutants >= canonical("FOc1ccccc1", "Oc1ccccc1", "c1ccccc1")
+
+
 def test_the_configuration_of_the_core_is_kept() -> None:
     core = "[*:1][C@@H]1CCCN1CC(F)(F)F"
     children = crossed(core, decorate(core, "C[C@H](O)CC"), decorate(core, "C1CCNC1"))
