@@ -238,8 +238,8 @@ def apply_rule(
 def find_fixed(scaffold: Scaffold, smiles: str) -> frozenset[int]:
     """Return the atoms of a molecule that belong to the core at each of its places, without those at free positions."""
     matches = scaffold.find(molecule_of(smiles))
-    atoms = frozenset[int].intersection(*(match.atoms for match in matches)) if matches else frozenset[int]()
-    return atoms.difference(*(match.free for match in matches))
+    shared = [match.atoms for match in matches]
+    return frozenset.intersection(*shared).difference(*(match.free for match in matches)) if shared else frozenset()
 
 
 def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None = None) -> str | None:
