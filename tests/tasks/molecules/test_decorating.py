@@ -121,3 +121,12 @@ def test_the_library_that_screening_rates_has_the_core_throughout(monkeypatch: p
     assert all(has_core(core, smiles) for smiles in first)
     digests = [library.digest() for library in libraries]
     assert digests[0] == digests[1] != digests[2]
+
+
+def test_measured_scores_of_molecules_with_the_core_are_known(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("smiles,activity\nCCO,0.25\nCc1ccc(F)cc1,0.75\n")
+    library = open_library(str(tmp_path / "own.csv"), None, Reader(80), skip_invalid=True, measured="activity")
+    filters = build_filters(None, Scaffold(CORE))
+    assert filters is not None
+    scaffolded = ScaffoldLibrary(library, Scaffold(CORE), filters, 80)
+    assert [scaffolded.scores.get(molecule.smiles) for molecule in draw(scaffolded, 3)] == [0.75, None, None]
