@@ -9,7 +9,8 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.molecules import choosing, prompts
-from evodiverse.tasks.molecules.filters.filters import build_filters
+from evodiverse.tasks.molecules.decorating import ScaffoldLibrary
+from evodiverse.tasks.molecules.filters.filters import admit_known, build_filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.objective.components import Smarts
@@ -18,6 +19,7 @@ from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations
+from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
@@ -36,6 +38,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     violations += _find_highlight_violations([] if settings.highlight is None else settings.highlight)
     checks: list[Callable[[], object]] = [
         lambda: build_filters(settings.filters),
+        lambda: read_scaffold(settings.scaffold, settings.max_heavy_atoms),
         lambda: prompts.read_templates(settings.prompts.dir),
         lambda: settings.initial.path is None or _open_user_library(settings),
     ]
@@ -53,7 +56,7 @@ def count_initial(settings: MoleculeSettings) -> int:
     A pool may start from fewer if filters reject many, or if a large file holds few valid molecules. If the user's file
     cannot be used, which `find_violations` reports, the number is 0.
     """
-    if settings.initial.path is None:
+    if settings.initial.path is None or settings.scaffold is not None:
         return settings.initial.size
     try:
         return min(settings.initial.size, len(_open_user_library(settings)))
@@ -68,7 +71,7 @@ def is_shared(settings: MoleculeSettings) -> bool:
 
 def build_operator(settings: MoleculeSettings) -> GraphGA:
     """Return Graph GA, the operator that makes offspring without a language model."""
-    return GraphGA(settings.mutation_rate)
+    return GraphGA(settings.mutation_rate, read_scaffold(settings.scaffold, settings.max_heavy_atoms))
 
 
 def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: ARG001 (all runs have the same metrics)
@@ -131,11 +134,15 @@ def build_task(
     )
     initial = settings.initial
     choose = choosing.build(initial, artifact)
-    library, filters = _open_library(settings, artifact), build_filters(settings.filters)
+    filters = build_filters(settings.filters, read_scaffold(settings.scaffold, settings.max_heavy_atoms))
+    library = _open_library(settings, artifact)
+    origin: AnyLibrary | ScaffoldLibrary = library
+    if filters is not None and filters.scaffold is not None:
+        origin = ScaffoldLibrary(library, filters.scaffold, admit_known(filters), settings.max_heavy_atoms)
     highlight = _choose_highlight(settings)
     arguments = (
         oracle,
-        library,
+        origin,
         initial.size,
         settings.max_heavy_atoms,
         choose,

@@ -102,6 +102,7 @@ class MoleculeSettings:
             rewards
         filters: filters that reject molecules before any oracle call: the name of a built-in set (medchem), or a group
             of keys (docs/objectives.md)
+        scaffold: SMILES of a core with open positions [*:1], which all molecules keep (docs/molecules.md); null: none
         score_timeout: time that a call of your own function may take before the molecule's evaluation fails; null: no
             limit
         max_heavy_atoms: maximum size of a molecule; larger ones are rejected
@@ -114,6 +115,7 @@ class MoleculeSettings:
     highlight: Any = setting(default=None, changes_log=False)
     prompts: PromptSettings = field(default_factory=PromptSettings)
     filters: Any = None
+    scaffold: str | None = setting(default=None, is_later=True)
     score_timeout: float | None = setting(default=600.0, unit="s", above=0, most=1e6, changes_log=False)
     max_heavy_atoms: int = setting(default=80, unit="heavy atoms", least=1)
     mutation_rate: float = setting(default=0.067, least=0, most=1)

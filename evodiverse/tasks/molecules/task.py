@@ -17,6 +17,7 @@ from evodiverse.kit.apart import Apart
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
+from evodiverse.tasks.molecules.decorating import BUILT, ScaffoldLibrary
 from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.drawing import draw_top
 from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, admit_known, parse_filtered
@@ -41,7 +42,7 @@ COLUMNS: Final = {
     LIBRARY_LINE: OwnColumn(
         int,
         "the line of your file, counted from 1, on which the record of an initial molecule begins",
-        null="the candidate is not an initial molecule",
+        null="the candidate is not an initial molecule of the file",
     ),
     CHARGED: OwnColumn(
         bool,
@@ -72,7 +73,7 @@ class MoleculeTask:
     """
 
     oracle: OracleFunction | Objective
-    origin: AnyLibrary
+    origin: AnyLibrary | ScaffoldLibrary
     initial_size: int
     max_heavy_atoms: int
     choose: Choose = choose_any
@@ -95,16 +96,18 @@ class MoleculeTask:
         return self.__dict__ | {"origin": Library(()), "choose": choose_any}
 
     @property
-    def _filtered(self) -> FilteredLibrary | None:
+    def _filtered(self) -> FilteredLibrary | ScaffoldLibrary | None:
         if self.filters is None:
             return None
+        if isinstance(self.origin, ScaffoldLibrary):
+            return self.origin
         return FilteredLibrary(self.origin, admit_known(self.filters), self.max_heavy_atoms, self.initial_size)
 
     def initial(self, stream: Stream) -> list[str]:
         """Choose the molecules that a pool starts from, and return their SMILES."""
         chosen = self.choose((self._filtered or self.origin).sample, self.initial_size, stream.rng())
         if self.origin.names_lines:
-            for molecule in chosen:
+            for molecule in (one for one in chosen if one.line != BUILT):
                 self._line_of.setdefault(molecule.smiles, molecule.line)
         return [molecule.smiles for molecule in chosen]
 

@@ -22,7 +22,7 @@ from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
 from evodiverse.tasks.molecules.settings import Initial, MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
-from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Request, Stream
+from evodiverse.vocabulary import Candidate, Hypothesis, Prompt, Rejection, Request, Stream
 from tests.runs import plan
 from tests.tasks.molecules.drugs import DRUGS
 
@@ -178,6 +178,10 @@ def test_sound_settings_have_no_violations() -> None:
         (MoleculeSettings(JNK3, mutation_rate=float("nan")), "task.mutation_rate must be between 0 and 1, got nan"),
         (MoleculeSettings(Oracle()), "task.oracle names no oracle; set published, path, _target_ or elsewhere"),
         (
+            MoleculeSettings(JNK3, scaffold="c1ccccc1"),
+            "task.scaffold=c1ccccc1 has no open position; mark at least one by [*:1], as in c1ccc2[nH]c([*:1])nc2c1",
+        ),
+        (
             MoleculeSettings(Oracle(path="/dev/zero")),
             "task.oracle.path: cannot read /dev/zero (it is a device or a pipe, expected a file); check the path",
         ),
@@ -273,6 +277,22 @@ def test_pools_start_from_zinc_unless_told_otherwise() -> None:
 
 def test_pools_start_from_a_users_file(smi: Callable[[str], Initial]) -> None:
     assert build(initial=smi("OCC ethanol\nCC\n")).initial(Stream(0, 1)) == ["CCO", "CC"]
+
+
+def test_pools_start_from_a_scaffold_with_substituents(smi: Callable[[str], Initial]) -> None:
+    initial = smi("CCO\nCC(F)c1ccccc1\nOCc1ccccc1\n")
+    initial.size = 5
+    settings = MoleculeSettings(JNK3, initial, scaffold="[*:1]c1ccccc1")
+    task = domain.build_task(settings, artifact_path, ProcessSandbox)
+    started = task.initial(Stream(0, 1))
+    assert set(started[:2]) == {"CC(F)c1ccccc1", "OCc1ccccc1"}
+    assert len(started) == domain.count_initial(settings) == 5
+    parsed = task.parse([*started, "Cc1ccc(F)cc1"])
+    assert [isinstance(one, Rejection) for one in parsed] == [False] * 5 + [True]
+    assert str(parsed[-1]) == "filtered: scaffold not kept"
+    lines = [task.trace(one).get("library_line") for one in parsed if isinstance(one, Hypothesis)]
+    assert set(lines[:2]) == {2, 3}
+    assert lines[2:] == [None] * 3
 
 
 def test_the_limit_of_size_holds_for_a_users_file(smi: Callable[[str], Initial]) -> None:

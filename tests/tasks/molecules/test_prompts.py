@@ -73,6 +73,18 @@ def test_the_target_can_be_hidden(task: str, words: list[str], prompt: Prompt) -
     assert not any(word in hidden for word in words)
 
 
+@pytest.mark.parametrize("prompt", Prompt)
+def test_the_scaffold_is_told_below_the_parents_before_the_filters(prompt: Prompt) -> None:
+    core = "[*:1]c1ccccc1"
+    settings = MoleculeSettings(prompts=SETTINGS, scaffold=core, filters={"elements": ["C"]})
+    (message,) = build(settings).messages(request(prompt))
+    _, below = message.content.split("O=C1CCN1, 0.3333\n\n")
+    scaffold, filters, *_ = below.split("\n")
+    assert f"only molecules with the scaffold {core} are scored" in scaffold
+    assert "only at its open positions" in scaffold
+    assert filters.startswith("Only molecules that meet all of these conditions are scored: no elements but H, C")
+
+
 OWN_ORACLES = (Oracle(published="jnk3", path="my.npz"), Oracle(published="jnk3", _target_="mine.score"))
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -16,6 +16,7 @@ from evodiverse.tasks.molecules.filters.settings import FilterSettings, read_fil
 from evodiverse.tasks.molecules.initial import AnyLibrary, Molecule
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles, read_smarts
 from evodiverse.tasks.molecules.properties import PROPERTIES
+from evodiverse.tasks.molecules.scaffold import Scaffold
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
@@ -31,10 +32,12 @@ class Filters:
     Attributes:
         settings: The settings of the filters.
         known: The molecules of the file ``settings.novel``, or None without such a file.
+        scaffold: The scaffold whose core molecules must have, or None.
     """
 
     settings: FilterSettings
     known: Known | None
+    scaffold: Scaffold | None = None
 
     def find_faults(self, smiles: str) -> Iterator[str]:
         """Yield what each filter objects to in a molecule, the fastest filters first.
@@ -42,6 +45,8 @@ class Filters:
         A catalog reports only the first of its substructures that the molecule has.
         """
         molecule, settings = molecule_of(smiles), self.settings
+        if self.scaffold is not None and not self.scaffold.is_in(molecule):
+            yield "scaffold not kept"
         if settings.elements is not None:  # hydrogen is always allowed
             symbols = dict.fromkeys(atom.GetSymbol() for atom in molecule.GetAtoms())
             yield from (f"element {symbol}" for symbol in symbols if symbol not in (*settings.elements, "H"))
@@ -73,16 +78,21 @@ def admit_known(filters: Filters) -> Filters:
     return replace(filters, known=None)
 
 
-def build_filters(value: object) -> Filters | None:
+def build_filters(value: object, scaffold: Scaffold | None = None) -> Filters | None:
     """Return the filters that ``task.filters`` requests, after reading the file of known molecules if it names one.
+
+    Args:
+        value: The value of ``task.filters``.
+        scaffold: The scaffold, which is a filter, too; None for no scaffold.
 
     Raises:
         InputError: The value is invalid, or the file of known molecules cannot be used.
     """
     settings = read_filters(value)
-    if settings is None:
+    if settings is None and scaffold is None:
         return None
-    return Filters(settings, None if settings.novel is None else read_known(settings.novel))
+    settings = settings or FilterSettings()
+    return Filters(settings, None if settings.novel is None else read_known(settings.novel), scaffold)
 
 
 def parse_filtered(text: str, max_heavy_atoms: int, filters: Filters | None) -> Hypothesis | Rejection:
@@ -163,18 +173,16 @@ class FilteredLibrary:
         if len(drawn) > size:
             drawn = [drawn[index] for index in rng.permutation(len(drawn)).tolist()]
         passed: list[Molecule] = []
-        faults: list[str] = []
+        faults: list[Rejection] = []
         for molecule in drawn:
             if len(passed) == enough:
                 break
             parsed = parse_filtered(molecule.smiles, self.max_heavy_atoms, self.filters)
             if isinstance(parsed, Rejection):
-                faults.append(_classify(parsed))
+                faults.append(parsed)
             else:
                 passed.append(molecule)
-        most = Counter(faults).most_common(_MOST_TOLD)
-        n_other = len(faults) - sum(n for _, n in most)
-        kinds = ", ".join(f"{kind} {n:,}" for kind, n in [*most, *([("other", n_other)] if n_other else [])])
+        kinds = count_kinds(faults)
         n_checked = len(passed) + len(faults)
         expected = min(size, self.needed, len(drawn))
         if not passed or len(passed) < expected < len(drawn):
@@ -188,6 +196,13 @@ class FilteredLibrary:
             n_told = count_of(n_checked, "molecule")
             _LOG.info("filters rejected %s of %s drawn for a pool (%s)", f"{len(faults):,}", n_told, kinds)
         return passed
+
+
+def count_kinds(rejections: Sequence[Rejection]) -> str:
+    """Return how many molecules each kind of filter rejected, the most frequent kinds first."""
+    most = Counter(map(_classify, rejections)).most_common(_MOST_TOLD)
+    n_other = len(rejections) - sum(n for _, n in most)
+    return ", ".join(f"{kind} {n:,}" for kind, n in [*most, *([("other", n_other)] if n_other else [])])
 
 
 def _classify(rejection: Rejection) -> str:

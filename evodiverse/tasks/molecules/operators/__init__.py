@@ -7,6 +7,7 @@ from rdkit import rdBase
 
 from evodiverse.tasks.molecules.operators.crossover import cross_over
 from evodiverse.tasks.molecules.operators.mutation import mutate
+from evodiverse.tasks.molecules.scaffold import Scaffold
 from evodiverse.vocabulary import Proposal, Request
 
 NAME = "graph_ga"
@@ -21,9 +22,11 @@ class GraphGA:
 
     Attributes:
         mutation_rate: The probability that a child of two parents is mutated.
+        scaffold: The scaffold whose core all parents have and all children keep, or None.
     """
 
     mutation_rate: float
+    scaffold: Scaffold | None = None
 
     def propose(self, requests: Sequence[Request]) -> list[Proposal]:
         """Return one proposal per request, in order.
@@ -37,16 +40,16 @@ class GraphGA:
             return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        rng = request.stream.rng()
+        rng, scaffold = request.stream.rng(), self.scaffold
         parents = [parent.genotype for parent in request.parents[:2]]
         if len(parents) == 1:
-            return _answer(mutate(parents[0], rng), "no allowed mutation")
-        child = cross_over(parents[0], parents[1], rng)
+            return _answer(mutate(parents[0], rng, scaffold=scaffold), "no allowed mutation")
+        child = cross_over(parents[0], parents[1], rng, scaffold=scaffold)
         if child is None:
             return _answer(None, "no allowed crossover")
         if rng.random() >= self.mutation_rate:
             return _answer(child, "")
-        return _answer(mutate(child, rng), "no allowed mutation of the crossover's child")
+        return _answer(mutate(child, rng, scaffold=scaffold), "no allowed mutation of the crossover's child")
 
 
 def _answer(child: str | None, failure: str) -> Proposal:

@@ -12,6 +12,7 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.tasks.molecules.parsing import canonical_form, molecule_of
+from evodiverse.tasks.molecules.scaffold import Scaffold
 
 TRIES: Final = 10
 """The maximum number of tries in each loop of Graph GA. Loops are nested: each try of `cross_over` calls
@@ -51,21 +52,25 @@ def has_allowed_rings(mol: Chem.Mol) -> bool:
     return min(sizes) > 4 or not mol.HasSubstructMatch(_SMALL_RING_DOUBLE_BOND)
 
 
-def write_child(mol: Chem.Mol, *, check_rings: bool = True) -> str | None:
+def write_child(mol: Chem.Mol, scaffold: Scaffold | None = None, *, check_rings: bool = True) -> str | None:
     """Sanitize a child in place, and return its canonical isomeric SMILES.
 
     Reading it back also drops the stereo marks of atoms and double bonds that are no longer stereogenic after an edit.
 
     Returns:
         The SMILES; None if a valence is exceeded, a ring system has no Kekulé form, a ring is not allowed (unless
-        ``check_rings`` is False), or RDKit cannot read the SMILES back.
+        ``check_rings`` is False), RDKit cannot read the SMILES back, or the child does not have the core of
+        ``scaffold``.
     """
     if Chem.SanitizeMol(mol, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
         return None
     if check_rings and not has_allowed_rings(mol):
         return None
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
-    return canonical_form(Chem.MolToSmiles(mol))
+    smiles = canonical_form(Chem.MolToSmiles(mol))
+    if smiles is None or scaffold is None or scaffold.is_in(molecule_of(smiles)):
+        return smiles
+    return None
 
 
 @lru_cache(maxsize=1024)

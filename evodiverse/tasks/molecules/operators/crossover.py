@@ -4,6 +4,10 @@ Either one acyclic single bond is cut in each parent and the fragments are joine
 each parent and the fragments are joined by two new bonds, so that a new ring forms. A pair of cuts has several possible
 children. One of those that obey the chemistry rules is drawn uniformly: children are tried in random order until one
 obeys the rules.
+
+With a scaffold, only bonds outside its core are cut, and a fragment with the core is joined to one without it. The bond
+to a hydrogen at an open position of the core counts as an acyclic single bond, so that a child may gain or lose a
+substituent.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,6 +20,8 @@ import numpy as np
 from rdkit import Chem
 
 from evodiverse.tasks.molecules.operators import chemistry_rules as rules
+from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.scaffold import Match, Scaffold
 
 RingCut: TypeAlias = tuple[int, int, int, int]
 """Indices of atoms ``a, b, c, d``: the bonds ``a-b`` and ``c-d`` are cut. If they meet at an atom, ``b == c``."""
@@ -23,7 +29,7 @@ RingCut: TypeAlias = tuple[int, int, int, int]
 SINGLE, DOUBLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE
 ORDERS: Final = (SINGLE, DOUBLE)
 
-_CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
+CHAIN_BOND = Chem.MolFromSmarts("*-;!@*")
 _RING_PATH = Chem.MolFromSmarts("[R]@[R]@[R]@[R]")
 _RING_CORNER = Chem.MolFromSmarts("[R]@[R;!D2]@[R]")
 
@@ -33,18 +39,31 @@ class Parent:
     """A molecule with the places where it can be cut.
 
     Attributes:
-        mol: The molecule from `editable_molecule`; shared, so copy it before editing.
+        mol: The molecule from `editable_molecule`; shared, so copy it before editing. The hydrogens of atoms with free
+            positions of a scaffold follow its atoms.
         chain_cuts: The acyclic single bonds, each as the indices of its two atoms.
         path_cuts: The first and the last bond of every path of four ring atoms. If several paths consist of the same
             four atoms, only one of them is used.
         corner_cuts: All pairs of ring bonds that meet at an atom with at least three neighbors, but at most one pair
             from each 3-ring.
+        n_atoms: The number of atoms without these hydrogens.
+        cores: The atoms of the core of a scaffold, one set for each of its places; None without a scaffold.
     """
 
     mol: Chem.Mol
     chain_cuts: tuple[tuple[int, int], ...]
     path_cuts: tuple[RingCut, ...]
     corner_cuts: tuple[RingCut, ...]
+    n_atoms: int
+    cores: tuple[frozenset[int], ...] | None = None
+
+    def fragment(
+        self, atoms: frozenset[int], cut_bonds: tuple[tuple[int, int], ...], span: int = 0, limits: tuple[int, ...] = ()
+    ) -> "Fragment":
+        """Return one side of the molecule (see the attributes of `Fragment`)."""
+        size = sum(atom < self.n_atoms for atom in atoms)
+        has_core = None if self.cores is None else any(core <= atoms for core in self.cores)
+        return Fragment(self.mol, atoms, size, cut_bonds, span, limits, has_core)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,18 +73,22 @@ class Fragment:
     Attributes:
         parent: The molecule that is cut; shared, so copy it before editing.
         atoms: The indices, in ``parent``, of the atoms on this side.
+        size: The number of these atoms, without the hydrogens at free positions of a scaffold.
         cut_bonds: For each cut bond, its atom on this side (its *end*) and its atom on the other side.
         span: The number of bonds on the shortest path on this side between the two ends of a ring cut; 0 for an
             acyclic cut.
         limits: For each bond of a ring cut, the highest order that a new bond in its place can have; empty for an
             acyclic cut.
+        has_core: Whether the core of the scaffold is on this side; None without a scaffold.
     """
 
     parent: Chem.Mol
     atoms: Collection[int]
+    size: int
     cut_bonds: tuple[tuple[int, int], ...]
     span: int = 0
     limits: tuple[int, ...] = ()
+    has_core: bool | None = None
 
     @cached_property
     def graph(self) -> tuple[Chem.Mol, tuple[int, ...]]:
@@ -104,18 +127,41 @@ class Join(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def read_parent(smiles: str) -> Parent:
-    """Find where a molecule can be cut.
+def read_parent(smiles: str, scaffold: Scaffold | None = None) -> Parent:
+    """Find where a molecule can be cut: with a scaffold, only at bonds outside its core.
 
     Raises:
         ValueError: RDKit cannot read ``smiles``.
     """
     mol = rules.editable_molecule(smiles)
-    return Parent(
+    parent = Parent(
         mol=mol,
-        chain_cuts=mol.GetSubstructMatches(_CHAIN_BOND),
+        chain_cuts=mol.GetSubstructMatches(CHAIN_BOND),
         path_cuts=mol.GetSubstructMatches(_RING_PATH),
         corner_cuts=tuple((a, b, b, c) for a, b, c in mol.GetSubstructMatches(_RING_CORNER)),
+        n_atoms=mol.GetNumAtoms(),
+    )
+    return parent if scaffold is None else _spare_core(parent, scaffold.find(molecule_of(smiles)))
+
+
+def _spare_core(parent: Parent, matches: Sequence[Match]) -> Parent:
+    """Leave out the cuts through the core, at each place that it has, and add those of hydrogens at free positions."""
+    cores = tuple(match.atoms for match in matches)
+
+    def spares(*bonds: tuple[int, int]) -> bool:
+        return any(not any(core.issuperset(bond) for bond in bonds) for core in cores)
+
+    free = sorted({atom for match in matches for atom in match.free})
+    mol = Chem.AddHs(parent.mol, onlyOnAtoms=free) if free else parent.mol  # an empty list would stand for all atoms
+    hydrogens = range(parent.n_atoms, mol.GetNumAtoms())
+    freed = tuple((mol.GetAtomWithIdx(atom).GetNeighbors()[0].GetIdx(), atom) for atom in hydrogens)
+    return Parent(
+        mol=mol,
+        chain_cuts=tuple(cut for cut in parent.chain_cuts if spares(cut)) + freed,
+        path_cuts=tuple(cut for cut in parent.path_cuts if spares(cut[:2], cut[2:])),
+        corner_cuts=tuple(cut for cut in parent.corner_cuts if spares(cut[:2], cut[2:])),
+        n_atoms=parent.n_atoms,
+        cores=cores,
     )
 
 
@@ -131,7 +177,7 @@ def _detach(mol: Chem.Mol, bonds: Iterable[tuple[int, int]]) -> tuple[Chem.Mol, 
 def cut_chain(parent: Parent, cut: tuple[int, int]) -> tuple[Fragment, Fragment]:
     """Cut an acyclic bond, given by the indices of its two atoms, and return both sides."""
     (begin, end), (_, sides) = cut, _detach(parent.mol, [cut])
-    return Fragment(parent.mol, sides[begin], ((begin, end),)), Fragment(parent.mol, sides[end], ((end, begin),))
+    return parent.fragment(sides[begin], ((begin, end),)), parent.fragment(sides[end], ((end, begin),))
 
 
 @lru_cache(maxsize=16_384)
@@ -146,7 +192,7 @@ def cut_ring(parent: Parent, cut: RingCut) -> tuple[Fragment, Fragment] | None:
         (first, _), (last, _) = cut_bonds
         span = 0 if first == last else len(Chem.GetShortestPath(apart, first, last)) - 1
         limits = tuple(_order_limit(parent.mol, *bond) for bond in cut_bonds)
-        return Fragment(parent.mol, sides[first], cut_bonds, span, limits)
+        return parent.fragment(sides[first], cut_bonds, span, limits)
 
     return side((b, a), (c, d)), side((a, b), (d, c))
 
@@ -170,7 +216,7 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
     new bonds are single or double, in all combinations that the ``limits`` of the fragments allow. The ``span`` of a
     fragment is the number of bonds on the shortest path in it from one end to the other, so the new ring has
     ``left.span + right.span + 2`` atoms. Pairs for which this is above 6 are left out, and so are those for which it is
-    2, since both bonds would join the same two atoms.
+    2, since both bonds would join the same two atoms, and those that `_can_join` refuses.
 
     Args:
         lefts: Both sides of the cut in the first parent.
@@ -178,12 +224,17 @@ def ring_joins(lefts: Sequence[Fragment], rights: Sequence[Fragment]) -> list[Jo
     """
     joins = []
     for left, right in product(lefts, rights):
-        if not 3 <= left.span + right.span + 2 <= rules.MAX_RING:
+        if not (3 <= left.span + right.span + 2 <= rules.MAX_RING and _can_join(left, right)):
             continue
         for is_turned, rights_limits in ((False, right.limits), (True, right.limits[::-1])):
             orders = [ORDERS[: min(limits)] for limits in zip(left.limits, rights_limits, strict=True)]
             joins += [Join(left, right, pair, is_turned) for pair in product(*orders)]
     return joins
+
+
+def _can_join(left: Fragment, right: Fragment) -> bool:
+    """Return whether, if there is a scaffold, just one of two fragments has its core."""
+    return left.has_core is None or left.has_core != right.has_core
 
 
 def build_child(join: Join) -> Chem.RWMol:
@@ -205,12 +256,14 @@ def build_child(join: Join) -> Chem.RWMol:
     return child
 
 
-def _first_allowed(joins: Sequence[Join], rng: np.random.Generator, *, check_rings: bool) -> str | None:
+def _first_allowed(
+    joins: Sequence[Join], rng: np.random.Generator, scaffold: Scaffold | None, *, check_rings: bool
+) -> str | None:
     for index in rng.permutation(len(joins)):
         join = joins[index]
-        if not rules.has_allowed_size(len(join.first.atoms) + len(join.second.atoms), rng):
+        if not rules.has_allowed_size(join.first.size + join.second.size, rng):
             continue
-        if smiles := rules.write_child(build_child(join), check_rings=check_rings):
+        if smiles := rules.write_child(build_child(join), scaffold, check_rings=check_rings):
             return smiles
     return None
 
@@ -226,7 +279,9 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
     return None
 
 
-def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
+def cross_chains(
+    first: Parent, second: Parent, rng: np.random.Generator, *, scaffold: Scaffold | None = None
+) -> str | None:
     """Cut each parent at an acyclic single bond and join one side of each, so that all rings stay whole.
 
     Returns:
@@ -238,13 +293,16 @@ def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str
     for _ in range(rules.TRIES):
         cuts = [parent.chain_cuts[rng.integers(len(parent.chain_cuts))] for parent in (first, second)]
         sides = product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
-        child = _first_allowed([Join(*pair, (SINGLE,)) for pair in sides], rng, check_rings=False)
+        joins = [Join(*pair, (SINGLE,)) for pair in sides if _can_join(*pair)]
+        child = _first_allowed(joins, rng, scaffold, check_rings=False)
         if child is not None:
             return child
     return None
 
 
-def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
+def cross_rings(
+    first: Parent, second: Parent, rng: np.random.Generator, *, scaffold: Scaffold | None = None
+) -> str | None:
     """Cut a ring in both parents and join one side of each to form a ring.
 
     Returns:
@@ -255,29 +313,30 @@ def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str 
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:
             return None
-        child = _first_allowed(ring_joins(lefts, rights), rng, check_rings=True)
+        child = _first_allowed(ring_joins(lefts, rights), rng, scaffold, check_rings=True)
         if child is not None:
             return child
     return None
 
 
-def cross_over(first: str, second: str, rng: np.random.Generator) -> str | None:
+def cross_over(first: str, second: str, rng: np.random.Generator, *, scaffold: Scaffold | None = None) -> str | None:
     """Cross two molecules in up to 10 tries; each try does a chain or a ring crossover with equal probability.
 
     Args:
         first: The canonical isomeric SMILES of one parent.
         second: The canonical isomeric SMILES of the other parent.
         rng: The random generator; the number of draws from it varies.
+        scaffold: The scaffold whose core both parents have and the child keeps, or None.
 
     Returns:
         The canonical isomeric SMILES of a child that has an allowed number of atoms (see `has_allowed_size`) and
         differs from both parents, or None. After a ring crossover, all rings are of the kinds that `has_allowed_rings`
         allows; a chain crossover keeps the parents' rings as they are.
     """
-    parents = read_parent(first), read_parent(second)
+    parents = read_parent(first, scaffold), read_parent(second, scaffold)
     for _ in range(rules.TRIES):
         cross = cross_chains if rng.random() < 0.5 else cross_rings
-        child = cross(*parents, rng)
+        child = cross(*parents, rng, scaffold=scaffold)
         if child is not None and child not in (first, second):
             return child
     return None

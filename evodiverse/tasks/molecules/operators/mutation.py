@@ -6,7 +6,7 @@ these rules.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,11 +14,16 @@ from rdkit import Chem
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.molecules.operators import chemistry_rules as rules
+from evodiverse.tasks.molecules.parsing import molecule_of
+from evodiverse.tasks.molecules.scaffold import Scaffold
 
 Site: TypeAlias = tuple[int, ...]
 """The indices of the atoms that match a pattern, in the order of the atoms in its SMARTS."""
 Edit: TypeAlias = Callable[[Chem.RWMol, Site], None]
 """Changes a molecule at one site, in place."""
+
+SCAFFOLD_TRIES: Final = 100
+"""The maximum number of tries of `mutate` with a scaffold, as many rules have no site outside its core."""
 
 SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE
 
@@ -196,44 +201,64 @@ def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
     return _draw_change_atom(mol, rng) if table is None else pick(table, rng)
 
 
-def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator) -> str | None:
+def apply_rule(
+    rule: Rule,
+    mol: Chem.Mol,
+    rng: np.random.Generator,
+    *,
+    scaffold: Scaffold | None = None,
+    fixed: frozenset[int] = frozenset(),
+) -> str | None:
     """Return a child drawn uniformly over the sites at which the rule gives an allowed child.
 
     Args:
         rule: The rule to apply.
         mol: A molecule from `editable_molecule`; it is not changed.
         rng: The random generator that draws the order of the sites and a size limit for each site.
+        scaffold: The scaffold whose core the child must have; None for any child.
+        fixed: The atoms of the core; sites that consist of them are passed over.
 
     Returns:
-        The canonical isomeric SMILES of a child that obeys the size and the ring rules, or None.
+        The canonical isomeric SMILES of a child that has the core and obeys the size and the ring rules, or None.
     """
-    sites = mol.GetSubstructMatches(rule.pattern, uniquify=False)
+    found = mol.GetSubstructMatches(rule.pattern, uniquify=False)
+    sites = [site for site in found if not fixed.issuperset(site)]
     n_atoms = mol.GetNumAtoms() + rule.growth
     for index in rng.permutation(len(sites)):
         if not rules.has_allowed_size(n_atoms, rng):
             continue
         child = Chem.RWMol(mol)
         rule.edit(child, sites[index])
-        if smiles := rules.write_child(child):
+        if smiles := rules.write_child(child, scaffold):
             return smiles
     return None
 
 
-def mutate(smiles: str, rng: np.random.Generator) -> str | None:
-    """Change a molecule at one site, in up to 10 tries, each with a newly drawn rule.
+@lru_cache(maxsize=8192)
+def find_fixed(scaffold: Scaffold, smiles: str) -> frozenset[int]:
+    """Return the atoms of a molecule that belong to the core at each of its places, without those at free positions."""
+    matches = scaffold.find(molecule_of(smiles))
+    shared = [match.atoms for match in matches]
+    return frozenset.intersection(*shared).difference(*(match.free for match in matches)) if shared else frozenset()
+
+
+def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None = None) -> str | None:
+    """Change a molecule at one site, in up to 10 tries, or 100 with a scaffold, each with a newly drawn rule.
 
     Args:
         smiles: The molecule. If it has fewer than 5 atoms, not counting hydrogens, the result is None, since a child
             must have more than 5 atoms, and a rule adds at most one.
         rng: The random generator; the number of draws from it varies.
+        scaffold: The scaffold whose core the child must have; None for any child.
 
     Returns:
         The canonical isomeric SMILES of the child, or None if no rule gave an allowed child.
     """
     mol = rules.editable_molecule(smiles)
-    for _ in range(rules.TRIES):
+    fixed = frozenset[int]() if scaffold is None else find_fixed(scaffold, smiles)
+    for _ in range(rules.TRIES if scaffold is None else SCAFFOLD_TRIES):
         rule = draw_rule(mol, rng)
-        child = None if rule is None else apply_rule(rule, mol, rng)
+        child = None if rule is None else apply_rule(rule, mol, rng, scaffold=scaffold, fixed=fixed)
         if child is not None:
             return child
     return None

@@ -12,6 +12,7 @@ from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.objective.objective import describe_parts
 from evodiverse.tasks.molecules.objective.settings import read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
+from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.text import TYPOGRAPHY, find_answers
 from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
@@ -36,7 +37,7 @@ class MoleculePrompts:
         templates: The template of each prompt (see `read_templates`).
         target: The name of the target of the score, such as JNK3.
         meaning: One sentence on what the score measures.
-        rules: One sentence on the conditions that molecules must meet, placed below the parents; may be empty.
+        rules: The conditions that molecules must meet, placed below the parents; may be empty.
     """
 
     example = "CC(C)Nc1ncc2c(n1)-c1cc(F)ccc1C(=O)N2"
@@ -90,7 +91,8 @@ def build(settings: MoleculeSettings) -> MoleculePrompts:
             but the name of the target, or the sentence on what the oracle measures, is not set.
     """
     filters = read_filters(settings.filters)
-    rules = "" if filters is None else filters.describe()
+    scaffold = read_scaffold(settings.scaffold, settings.max_heavy_atoms)
+    rules = "\n".join(condition.describe() for condition in (scaffold, filters) if condition is not None)
     return MoleculePrompts(read_templates(settings.prompts.dir), *_describe_score(settings), rules)
 
 
