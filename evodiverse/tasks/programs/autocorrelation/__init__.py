@@ -1,1 +1,0 @@
-"""The three autocorrelation inequalities: evaluator, seed program, and the task's own mutations."""

@@ -1,1 +1,0 @@
-"""Online bin packing: instances, evaluator, driver, verifier, picture, seed program, and the task's own mutations."""

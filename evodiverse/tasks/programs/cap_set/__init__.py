@@ -1,1 +1,0 @@
-"""Cap sets: evaluator, seed program, and the task's own mutations."""

@@ -1,1 +1,0 @@
-"""Circle packing: evaluator, geometry, verifier, picture, seed program, and the task's own mutations."""

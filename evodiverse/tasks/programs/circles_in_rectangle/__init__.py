@@ -1,1 +1,0 @@
-"""Circles in a rectangle of given perimeter: evaluator, picture, seed program, and the task's own mutations."""

@@ -1,1 +1,0 @@
-"""Hexagons in a hexagon: evaluator, picture, seed program, and the task's own mutations."""

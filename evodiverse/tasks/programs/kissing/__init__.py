@@ -1,1 +1,0 @@
-"""Kissing numbers: evaluator, seed program, and the task's own mutations."""

@@ -1,1 +1,0 @@
-"""Erdős' minimum overlap problem: evaluator, seed program, and the task's own mutations."""

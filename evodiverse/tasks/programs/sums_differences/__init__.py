@@ -1,1 +1,0 @@
-"""Sums and differences of sets: evaluator, seed program, and the task's own mutations."""
