@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from tests.fork_server import keep_what_hydra_reads
 from tests.runs import write_at_once
 from tests.starts import ROOT, end_unfinished
+from tests.wheel import installed, wheel  # noqa: F401 (fixtures)
 
 keep_what_hydra_reads()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores for what it starts in the background

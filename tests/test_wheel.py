@@ -3,8 +3,6 @@
 import json
 import os
 import subprocess
-import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
@@ -20,27 +18,6 @@ CLAIMED_FILES = {
     "programs.md": ["best/best_program.py", "best/picture.svg", "best/history"],
 }
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)]
-    subprocess.run(command, check=True, capture_output=True)
-    (built,) = folder.glob("*.whl")
-    return built
-
-
-@pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the command in a clean environment with the wheel, which also sees the packages installed here."""
-    environment = tmp_path_factory.mktemp("clean")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
-    (packages,) = environment.glob("lib/python*/site-packages")
-    (packages / "beside.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
-    pip = [sys.executable, "-m", "pip", f"--python={environment}/bin/python", "install", "--quiet"]
-    subprocess.run([*pip, "--no-deps", "--no-index", "--ignore-installed", str(wheel)], check=True)
-    return environment / "bin" / "evodiverse"
 
 
 def test_the_wheel_contains_the_configuration(wheel: Path) -> None:

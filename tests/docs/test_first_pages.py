@@ -3,6 +3,7 @@
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,14 +52,30 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_commands_of_the_first_pages_work(empty: Path) -> None:
+@pytest.fixture(params=["checkout", pytest.param("wheel", marks=pytest.mark.weekly)])
+def python(request: pytest.FixtureRequest) -> Path:
+    """Return Python, beside which the commands are: that of the tests, or one that has only the wheel."""
+    if request.param == "checkout":
+        return Path(sys.executable)
+    installed: Path = request.getfixturevalue("installed")
+    return installed.with_name("python")
+
+
+def run(python: Path, script: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    if python == Path(sys.executable):
+        return starts.run(str(script), *words, cwd=cwd, env=OFFLINE)
+    env = {name: value for name, value in OFFLINE.items() if name != "PYTHONPATH"}
+    return subprocess.run([python, script, *words], cwd=cwd, env=env, capture_output=True, text=True)
+
+
+def test_the_commands_of_the_first_pages_work(python: Path, empty: Path) -> None:
     failed = {}
     followed = [command for page in test_how_to.PAGES for command in read_commands(f"docs/{page}")]
     read = [command for page in PAGES for command in read_commands(page) if command not in followed]
     commands = {shlex.join(command): command for command in read}
     for told, command in commands.items():
         script, *arguments = shrink(command)
-        done = starts.run(str(Path(sys.executable).with_name(script)), *arguments, cwd=empty, env=OFFLINE)
+        done = run(python, python.with_name(script), *arguments, cwd=empty)
         if done.returncode != 0:
             failed[told] = done.stderr
         small = empty / "outputs/jnk3/pt/off/budget.oracle_calls=30,task.initial.size=5"
@@ -68,5 +85,5 @@ def test_the_commands_of_the_first_pages_work(empty: Path) -> None:
     assert len(commands) >= 20
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "runs.md").read_text(), re.DOTALL)
     (empty / "blocks.py").write_text("".join(blocks))
-    done = starts.run("blocks.py", cwd=empty, env=OFFLINE)
+    done = run(python, empty / "blocks.py", cwd=empty)
     assert (done.returncode, "evaluated" in done.stdout) == (0, True), done.stderr
