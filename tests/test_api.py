@@ -130,6 +130,7 @@ def test_loading_a_run_does_not_import_the_libraries_that_make_runs(run: Run) ->
     assert not {"hydra", "rdkit", "litellm"} & set(told.stdout.split())
 
 
+@pytest.mark.weekly
 @pytest.mark.slow
 def test_the_notebook_works_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -79,6 +79,7 @@ def kill_holder(run: Path) -> None:
     os.kill(int(holder[1]), signal.SIGKILL)
 
 
+@pytest.mark.weekly
 def test_joblib_makes_the_same_runs_side_by_side(plain: Path, tmp_path: Path) -> None:
     words = ["launcher=joblib", "hydra.launcher.n_jobs=2", "evaluator.workers=2"]
     swept = evodiverse(*SWEEP, *words, cwd=tmp_path, env=FROM_ROOT)

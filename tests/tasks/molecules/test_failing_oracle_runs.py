@@ -11,12 +11,12 @@ SMALL = ("task=jnk3", "method=graph_ga", "task.initial.size=10", "method.capacit
 SMALL += ("budget.oracle_calls=40", "display=none")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow
 def test_a_run_whose_function_raises_for_every_initial_molecule_fails_and_goes_on_once_it_is_corrected(
-    tmp_path: Path, workers: int
+    tmp_path: Path,
 ) -> None:
     oracle = tmp_path / "mine.py"
-    words = [*SMALL, "task.oracle._target_=mine.score", f"evaluator.workers={workers}", "outputs=out"]
+    words = [*SMALL, "task.oracle._target_=mine.score", "evaluator.workers=2", "outputs=out"]
     oracle.write_text("def score(smiles):\n    raise RuntimeError('no license')\n")
     failed = evodiverse(*words, cwd=tmp_path)
     assert failed.returncode == 1

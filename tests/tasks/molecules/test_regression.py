@@ -73,6 +73,7 @@ def test_folds_are_drawn_by_the_seed_alone() -> None:
     assert (first != other).any()
 
 
+@pytest.mark.slow
 def test_cross_validation_is_scikit_learns_with_the_same_folds() -> None:
     folds = draw_folds(number_twins(BITS), np.random.default_rng(4))
     theirs = cross_val_predict(RandomForestRegressor(random_state=4), FEATURES, LABELS, cv=PredefinedSplit(folds))
