@@ -104,6 +104,7 @@ def test_the_last_score_told_in_a_round_counts(asked: Path, tmp_path: Path) -> N
     assert [rows[key] for key in keys[:3]] == [0.75, 0.5, 0.625]
 
 
+@pytest.mark.slow
 def test_measurements_do_not_mix_with_scores_of_the_task(asked: Path, tmp_path: Path) -> None:
     forgotten = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     assert forgotten.returncode == 2
@@ -165,6 +166,7 @@ def test_nothing_is_recorded_from_an_invalid_table(asked: Path, tmp_path: Path, 
     assert not (asked / "checkpoint/journal").exists()
 
 
+@pytest.mark.slow
 def test_only_a_run_that_asks_accepts_scores(tmp_path: Path) -> None:
     evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     (tmp_path / "scores.csv").write_text("key,score\n")

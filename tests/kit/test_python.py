@@ -83,6 +83,7 @@ def restless() -> Iterator[None]:
     gc.callbacks.remove(pause)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("restless")
 @pytest.mark.parametrize("function", [parse, parse_quietly])
 def test_threads_may_parse_at_the_same_time(function: Callable[[str], ast.Module]) -> None:

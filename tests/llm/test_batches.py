@@ -583,6 +583,7 @@ def settings(model: str, **changes: Any) -> Llm:
     return Llm("litellm", "litellm", model=model, pools=pools, **{"batch": True, **changes})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "changes", "expected"),
     [

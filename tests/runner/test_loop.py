@@ -267,6 +267,7 @@ def screened(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_toy(tmp_path_factory.mktemp("screened"), "method=diverse", "seed=6", "method.screen.batch=[[0,20]]")
 
 
+@pytest.mark.slow
 def test_every_proposal_of_an_inner_search_is_logged_once(screened: Path) -> None:
     places = Counter(
         (row["iteration"], row["slot"], row["pool"], row["attempt"])
@@ -294,6 +295,7 @@ def test_evaluated_proposals_were_expected_to_be_better_than_those_passed_over(s
     assert means["evaluations"] > means["screened"]
 
 
+@pytest.mark.slow
 def test_an_iteration_has_as_many_calls_as_its_batch(tmp_path: Path) -> None:
     run = run_toy(tmp_path, "method=diverse", "method.screen.batch=[[0,4],[30,7]]", "budget.oracle_calls=60")
     calls = Counter(row["iteration"] for row in rows(run, "evaluations") if row["call"] is not None)

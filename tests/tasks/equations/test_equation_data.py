@@ -159,6 +159,7 @@ def test_wild_rows_and_few_rows_are_said(
     assert all(part in message for part, message in zip(warnings, caplog.messages, strict=True))
 
 
+@pytest.mark.slow
 def test_without_its_names_a_problem_is_the_same() -> None:
     for name in PROBLEMS:
         hidden = EquationSettings(problem=f"builtin/{name}", prompts=PromptSettings(anonymize=True))

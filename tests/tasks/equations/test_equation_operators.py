@@ -80,6 +80,7 @@ def test_the_data_suggest_half_of_the_children() -> None:
     assert 0.3 < sum(proposal.operator.startswith("guided") for proposal in proposals) / 400 < 0.6
 
 
+@pytest.mark.slow
 def test_the_weakest_term_is_replaced_by_one_that_explains_more() -> None:
     two = "params[0] * x ** 3 + params[1] * np.cos(params[2] * v)"
     proposals = OPERATOR.propose([fitted(two, [1.0, 1e-6, 1.3], slot) for slot in range(300)])

@@ -310,6 +310,7 @@ class GatedHub(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.slow
 def test_without_access_the_error_says_how_to_get_it(tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), GatedHub) as hub:
         Thread(target=hub.serve_forever).start()

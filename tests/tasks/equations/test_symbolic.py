@@ -18,6 +18,7 @@ def is_met(name: str, expression: str, params: list[float]) -> bool:
     return Law(problem, builtin_splits(problem)).is_met(skeleton.source, params)
 
 
+@pytest.mark.slow
 def test_a_law_is_itself_with_its_own_constants_and_with_others() -> None:
     for name, problem in PROBLEMS.items():
         assert is_met(name, problem.law, list(problem.constants)), name

@@ -67,6 +67,7 @@ def test_trees_grown_best_first_are_put_into_preorder(tmp_path):
     np.testing.assert_allclose(Forest.load(path).predict(bits), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["squared_error", "absolute_error", "poisson"])
 def test_regression_forest_of_scikit_learn_predicts_as_scikit_learn_does(tmp_path, criterion):
     forest = train(RandomForestRegressor(10, random_state=0, criterion=criterion), n_classes=9)

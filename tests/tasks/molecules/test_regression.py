@@ -41,6 +41,7 @@ def test_a_saved_forest_predicts_as_scikit_learns_of_default_settings(tmp_path: 
     np.testing.assert_allclose(oracle(SMILES), theirs.predict(FEATURES), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_spread_is_the_standard_deviation_of_scikit_learns_trees() -> None:
     theirs = RandomForestRegressor(random_state=3).fit(FEATURES[:100], LABELS[:100])
     expected = np.std([tree.predict(FEATURES) for tree in theirs.estimators_], axis=0)

@@ -252,6 +252,7 @@ def test_the_errors_of_a_regression_are_those_of_its_cross_validation() -> None:
     assert told[2] == f"on molecules not trained on: {measure_errors(np.arange(36) / 4, forecast.mean)}"
 
 
+@pytest.mark.slow
 def test_the_same_numbers_and_seed_give_the_same_bytes() -> None:
     write(*NUMBERS)
     for name, seed in (("a.npz", 1), ("b.npz", 1), ("c.npz", 2)):

@@ -146,6 +146,7 @@ def test_a_child_without_the_entry_point_is_not_allowed() -> None:
     assert proposal.genotype is None
 
 
+@pytest.mark.slow
 def test_the_operator_names_what_was_done() -> None:
     names = Counter(name for child in PACKING.propose(packing_requests(300)) for name in child.operator.split("+"))
     kinds = {f"mutation_{kind}" for kind in EDITS} | {f"move_{kind}" for kind in moves_of("circle_packing")}

@@ -17,6 +17,7 @@ def molecules() -> list[Chem.Mol]:
     return [Chem.MolFromSmiles(smiles) for smiles in (*zinc, *DRUGS, *hostile)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("catalog", CATALOGS)
 def test_alerts_are_those_of_rdkit(catalog: str, molecules: list[Chem.Mol]) -> None:
     known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
