@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Where no bytecode is kept, each process of the tests compiles all modules again. Several threads of BLAS or OpenMP in each
 # of several processes would mostly wait for each other.
-# Tests wait a third of their time, for processes and pauses: more of them than cores keep the cores busy.
+# Slow tests wait, for processes and pauses: more of them than cores keep the cores busy. Each worker takes time to start.
 PYTEST := env -u PYTHONDONTWRITEBYTECODE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PIP_INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt
 INSTALL := $(PIP_INSTALL) --quiet
@@ -31,16 +31,16 @@ check: .venv/.check data ## run lint, site and test-both at once, as CI does
 	@$(MAKE) --no-print-directory --jobs 3 --keep-going lint site test-both
 
 test: .venv/.dev data ## run the tests, without network once the data is there
-	$(PYTEST) -n 6 --dist worksteal
+	$(PYTEST) -n 3 --dist worksteal
 
 test-slow: .venv/.weekly data ## run the slower tests: launchers, kills, full disks, the wheel, docking, a model …
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
 	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
-# First, what six processes would otherwise each compile.
+# First, what each of the processes would otherwise compile.
 test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
 	@$(PYTEST) --collect-only -q > /dev/null
-	$(PYTEST) -n 6 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
+	$(PYTEST) -n 4 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
 
 test-torch: .venv/.torch data ## run the tests that need torch
 	@$(BIN)/evodiverse-data fetch minilm
