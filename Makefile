@@ -91,6 +91,7 @@ clean: ## remove the environment and all caches, not the runs
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; use make PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv .venv
+	@$(INSTALL) pip # a newer one resolves in half the time
 
 .venv/.user: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP_INSTALL) --editable .

@@ -38,7 +38,7 @@ def kill_at_random(arguments: list[str], cwd: Path, seed: int, longest: float) -
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("n_workers", [1, 4])
+@pytest.mark.parametrize("n_workers", [pytest.param(1, marks=pytest.mark.weekly), 4])
 def test_kills_at_random_moments_do_not_change_the_log(tmp_path: Path, whole: Path, n_workers: int) -> None:
     arguments = [*ARGUMENTS, f"evaluator.workers={n_workers}"]
     kill_at_random(arguments, tmp_path, seed=n_workers, longest=3)
@@ -102,7 +102,9 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[st
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_batch", [False, True], ids=["single", "batch"])
+@pytest.mark.parametrize(
+    "is_batch", [pytest.param(False, id="single"), pytest.param(True, id="batch", marks=pytest.mark.weekly)]
+)
 def test_a_search_with_models_that_is_killed_five_times_has_the_same_log(
     tmp_path: Path, answered: dict[str, list[dict[str, Any]]], *, is_batch: bool
 ) -> None:

@@ -52,6 +52,7 @@ def rows_of(outputs: Path, table: str) -> dict[tuple[str, ...], list[str]]:
 
 
 @pytest.mark.slow
+@pytest.mark.weekly
 @pytest.mark.timeout(400)
 def test_a_row_is_filled_by_the_settings_of_runs_and_not_by_their_names(outputs: Path) -> None:
     papers = rows_of(outputs, "mol_llm")
