@@ -20,7 +20,7 @@ from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations
 from evodiverse.tasks.molecules.scaffold import read_scaffold
-from evodiverse.tasks.molecules.settings import MoleculeSettings
+from evodiverse.tasks.molecules.settings import SKIP, MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
 if TYPE_CHECKING:
@@ -184,6 +184,11 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
         violations.append(
             "task.oracle and task.objective are both set; make the oracle a component of the objective (kind: oracle) "
             "and set task.oracle.published=null"
+        )
+    if settings.oracle.on_error != SKIP:
+        violations.append(
+            f"task.oracle.on_error={settings.oracle.on_error} has no effect with task.objective; set on_error of the "
+            "component"
         )
     try:
         read_objective(settings.objective)

@@ -201,6 +201,8 @@ def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: b
     for record in source.records():
         found.add(record)
     found.check(skip_invalid=skip_invalid)
+    if source.measured is not None and not found.scores:
+        raise InputError(f"task.initial.measured: no molecule of {source.path} has a value of {source.measured}")
     return Library(tuple(found.line_of), tuple(found.line_of.values()), found.notice, found.scores)
 
 

@@ -17,6 +17,7 @@ from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 _MAX_QUOTED = 60
+_MAX_LABEL = 1e100  # squares of errors must not overflow
 _MAX_LISTED = 200
 
 
@@ -128,8 +129,9 @@ def _read_label(text: str, mark: str, *, is_binary: bool) -> float:
         label = read_number(text, mark)
     except ValueError as error:
         raise ValueError(f"label {error}; fix it or remove the line") from error
-    if not math.isfinite(label):
-        raise ValueError(f"label must be a finite number, got {text[:_MAX_QUOTED]}; fix it or remove the line")
+    if not abs(label) < _MAX_LABEL:
+        kind = f"number below {_MAX_LABEL:g}" if math.isfinite(label) else "finite number"
+        raise ValueError(f"label must be a {kind}, got {text[:_MAX_QUOTED]}; fix it or remove the line")
     if is_binary and label not in {0, 1}:
         raise ValueError(
             f"label must be 0 or 1, got {text[:_MAX_QUOTED]}; use --threshold to count high labels as active, or "

@@ -246,7 +246,7 @@ def select_last_tops(log: Log) -> list[list[str]]:
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
-    """Select the diversity-aware top 10 from the molecules of the oracle calls ``calls``.
+    """Select the diversity-aware top 10 from the molecules of the oracle calls ``calls`` that have a charged score.
 
     These are up to ten good and mutually different molecules. Molecules are visited from the highest score to the
     lowest. A molecule is selected if its *average* Tanimoto similarity to those selected before it is below 0.4.
@@ -254,6 +254,7 @@ def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
     Returns:
         The oracle calls of the selected molecules, best first.
     """
+    calls = [call for call in calls if call in log.scores]
     keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
     return [calls[at] for at in select_by_average(keys, scores, N_TOP)]
 

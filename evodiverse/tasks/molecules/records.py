@@ -186,7 +186,7 @@ class Source:
         """Return the value of an SDF entry's property that holds its measured score, or an empty string."""
         if self.measured is None:
             return ""
-        found = re.search(rf"^> .*<{re.escape(self.measured)}>.*\r?\n(.*)$", entry, re.MULTILINE)
+        found = re.search(rf"^>.*<{re.escape(self.measured)}>.*\r?\n(.*)$", entry, re.MULTILINE)
         return found[1].strip() if found else ""
 
 

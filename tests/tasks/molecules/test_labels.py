@@ -112,6 +112,11 @@ def test_a_label_that_is_no_number_is_refused(text: str) -> None:
     assert re.match(r"line 3: label must be a (finite )?number, got ", told)
 
 
+def test_a_label_whose_square_overflows_is_refused() -> None:
+    (told,) = refusals("smiles,label", "CCO,-1e308", is_binary=False)
+    assert told == "line 2: label must be a number below 1e+100, got -1e308; fix it or remove the line"
+
+
 @pytest.mark.parametrize("text", ["2", "-1", "0.5"])
 def test_a_label_without_threshold_is_0_or_1(text: str) -> None:
     (told,) = refusals("smiles,label", f"CCO,{text}")

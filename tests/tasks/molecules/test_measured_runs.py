@@ -12,7 +12,7 @@ from evodiverse.errors import InputError, Interrupted
 from evodiverse.results.metrics.search import measure_curves
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
-from evodiverse.tasks.molecules.metrics import pmo_auc
+from evodiverse.tasks.molecules.metrics import measure_molecules, pmo_auc
 from evodiverse.tasks.molecules.oracle import open_published
 from tests.runs import log, rows, run_here, stop_after
 
@@ -62,6 +62,19 @@ def test_totals_curves_and_metrics_count_what_was_charged(run: Path) -> None:
     assert [score for _, score in read.counted_scores] == scores
     assert evodiverse.load(run).curve().calls.tolist() == [*range(1, 41)]
     assert pmo_auc(scores, 40) == pytest.approx(pmo_auc([score for _, score in read.counted_scores], 40))
+
+
+def test_every_metric_can_be_measured(run: Path) -> None:
+    (found,) = survey_runs(run.parents[4]).complete
+    measured = measure_molecules(read_log(found))
+    assert 0 < measured["diverse_top10_archive"] < 0.5
+    assert measured["top10"] < 0.5
+
+
+def test_a_column_without_any_value_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("smiles,act\nCCO,\nCCN,\n")
+    with pytest.raises(InputError, match=r"^task\.initial\.measured: no molecule of .*own\.csv has a value of act$"):
+        run_here(*SMALL, f"task.initial.path={tmp_path / 'own.csv'}", "task.initial.measured=act")
 
 
 def test_the_log_is_the_same_after_a_stop(run: Path, tmp_path: Path) -> None:

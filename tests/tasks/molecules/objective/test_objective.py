@@ -355,6 +355,10 @@ def test_rdkits_own_messages_about_smiles_are_not_shown(capfd: pytest.CaptureFix
     ("override", "expected"),
     [
         ("task.objective=qed", "task.objective must be a group of keys, got qed"),
+        (
+            "task.oracle.on_error=fail",
+            "task.oracle.on_error=fail has no effect with task.objective; set on_error of the component",
+        ),
         ("task.objective=null", "task.oracle names no oracle; set published, path, _target_ or elsewhere"),
         ("task.objective.components.qed=null", "write ~task.objective.components.qed"),
     ],
