@@ -37,9 +37,7 @@ test-slow: .venv/.weekly data ## run the slower tests: launchers, kills, full di
 	@$(BIN)/evodiverse-data fetch smollm2 mapk14
 	$(PYTEST) -n 4 --dist loadfile -m 'slow and not torch and not slurm'
 
-# First, what each of the processes would otherwise compile.
 test-both: .venv/.dev data ## run the tests of the two targets above in one session, but for those that CI runs each week
-	@$(PYTEST) --collect-only -q > /dev/null
 	$(PYTEST) -n 4 --dist worksteal -m 'not torch and not leak and not slurm and not weekly'
 
 test-torch: .venv/.torch data ## run the tests that need torch

@@ -61,6 +61,7 @@ def test_each_process_gets_a_batch_of_the_chosen_size(local: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # it waits long, and so begins early
 @pytest.mark.parametrize(("fault", "timeout"), [("dies", "null"), ("hangs", "2"), ("noise", "null")])
 def test_a_program_that_dies_hangs_or_prints_noise_costs_a_retry(
     local: Path, tmp_path: Path, fault: str, timeout: str
