@@ -452,10 +452,10 @@ class Loop:
         evaluations = [evaluation for evaluation, _ in timed]
         if is_start:
             self._refuse_raised(evaluations)
-        if is_start and isinstance(task := self._setup.task, ports.Tracing):
-            evaluations = [
-                contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
-            ]
+            if isinstance(task := self._setup.task, ports.Tracing):
+                evaluations = [
+                    contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
+                ]
         attempts.close(evaluations)
         self._setup.check()
 

@@ -40,8 +40,8 @@ def find_complete(this: Identity) -> str | None:
         InputError: The directory holds another run, a run with other data, or something that is not a run; or the run
             is complete, but parts of its log are damaged.
     """
-    record = _find_record(this)
-    return None if record is not None and is_shorter(this, record) else describe_complete(this.path, record)
+    record, grows = _find_record(this)
+    return None if grows else describe_complete(this.path, record)
 
 
 def check_openable(this: Identity, *, overwrite: bool) -> bool:
@@ -94,15 +94,14 @@ def open_run(
     """
     missing = [folder for folder in (this.path, *this.path.parents) if not folder.exists()]
     with locked(this.path), _removed_if_refused(this.path, missing):
-        record = None if overwrite else _find_record(this)
-        complete = None if overwrite else find_complete(this)
+        record, grows = (None, False) if overwrite else _find_record(this)
+        complete = None if grows else describe_complete(this.path, record)
         if complete is not None:
             yield complete
             return
         if overwrite:
             delete_run(this.path)
         versions = package_versions(libraries)
-        grows = record is not None and is_shorter(this, record)
         is_new = record is None or grows
         with set_aside(this.path) if grows else nullcontext() as shorter:
             record = new_record(this, versions) if record is None or grows else continue_record(this, record, versions)
@@ -142,12 +141,13 @@ def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
         raise
 
 
-def _find_record(this: Identity) -> dict[str, Any] | None:
-    """Return the record of the run in the directory; None if no run has started there."""
+def _find_record(this: Identity) -> tuple[dict[str, Any] | None, bool]:
+    """Return the record of the run in the directory, None if none has started there, and whether its budget grows."""
     record = read_record(this.path)
-    if record is not None and not is_shorter(this, record):
+    grows = record is not None and is_shorter(this, record)
+    if record is not None and not grows:
         check_same(this, record)
-    return record
+    return record, grows
 
 
 def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | None:

@@ -303,14 +303,14 @@ class CommandEvaluator:
         while len(answers) < len(hypotheses):
             while todo and len(running) < side_by_side:
                 running.append(self._begin(this, side_by_side - len(running)))
-            came = 0
             for job in list(running):
-                came += self._collect(job, this)
+                self._collect(job, this)
                 if not job.is_alive() or time.time() - job.began > (self.settings.timeout or inf):
-                    came += self._end(job, this)
+                    self._end(job, this)
                     running.remove(job)
-            report(this.take_new())
-            pause = _SHORTEST_PAUSE if came else min(2 * pause, _LONGEST_PAUSE)
+            new = this.take_new()
+            report(new)
+            pause = _SHORTEST_PAUSE if new else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < side_by_side):
                 time.sleep(pause)
         for job in running:  # all of their candidates have answers, from these or from other jobs
@@ -355,12 +355,11 @@ class CommandEvaluator:
         self._n_begun += 1
         return Job.begin(folder, self.settings.command or [], [this.waiting[key] for key in keys])
 
-    def _collect(self, job: Job, this: Round) -> int:
-        """Keep the answers that a program has written since the last call, and return how many these are.
+    def _collect(self, job: Job, this: Round) -> None:
+        """Keep the answers that a program has written since the last call.
 
         Only a candidate's first answer counts.
         """
-        n_before = len(this.answers)
         for line in job.read():
             key = line.get("key")
             if not isinstance(key, str) or key not in job.keys:
@@ -375,7 +374,6 @@ class CommandEvaluator:
                     raise
                 this.keep(key, evaluation, job.seconds)
                 self._answered = True
-        return len(this.answers) - n_before
 
     def _read(self, hypothesis: Hypothesis, line: Mapping[str, Any]) -> Evaluation:
         score, error = line.get("score"), line.get("error")
@@ -385,11 +383,11 @@ class CommandEvaluator:
             return fail(Reason.NON_FINITE, f"the program answered {score!r}")
         return contracts.rate(self.task, hypothesis, float(score))
 
-    def _end(self, job: Job, this: Round) -> int:
-        """Requeue the candidates that a program left unanswered, and return how many got an answer or failed."""
+    def _end(self, job: Job, this: Round) -> None:
+        """Keep a program's last answers, and requeue the candidates that it left unanswered or record their failure."""
         is_overdue = job.is_alive()
         job.kill()
-        came = self._collect(job, this)
+        self._collect(job, this)
         lost = [key for key in this.waiting if key in job.keys and key not in this.answers]
         why = f"no answer after {self.settings.timeout:g} s" if is_overdue else job.describe_end()
         job.discard()
@@ -404,7 +402,6 @@ class CommandEvaluator:
             candidates, are = count_of(len(again), "candidate"), "it is" if len(again) == 1 else "they are"
             _LOG.warning("%s got no answer from the program (%s); %s submitted again", candidates, why, are)
         this.todo.extend(again)
-        return came + len(hopeless)
 
 
 def fail(kind: Reason, detail: str) -> Evaluation:

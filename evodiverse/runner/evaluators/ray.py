@@ -187,7 +187,6 @@ class RayEvaluator:
         while len(answers) < len(hypotheses):
             while todo:
                 self._submit(tuple(todo.popleft() for _ in range(min(size, len(todo)))), running, this)
-            came = 0
             for batch, outcome in self._ask("take", list(running), _POLL_SECONDS).items():
                 running.pop(batch)
                 self._ask("forget", batch)
@@ -199,8 +198,7 @@ class RayEvaluator:
                 for key, answer in zip(batch, outcome, strict=True):
                     if key not in answers and key in waiting:
                         this.keep(key, *answer)
-                        came += 1
-            came += self._end_overdue(running, this)
+            self._end_overdue(running, this)
             report(this.take_new())
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
@@ -225,14 +223,13 @@ class RayEvaluator:
         running[batch] = time.monotonic()
         this.n_starts.update(batch)
 
-    def _end_overdue(self, running: dict[Batch, float], this: Round) -> int:
+    def _end_overdue(self, running: dict[Batch, float], this: Round) -> None:
         """Resubmit each candidate of the overdue Ray tasks in a task of its own.
 
-        A candidate that has no retry left is recorded as failed instead. The result is the number of these candidates.
+        A candidate that has no retry left is recorded as failed instead.
         """
         timeout = self._settings.timeout
         overdue = [batch for batch, began in running.items() if timeout and time.monotonic() - began > timeout]
-        n_failed = 0
         for batch in overdue:
             running.pop(batch)
             self._ask("forget", batch)
@@ -241,8 +238,6 @@ class RayEvaluator:
                     self._submit((key,), running, this)
                     continue
                 this.keep(key, fail(Reason.TIMED_OUT, f"no answer after {timeout:g} s"), timeout or 0)
-                n_failed += 1
-        return n_failed
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         """Call a method of the `Broker`, the actor on the cluster that owns this run's Ray tasks; return its answer.
