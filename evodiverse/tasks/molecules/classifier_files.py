@@ -38,7 +38,6 @@ class ArrayModel(ABC):
         remedy: What to do about a file that cannot be used, for error messages.
     """
 
-    __slots__ = ()
     what: ClassVar[str]
     types: ClassVar[Mapping[str, str]]
     pickled: ClassVar[str]
@@ -86,8 +85,6 @@ class ArrayModel(ABC):
 
 class Classifier(ArrayModel):
     """A model that predicts whether a molecule is active."""
-
-    __slots__ = ()
 
     @abstractmethod
     def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:

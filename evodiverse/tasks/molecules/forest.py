@@ -6,7 +6,6 @@ leaf is stored as a node that tests an extra column, which is on for every molec
 need no special case.
 """
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -24,6 +23,7 @@ _MOLECULES_PER_BLOCK = 256  # their bits, 512 kB, stay in the second-level cache
 _STEPS_PER_ROUND = 6  # after this many steps, finished traversals are removed
 
 
+@dataclass(frozen=True, eq=False)
 class Trees(ArrayModel):
     """Trees over the 2048 bits of a molecule; the arrays are read-only.
 
@@ -35,27 +35,39 @@ class Trees(ArrayModel):
             the next tree.
         leaf: The name of the array with what a leaf predicts.
         pickled_tree: The name of scikit-learn's class for a tree of such a forest.
+        values: What scikit-learn stores for each node, in words, and how many numbers that is: the weights of two
+            classes, of which the fraction of the second is predicted, or the prediction itself.
+
+    Raises:
+        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end.
     """
 
-    __slots__ = ()
     remedy: ClassVar = (
         f"give a RandomForestClassifier or RandomForestRegressor over {N_BITS} bits saved with "
         "pickle.dump(forest, file, protocol=4), or a file of evodiverse-data train-forest"
     )
     leaf: ClassVar[str]
     pickled_tree: ClassVar[str]
+    values: ClassVar[tuple[str, int]]
     feature: NDArray[np.int16]
     right: NDArray[np.int32]
     roots: NDArray[np.int32]
 
-    @staticmethod
-    @abstractmethod
-    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the ``(n,)`` predictions of scikit-learn's ``n`` nodes, 0 where ``is_leaf`` is False.
-
-        Raises:
-            ValueError: The values are not those of such a tree.
-        """
+    def __post_init__(self) -> None:
+        n_nodes = len(self.feature)
+        of_nodes = dict.fromkeys(("feature", "right", self.leaf), (n_nodes,))
+        self.check_arrays(**of_nodes, roots=(len(self.roots),))
+        roots = self.roots.astype(np.int64)
+        sizes = np.diff(roots, append=n_nodes)
+        if len(roots) == 0 or roots[0] != 0 or sizes.min() < 1:
+            raise ValueError("roots must have at least one index, start at 0 and increase")
+        least, most = self.feature.min(), self.feature.max()
+        if least < 0 or most > LEAF_COLUMN:
+            raise ValueError(f"expected features in 0..{N_BITS - 1}, got {least} to {most}")
+        node, end = np.arange(n_nodes), np.repeat(roots + sizes, sizes)
+        ends_in_tree = (self.right > node + 1) & (self.right < end)
+        if not np.where(self.feature == LEAF_COLUMN, self.right == node, ends_in_tree).all():
+            raise ValueError("each child must come after its parent, in the same tree")
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
@@ -64,8 +76,14 @@ class Trees(ArrayModel):
         Raises:
             ValueError: The record is not such a forest, or its trees are malformed.
         """
-        estimators = state_of(record, cls.pickled)["estimators_"]
-        return cls.from_trees([_read_tree(state_of(each, cls.pickled_tree)["tree_"]) for each in estimators])
+        trees = []
+        for estimator in state_of(record, cls.pickled)["estimators_"]:
+            tree = state_of(estimator, cls.pickled_tree)["tree_"]
+            state = state_of(tree, "Tree")
+            if tree.args[0] != N_BITS:  # not quoted in the message, as a small pickle can hold an enormous value
+                raise ValueError(f"expected trees over {N_BITS} features, got another number")
+            trees.append({name: build_array(state[name]) for name in ("nodes", "values")})
+        return cls.from_trees(trees)
 
     @classmethod
     def from_trees(cls, trees: Sequence[Mapping[str, Any]]) -> Self:
@@ -89,8 +107,12 @@ class Trees(ArrayModel):
         cls, nodes: NDArray[Any], values: NDArray[np.float64], root: int
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float64]]:
         """Return a tree's features, right children and predictions in preorder, with its root at index ``root``."""
+        words, n_values = cls.values
+        if values.shape != (len(nodes), 1, n_values):
+            raise ValueError(f"expected {words}, got {len(nodes)} nodes of shape {values.shape}")
         is_leaf = nodes["left_child"] == _NO_CHILD
-        leaves = cls.read_leaves(nodes, values, is_leaf)
+        leaves = np.zeros(len(nodes))
+        leaves[is_leaf] = values[is_leaf, 0, -1] / (values[is_leaf, 0].sum(axis=1) if n_values > 1 else 1)
         order = _preorder(nodes["left_child"].tolist(), nodes["right_child"].tolist())
         position = np.empty_like(order)
         position[order] = np.arange(len(order))
@@ -136,7 +158,7 @@ class Trees(ArrayModel):
         return leaves.reshape(n_trees, n_molecules)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Forest(Trees, Classifier):
     """Trees that map the 2048 bits of a molecule to the probability that it is active.
 
@@ -144,8 +166,7 @@ class Forest(Trees, Classifier):
         probability: ``(n_nodes,)`` float64 in [0, 1]; the fraction of the active class in a leaf, 0 in other nodes.
 
     Raises:
-        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end, or a probability
-            lies outside [0, 1].
+        ValueError: The arrays are not a valid forest, or a probability lies outside [0, 1].
     """
 
     what: ClassVar = "forest"
@@ -153,24 +174,13 @@ class Forest(Trees, Classifier):
     pickled: ClassVar = "RandomForestClassifier"
     pickled_tree: ClassVar = "DecisionTreeClassifier"
     leaf: ClassVar = "probability"
-    feature: NDArray[np.int16]
-    right: NDArray[np.int32]
+    values: ClassVar = ("two classes and one output", 2)
     probability: NDArray[np.float64]
-    roots: NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        _check_structure(self)
+        super().__post_init__()
         if not ((self.probability >= 0) & (self.probability <= 1)).all():
             raise ValueError("expected probabilities in [0, 1]")
-
-    @staticmethod
-    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the fraction of the second class, which counts as active."""
-        if values.shape != (len(nodes), 1, 2):
-            raise ValueError(f"expected two classes and one output, got {len(nodes)} nodes of shape {values.shape}")
-        fractions = np.zeros(len(nodes))
-        np.divide(values[:, 0, 1], values[:, 0].sum(axis=1), out=fractions, where=is_leaf)
-        return fractions
 
     def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
         """Return the probability that each molecule is active."""
@@ -205,15 +215,12 @@ class Forecast(NamedTuple):
     spread: NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class RegressionForest(Trees):
     """Trees that map the 2048 bits of a molecule to a number, such as a pIC50.
 
     Attributes:
         value: ``(n_nodes,)`` finite float64; the prediction of a leaf, 0 in other nodes.
-
-    Raises:
-        ValueError: The arrays are not a valid forest: a traversal would leave its tree or never end.
     """
 
     what: ClassVar = "regression forest"
@@ -221,20 +228,8 @@ class RegressionForest(Trees):
     pickled: ClassVar = "RandomForestRegressor"
     pickled_tree: ClassVar = "DecisionTreeRegressor"
     leaf: ClassVar = "value"
-    feature: NDArray[np.int16]
-    right: NDArray[np.int32]
+    values: ClassVar = ("one output", 1)
     value: NDArray[np.float64]
-    roots: NDArray[np.int32]
-
-    def __post_init__(self) -> None:
-        _check_structure(self)
-
-    @staticmethod
-    def read_leaves(nodes: NDArray[Any], values: NDArray[np.float64], is_leaf: NDArray[np.bool_]) -> NDArray[Any]:
-        """Return the predictions of the leaves."""
-        if values.shape != (len(nodes), 1, 1):
-            raise ValueError(f"expected one output, got {len(nodes)} nodes of shape {values.shape}")
-        return np.where(is_leaf, values[:, 0, 0], 0.0)
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> Forecast:
         """Return the mean and the spread of what the trees predict; both are the same in every batch.
@@ -270,35 +265,6 @@ def morgan_fingerprints(molecules: Iterable[Chem.Mol]) -> NDArray[np.uint8]:
         ``(n, 2048)`` uint8 array of 0 and 1.
     """
     return unpack(map(molecule_fingerprint, molecules))
-
-
-def _check_structure(forest: Trees) -> None:
-    """Make the arrays read-only, and raise ValueError unless every traversal ends in a leaf of its own tree."""
-    n_nodes = len(forest.feature)
-    of_nodes = dict.fromkeys(("feature", "right", forest.leaf), (n_nodes,))
-    forest.check_arrays(**of_nodes, roots=(len(forest.roots),))
-    roots = forest.roots.astype(np.int64)
-    sizes = np.diff(roots, append=n_nodes)
-    if len(roots) == 0 or roots[0] != 0 or sizes.min() < 1:
-        raise ValueError("roots must have at least one index, start at 0 and increase")
-    if forest.feature.min() < 0 or forest.feature.max() > LEAF_COLUMN:
-        raise ValueError(f"expected features in 0..{N_BITS - 1}, got {forest.feature.min()} to {forest.feature.max()}")
-    node, end = np.arange(n_nodes), np.repeat(roots + sizes, sizes)
-    ends_in_tree = (forest.right > node + 1) & (forest.right < end)
-    if not np.where(forest.feature == LEAF_COLUMN, forest.right == node, ends_in_tree).all():
-        raise ValueError("each child must come after its parent, in the same tree")
-
-
-def _read_tree(record: Record) -> dict[str, NDArray[Any]]:
-    """Return the nodes and the values of a pickled tree.
-
-    Raises:
-        ValueError: The record is not a tree over 2048 features.
-    """
-    state = state_of(record, "Tree")
-    if record.args[0] != N_BITS:  # not quoted in the message, as a small pickle can hold an enormous value
-        raise ValueError(f"expected trees over {N_BITS} features, got another number")
-    return {name: build_array(state[name]) for name in ("nodes", "values")}
 
 
 def _preorder(left: Sequence[int], right: Sequence[int]) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ _MOST_ROUNDS: Final = 100
 """This and the two constants above are libsvm's: the bound on probabilities, the tolerance and the most iterations."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class SupportVectorMachine(Classifier):
     """A support vector machine with an RBF kernel and Platt's probabilities; the arrays are read-only.
 
