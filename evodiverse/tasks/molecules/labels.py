@@ -62,7 +62,7 @@ def read_labeled(
     smiles_at, label_at, split_at = _find_columns(path, table, smiles_name, label_name)
     rows = list(table.rows)
     mark = find_decimal_mark([cells[label_at] for _, cells in rows if label_at < len(cells)], table.delimiter)
-    smiles, labels, parts, malformed, n_skipped = [], [], [], [], 0
+    found, malformed, n_skipped = [], [], 0
     for number, cells in rows:
         try:
             if len(cells) != len(table.names):
@@ -76,9 +76,7 @@ def read_labeled(
             continue
         parsed = parse_smiles(cells[smiles_at], MAX_HEAVY_ATOMS, allow_fragments=True)
         if not isinstance(parsed, Rejection):
-            smiles.append(parsed.genotype)
-            labels.append(label)
-            parts.append(is_test)
+            found.append((parsed.genotype, label, is_test))
         elif skip_invalid:
             n_skipped += 1
         else:
@@ -90,10 +88,10 @@ def read_labeled(
         n_more = len(malformed) - MAX_SHOWN
         more = [f"{path} has {count_of(n_more, 'more malformed line')}"] if n_more > 0 else []
         raise InputError(*malformed[:MAX_SHOWN], *more)
-    if not smiles:
+    if not found:
         raise InputError(f"{path} contains no molecules; write one per line, below the names of the columns")
-    is_test_column = None if split_at is None else np.array(parts, np.bool_)
-    return LabeledMolecules(tuple(smiles), np.array(labels, np.float64), is_test_column, n_skipped)
+    smiles, labels, parts = zip(*found, strict=True)
+    return LabeledMolecules(smiles, np.array(labels), None if split_at is None else np.array(parts), n_skipped)
 
 
 def _find_columns(path: Path, table: Table, smiles_name: str, label_name: str) -> tuple[int, int, int | None]:

@@ -13,17 +13,9 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import refuse_odd_file
 from evodiverse.kit.hints import quote_value, write_override
 from evodiverse.kit.inputs import expanded
+from evodiverse.tasks.molecules import training
 from evodiverse.tasks.molecules.forest import Forest, RegressionForest, morgan_fingerprints
 from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
-from evodiverse.tasks.molecules.regression import (
-    N_FOLDS,
-    cross_validate,
-    draw_folds,
-    measure_errors,
-    split_by_spread,
-    train_regression,
-)
-from evodiverse.tasks.molecules.training import N_TREES, hold_out, measure_auc, number_twins, train
 from evodiverse.text import count_of
 
 
@@ -69,7 +61,7 @@ def train_forest(
         forest.save_npz(expanded(output))
     except OSError as error:
         raise InputError(f"--output: cannot write {output} ({reason(error)}); choose another place") from error
-    yield f"wrote {output}: {N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
+    yield f"wrote {output}: {training.N_TREES} trees over Morgan bits (radius 2, 2048 bits, no chirality)"
     yield f"next: evodiverse task=jnk3 {use}"
 
 
@@ -80,23 +72,22 @@ def _train_on_classes(
     is_active = molecules.labels >= threshold
     yield f"{data}: {_describe(is_active)}{_describe_skipped(molecules)}"
     bits = _fingerprint(molecules)
-    twins = number_twins(bits)
+    twins = training.number_twins(bits)
     is_test = molecules.is_test
     if is_test is None:
-        is_test = hold_out(twins, is_active, np.random.default_rng(seed))
+        is_test = training.hold_out(twins, is_active, np.random.default_rng(seed))
     _check_classes(data, molecules, is_active, is_test)
     if shared := _describe_twins(twins):
         yield shared
     sizes, n_active = np.bincount(twins), np.bincount(twins, weights=is_active)
-    n_contradictory = int(((n_active > 0) & (n_active < sizes)).sum())
-    if n_contradictory:
+    if n_contradictory := int(((n_active > 0) & (n_active < sizes)).sum()):
         yield f"contradictory labels: {count_of(n_contradictory, 'fingerprint')} with active and inactive molecules"
     yield from _describe_leaks(twins, is_test, "the ROC AUC")
     yield f"train: {_describe(is_active[~is_test])}"
     origin = f"a quarter, drawn with seed {seed}" if molecules.is_test is None else "by the column Split"
     yield f"test: {_describe(is_active[is_test])} ({origin})"
-    forest = train(bits[~is_test], is_active[~is_test], seed)
-    yield f"ROC AUC on the test part: {measure_auc(forest, bits[is_test], is_active[is_test]):.3f}"
+    forest = training.train(bits[~is_test], is_active[~is_test], seed)
+    yield f"ROC AUC on the test part: {training.measure_auc(forest, bits[is_test], is_active[is_test]):.3f}"
     return forest
 
 
@@ -106,7 +97,7 @@ def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Gen
     shown = f"labels from {labels.min():g} to {labels.max():g}"
     yield f"{data}: {count_of(len(labels), 'molecule')}, {shown}{_describe_skipped(molecules)}"
     bits = _fingerprint(molecules)
-    twins = number_twins(bits)
+    twins = training.number_twins(bits)
     _check_numbers(data, molecules, twins)
     if shared := _describe_twins(twins):
         lowest, highest = np.full(len(labels), np.inf), np.full(len(labels), -np.inf)
@@ -114,18 +105,18 @@ def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Gen
         np.maximum.at(highest, twins, labels)
         yield f"{shared}; labels of one fingerprint differ by up to {np.max(highest - lowest):.3g}"
     if is_test is None:
-        yield f"cross-validation: {N_FOLDS} folds, drawn with seed {seed}"
-        tested, forecast = labels, cross_validate(bits, labels, draw_folds(twins, np.random.default_rng(seed)), seed)
-        forest = train_regression(bits, labels, seed)
+        yield f"cross-validation: {training.N_FOLDS} folds, drawn with seed {seed}"
+        folds = training.draw_folds(twins, np.random.default_rng(seed))
+        tested, forecast = labels, training.cross_validate(bits, labels, folds, seed)
+        forest = training.train_regression(bits, labels, seed)
     else:
         yield from _describe_leaks(twins, is_test, "R²")
-        n_train, n_test = (count_of(int(part.sum()), "molecule") for part in (~is_test, is_test))
-        yield f"train: {n_train}"
-        yield f"test: {n_test} (by the column Split)"
-        forest = train_regression(bits[~is_test], labels[~is_test], seed)
+        yield f"train: {count_of(int((~is_test).sum()), 'molecule')}"
+        yield f"test: {count_of(int(is_test.sum()), 'molecule')} (by the column Split)"
+        forest = training.train_regression(bits[~is_test], labels[~is_test], seed)
         tested, forecast = labels[is_test], forest.predict(bits[is_test])
-    yield f"on molecules not trained on: {measure_errors(tested, forecast.mean)}"
-    agreed, other = split_by_spread(tested, forecast)
+    yield f"on molecules not trained on: {training.measure_errors(tested, forecast.mean)}"
+    agreed, other = training.split_by_spread(tested, forecast)
     yield f"RMSE where the trees agree most: {agreed:.3g}; in the other half of these molecules: {other:.3g}"
     return forest
 
@@ -154,11 +145,10 @@ def _check_output(data: Path, output: Path, *, force: bool) -> None:
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"--output: the folder {path.parent} does not exist or is not writable; choose another one")
     refuse_odd_file(path)
-    if path.exists():
-        if expanded(data).exists() and path.samefile(expanded(data)):
-            raise InputError(f"--output: {output} is the table itself; choose another name")
-        if not force:
-            raise InputError(f"--output: {output} exists; choose another name, or replace it with --force")
+    if path.resolve() == expanded(data).resolve():
+        raise InputError(f"--output: {output} is the table itself; choose another name")
+    if path.exists() and not force:
+        raise InputError(f"--output: {output} exists; choose another name, or replace it with --force")
 
 
 def _check_classes(
@@ -186,11 +176,10 @@ def _check_numbers(data: Path, molecules: LabeledMolecules, twins: NDArray[np.in
         InputError: There are too few molecules, or too few different labels.
     """
     if molecules.is_test is None:
-        n_different = int(twins.max()) + 1
-        if n_different < N_FOLDS:
+        if (n_different := int(twins.max()) + 1) < training.N_FOLDS:
             raise InputError(
-                f"{data}: cross-validation needs molecules with at least {N_FOLDS} different fingerprints, got "
-                f"{n_different}; add molecules"
+                f"{data}: cross-validation needs molecules with at least {training.N_FOLDS} different fingerprints, "
+                f"got {n_different}; add molecules"
             )
         if np.ptp(molecules.labels) == 0:
             raise InputError(f"{data}: all labels are {molecules.labels[0]:g}; name another column with --label")
@@ -204,17 +193,14 @@ def _check_numbers(data: Path, molecules: LabeledMolecules, twins: NDArray[np.in
 def _describe_twins(twins: NDArray[np.int64]) -> str:
     """Return how many molecules a forest cannot tell apart; empty if there are none."""
     sizes = np.bincount(twins)
-    n_twins = int(sizes[sizes > 1].sum())
-    if not n_twins:
-        return ""
-    return f"{n_twins:,} molecules share their fingerprint with another one: duplicates, stereoisomers or others"
+    what = "molecules share their fingerprint with another one: duplicates, stereoisomers or others"
+    return f"{n_twins:,} {what}" if (n_twins := int(sizes[sizes > 1].sum())) else ""
 
 
 def _describe_leaks(twins: NDArray[np.int64], is_test: NDArray[np.bool_], measure: str) -> Iterator[str]:
     """Yield a warning if a forest has seen fingerprints of the test part; ``measure`` is what this inflates."""
     n_test = np.bincount(twins, weights=is_test)
-    n_leaked = int(n_test[n_test < np.bincount(twins)].sum())
-    if n_leaked:
+    if n_leaked := int(n_test[n_test < np.bincount(twins)].sum()):
         yield (
             f"warning: the test part has {count_of(n_leaked, 'molecule')} with a fingerprint that also occurs in the "
             f"train part; this inflates {measure}, so change the column Split"

@@ -15,14 +15,14 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.tasks.molecules.forest import Forecast, morgan_fingerprints
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.oracle import open_forest
-from evodiverse.tasks.molecules.regression import (
+from evodiverse.tasks.molecules.training import (
     cross_validate,
     draw_folds,
     measure_errors,
+    number_twins,
     split_by_spread,
     train_regression,
 )
-from evodiverse.tasks.molecules.training import number_twins
 
 SMILES = list(read_published(artifact_path("zinc250k")).smiles[:150])
 MOLECULES = [Chem.MolFromSmiles(text) for text in SMILES]

@@ -14,8 +14,7 @@ from evodiverse.errors import InputError
 from evodiverse.tasks.molecules import train_forest as command
 from evodiverse.tasks.molecules.forest import Forest, morgan_fingerprints
 from evodiverse.tasks.molecules.oracle import open_forest
-from evodiverse.tasks.molecules.regression import cross_validate, draw_folds, measure_errors
-from evodiverse.tasks.molecules.training import number_twins
+from evodiverse.tasks.molecules.training import cross_validate, draw_folds, measure_errors, number_twins
 
 GROUPS = ["F", "Cl", "Br", "I", "O", "N", "S", "C#N", "C=O", "C(=O)O", "C=C", "P"]
 ACTIVE = [f"c1ccncc1{group}" for group in GROUPS]
