@@ -1,7 +1,8 @@
 """Choosing the molecules of a library that a pool starts from: at random, for diversity, or by score."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,68 +21,60 @@ from evodiverse.tasks.molecules.settings import Initial
 Sample = Callable[[int, np.random.Generator], list[Molecule]]
 """Draws different molecules of a library uniformly: as many as requested, or fewer if the library is smaller."""
 
-Choose = Callable[[Sample, int, np.random.Generator], list[Molecule]]
-"""Chooses the molecules that a pool starts from out of those that it draws: at most as many as requested."""
+Pick = Callable[[Sequence[Molecule], int, np.random.Generator], list[Molecule]]
+"""Picks so many of the molecules that were drawn, which are in the order of the file."""
 
 _PREFIX: Final = "task.initial.score."
 
 
-def choose_any(sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
-    """Draw ``size`` molecules uniformly, or all if there are fewer."""
-    return sample(size, rng)
-
-
 @dataclass(frozen=True, slots=True)
-class ChooseDifferent:
-    """Choose molecules that are far apart, from a uniformly drawn sample.
+class Choose:
+    """Choose the molecules that a pool starts from; by default, at random.
+
+    Attributes:
+        among: The number of molecules that are drawn uniformly; None for as many as are chosen.
+        pick: The function that chooses from them; None to take them all.
+    """
+
+    among: int | None = None
+    pick: Pick | None = None
+
+    def __call__(self, sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
+        """Return ``size`` molecules of a library, or fewer if it is smaller or has too few that can be chosen."""
+        drawn = sample(self.among or size, rng)
+        return drawn if self.pick is None else self.pick(sorted(drawn, key=lambda one: one.line), size, rng)
+
+
+def _pick_different(drawn: Sequence[Molecule], size: int, rng: np.random.Generator) -> list[Molecule]:
+    """Pick molecules that are far apart, and return them in the order in which they were picked; all if there are few.
 
     The first molecule is drawn at random. Each further molecule is the one whose largest Tanimoto similarity (Morgan
-    fingerprints) to those already chosen is the smallest (MaxMin: Ashton et al. 2002; RDKit's picker).
-
-    Attributes:
-        among: The size of the sample.
+    fingerprints) to those already picked is the smallest (MaxMin: Ashton et al. 2002; RDKit's picker).
     """
-
-    among: int
-
-    def __call__(self, sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Return ``size`` molecules in the order in which they were chosen.
-
-        Up to ``among`` molecules are first drawn at random. If no more than ``size`` are drawn, all of them are
-        returned, in the order of the file.
-        """
-        drawn = _draw_in_file_order(sample, self.among, rng)
-        if len(drawn) <= size:
-            return drawn
-        bits = [fingerprint(molecule.smiles) for molecule in drawn]
-        first = int(rng.integers(len(drawn)))
-        chosen = MaxMinPicker().LazyBitVectorPick(bits, len(bits), size, [first])
-        return [drawn[index] for index in chosen]
+    if len(drawn) <= size:
+        return list(drawn)
+    bits = [fingerprint(molecule.smiles) for molecule in drawn]
+    first = int(rng.integers(len(drawn)))
+    return [drawn[index] for index in MaxMinPicker().LazyBitVectorPick(bits, len(bits), size, [first])]
 
 
-@dataclass(frozen=True, slots=True)
-class ChooseBest:
-    """Choose the molecules with the highest scores from a uniformly drawn sample; ties keep the order of the file.
+def _pick_best(
+    measure: Measure, transform: Transform | None, drawn: Sequence[Molecule], size: int, _rng: np.random.Generator
+) -> list[Molecule]:
+    """Pick the molecules with the highest scores, best first; ties keep the order of the file.
 
-    Attributes:
-        among: The size of the sample.
-        measure: The function that computes raw values. Molecules with a value of NaN are never chosen.
+    Args:
+        measure: The function that computes raw values. Molecules with a value of NaN are never picked.
         transform: The function that maps raw values to scores, or None if the raw values are scores already.
+        drawn: The molecules to pick from.
+        size: The maximum number of molecules to pick.
     """
-
-    among: int
-    measure: Measure
-    transform: Transform | None
-
-    def __call__(self, sample: Sample, size: int, rng: np.random.Generator) -> list[Molecule]:
-        """Return up to ``size`` molecules, best first."""
-        drawn = _draw_in_file_order(sample, self.among, rng)
-        scores = ask(self.measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
-        if self.transform is not None:
-            with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
-                scores = self.transform(scores)
-        ranked = np.argsort(-scores, kind="stable")
-        return [drawn[index] for index in ranked[~np.isnan(scores[ranked])][:size].tolist()]
+    scores = ask(measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
+    if transform is not None:
+        with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
+            scores = transform(scores)
+    ranked = np.argsort(-scores, kind="stable")
+    return [drawn[index] for index in ranked[~np.isnan(scores[ranked])][:size].tolist()]
 
 
 def find_violations(initial: Initial) -> list[str]:
@@ -114,18 +107,13 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
             lists everything that is wrong with it.
     """
     if initial.choose == "random":
-        return choose_any
+        return Choose()
     if initial.choose == "diverse":
-        return ChooseDifferent(initial.among)
+        return Choose(initial.among, _pick_different)
     component, transform, violations = _read_score(initial.score)
     if component is None or violations:
         raise InputError(*violations)
-    return ChooseBest(initial.among, component.build(artifact), transform)
-
-
-def _draw_in_file_order(sample: Sample, among: int, rng: np.random.Generator) -> list[Molecule]:
-    """Draw up to ``among`` molecules uniformly, and return them in the order of the file."""
-    return sorted(sample(among, rng), key=lambda molecule: molecule.line)
+    return Choose(initial.among, partial(_pick_best, component.build(artifact), transform))
 
 
 def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
-from evodiverse.ports import Sandbox
+from evodiverse.ports import Metrics, Sandbox
 from evodiverse.tasks.molecules import choosing, prompts
 from evodiverse.tasks.molecules.decorating import ScaffoldLibrary
 from evodiverse.tasks.molecules.filters.filters import admit_known, build_filters
@@ -23,9 +23,6 @@ from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import SKIP, MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
 
-if TYPE_CHECKING:
-    from evodiverse.tasks.molecules.metrics import MoleculeMetrics
-
 settings = MoleculeSettings
 libraries = ("rdkit",)
 
@@ -37,6 +34,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
     violations = [*_find_score_violations(settings), *choosing.find_violations(settings.initial)]
     violations += _find_highlight_violations([] if settings.highlight is None else settings.highlight)
     checks: list[Callable[[], object]] = [
+        lambda: settings.objective and read_objective(settings.objective),
         lambda: build_filters(settings.filters),
         lambda: read_scaffold(settings.scaffold, settings.max_heavy_atoms),
         lambda: prompts.read_templates(settings.prompts.dir),
@@ -74,7 +72,7 @@ def build_operator(settings: MoleculeSettings) -> GraphGA:
     return GraphGA(settings.mutation_rate, read_scaffold(settings.scaffold, settings.max_heavy_atoms))
 
 
-def build_metrics(settings: Mapping[str, Any]) -> "MoleculeMetrics":  # noqa: ARG001 (all runs have the same metrics)
+def build_metrics(settings: Mapping[str, Any]) -> Metrics:  # noqa: ARG001 (all runs have the same metrics)
     """Return the metrics of molecule runs."""
     from evodiverse.tasks.molecules.metrics import MoleculeMetrics  # here so that a run does not load it
 
@@ -105,16 +103,17 @@ def sources(settings: MoleculeSettings, artifact_sha256: Callable[[str], str]) -
     A user's file is given by its path, and a published file by its SHA-256. For a user's function, see
     `find_oracle_source`. A run is resumed only with the same data.
     """
-    path = settings.initial.path
-    initial = artifact_sha256("zinc250k") if path is None else expanded(path)
-    filters = read_filters(settings.filters)
-    known = {} if filters is None or filters.novel is None else {"filters.novel": expanded(filters.novel)}
-    if not settings.objective:
-        return {"oracle": find_oracle_source(settings.oracle, artifact_sha256), "initial": initial, **known}
-    _, parts = read_objective(settings.objective)
-    found = {part.name: part.component.find_source(artifact_sha256) for part in parts}
-    named = {f"objective.{name}": source for name, source in found.items() if source is not None}
-    return {**named, "initial": initial, **known}
+    found: dict[str, str | Path | None]
+    if settings.objective:
+        _, parts = read_objective(settings.objective)
+        found = {f"objective.{part.name}": part.component.find_source(artifact_sha256) for part in parts}
+    else:
+        found = {"oracle": find_oracle_source(settings.oracle, artifact_sha256)}
+    path, filters = settings.initial.path, read_filters(settings.filters)
+    found["initial"] = artifact_sha256("zinc250k") if path is None else expanded(path)
+    if filters is not None and filters.novel is not None:
+        found["filters.novel"] = expanded(filters.novel)
+    return {role: source for role, source in found.items() if source is not None}
 
 
 def build_task(
@@ -132,24 +131,14 @@ def build_task(
     oracle = (
         Objective.build(settings.objective, artifact) if settings.objective else open_oracle(settings.oracle, artifact)
     )
-    initial = settings.initial
-    choose = choosing.build(initial, artifact)
+    choose, highlight = choosing.build(settings.initial, artifact), _choose_highlight(settings)
     filters = build_filters(settings.filters, read_scaffold(settings.scaffold, settings.max_heavy_atoms))
     library = _open_library(settings, artifact)
     origin: AnyLibrary | ScaffoldLibrary = library
     if filters is not None and filters.scaffold is not None:
         origin = ScaffoldLibrary(library, filters.scaffold, admit_known(filters), settings.max_heavy_atoms)
-    highlight = _choose_highlight(settings)
-    arguments = (
-        oracle,
-        origin,
-        initial.size,
-        settings.max_heavy_atoms,
-        choose,
-        highlight,
-        filters,
-        initial.measured is not None,
-    )
+    size, has_scores = settings.initial.size, settings.initial.measured is not None
+    arguments = (oracle, origin, size, settings.max_heavy_atoms, choose, highlight, filters, has_scores)
     functions = oracle.measures if isinstance(oracle, Objective) else (oracle,)
     own = [function for function in functions if isinstance(function, TargetOracle)]
     if settings.score_timeout is None or not own or any(each.target.startswith("__main__.") for each in own):
@@ -190,10 +179,6 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
             f"task.oracle.on_error={settings.oracle.on_error} has no effect with task.objective; set on_error of the "
             "component"
         )
-    try:
-        read_objective(settings.objective)
-    except InputError as error:
-        violations += error.violations
     return violations
 
 

@@ -16,7 +16,7 @@ from evodiverse.errors import ContractError, InputError
 from evodiverse.kit.apart import Apart
 from evodiverse.ports import Discovery
 from evodiverse.tasks.molecules.asking import ask
-from evodiverse.tasks.molecules.choosing import Choose, ChooseBest, ChooseDifferent, choose_any
+from evodiverse.tasks.molecules.choosing import Choose
 from evodiverse.tasks.molecules.decorating import BUILT, ScaffoldLibrary
 from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.drawing import draw_top
@@ -76,7 +76,7 @@ class MoleculeTask:
     origin: AnyLibrary | ScaffoldLibrary
     initial_size: int
     max_heavy_atoms: int
-    choose: Choose = choose_any
+    choose: Choose = Choose()
     highlight: Sequence[str] = ()
     filters: Filters | None = None
     has_scores: bool = False
@@ -93,21 +93,20 @@ class MoleculeTask:
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the library, which worker processes do not need."""
-        return self.__dict__ | {"origin": Library(()), "choose": choose_any}
+        return self.__dict__ | {"origin": Library(()), "choose": Choose()}
 
     @property
-    def _filtered(self) -> FilteredLibrary | ScaffoldLibrary | None:
-        if self.filters is None:
-            return None
-        if isinstance(self.origin, ScaffoldLibrary):
+    def _admitted(self) -> AnyLibrary | FilteredLibrary | ScaffoldLibrary:
+        """The molecules of the library that pass the filters."""
+        if self.filters is None or isinstance(self.origin, ScaffoldLibrary):
             return self.origin
         return FilteredLibrary(self.origin, admit_known(self.filters), self.max_heavy_atoms, self.initial_size)
 
     def initial(self, stream: Stream) -> list[str]:
         """Choose the molecules that a pool starts from, and return their SMILES."""
-        chosen = self.choose((self._filtered or self.origin).sample, self.initial_size, stream.rng())
-        if self.origin.names_lines:
-            for molecule in (one for one in chosen if one.line != BUILT):
+        chosen = self.choose(self._admitted.sample, self.initial_size, stream.rng())
+        for molecule in chosen:
+            if self.origin.names_lines and molecule.line != BUILT:
                 self._line_of.setdefault(molecule.smiles, molecule.line)
         return [molecule.smiles for molecule in chosen]
 
@@ -117,10 +116,9 @@ class MoleculeTask:
         Raises:
             InputError: Too few molecules pass.
         """
-        if self._filtered is not None:
-            choose = self.choose
-            size = choose.among if isinstance(choose, ChooseDifferent | ChooseBest) else self.initial_size
-            self._filtered.sample(size, stream.rng(), enough=min(size, self.initial_size))
+        if isinstance(admitted := self._admitted, FilteredLibrary | ScaffoldLibrary):
+            size = self.choose.among or self.initial_size
+            admitted.sample(size, stream.rng(), enough=min(size, self.initial_size))
 
     def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""
@@ -227,8 +225,7 @@ class OwnScoreTask(MoleculeTask):
 
     def prepare(self) -> None:
         """Start the process of this thread, and import the function there."""
-        apart = self._apart()
-        if apart is not None:
+        if (apart := self._apart()) is not None:
             apart.prepare()
 
     def abandon(self) -> None:
@@ -247,10 +244,8 @@ def energy(score: float) -> float:
     return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
 
 
-_NO_SCORE: Final = Rejection(Reason.NON_FINITE, "the oracle returned NaN")
-
-
 def _rated(score: float, rejection: Rejection | None = None, details: Mapping[str, Detail] | None = None) -> Evaluation:
     if isnan(score):
-        return Evaluation(None, None, valid=False, error=str(rejection or _NO_SCORE), details=details or {})
+        error = str(rejection or Rejection(Reason.NON_FINITE, "the oracle returned NaN"))
+        return Evaluation(None, None, valid=False, error=error, details=details or {})
     return Evaluation(score, energy(score), details=details or {})
