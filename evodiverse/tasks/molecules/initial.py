@@ -5,7 +5,7 @@ A record is the part of a file that describes one molecule: a line, a row of a t
 
 import hashlib
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -114,10 +114,7 @@ class StreamedLibrary:
         while len(found.line_of) < size and read < most:
             missing = size - len(found.line_of)
             places = list(islice(order, min(max(missing + missing // 5, read), most - read)))
-            for record in self.source.fetch(places):
-                if len(found.line_of) == size:
-                    break
-                found.add(record)
+            found.add(self.source.fetch(places), size)
             read += len(places)
         found.check(skip_invalid=self.skip_invalid)
         if len(found.line_of) < size and read < self.n_records:
@@ -133,8 +130,7 @@ class StreamedLibrary:
     def all_smiles(self) -> Sequence[str]:
         """Return the SMILES of all molecules, or of `MOST_READ` records, drawn in the same way for all runs."""
         found = _Found(self.source, self.reader)
-        for record in self.source.fetch([*islice(shuffled(self.n_records, np.random.default_rng(0)), MOST_READ)]):
-            found.add(record)
+        found.add(self.source.fetch([*islice(shuffled(self.n_records, np.random.default_rng(0)), MOST_READ)]))
         return list(found.line_of)
 
     def digest(self) -> str:
@@ -198,8 +194,7 @@ def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: b
     if n_records > WHOLE:
         return StreamedLibrary(source, n_records, reader, skip_invalid)
     found = _Found(source, reader)
-    for record in source.records():
-        found.add(record)
+    found.add(source.records())
     found.check(skip_invalid=skip_invalid)
     if source.measured is not None and not found.scores:
         raise InputError(f"task.initial.measured: no molecule of {source.path} has a value of {source.measured}")
@@ -228,26 +223,29 @@ class _Found:
     scores: dict[str, float] = field(default_factory=dict)
     n_second: int = 0
 
-    def add(self, record: Record) -> None:
-        """Parse a record; a molecule that occurred before is ignored."""
-        self.n_read += 1
-        parsed = self.source.parse(record, self.reader)
-        if isinstance(parsed, Rejection):
-            self.faults.append((record.line, describe_fault(record, parsed)))
-        else:
+    def add(self, records: Iterable[Record], most: int | None = None) -> None:
+        """Parse records, until there are ``most`` different molecules; one that occurred before is ignored."""
+        for record in records:
+            if len(self.line_of) == most:
+                break
+            self.n_read += 1
+            parsed = self.source.parse(record, self.reader)
+            if isinstance(parsed, Rejection):
+                self.faults.append((record.line, describe_fault(record, parsed)))
+                continue
             self.line_of.setdefault(parsed.genotype, record.line)
             if record.score:
                 score = self._read_score(record)
                 self.n_second += self.scores.setdefault(parsed.genotype, score) != score
 
     def _read_score(self, record: Record) -> float:
+        named = f"task.initial.measured: {self.source.path} line {record.line}: {self.source.measured}"
         try:
             score = read_number(record.score, "," if "," in record.score else ".")
-            if not 0 <= score <= 1:
-                raise ValueError(f"must be from 0 to 1, got {record.score}; scale it")  # noqa: TRY301
         except ValueError as error:
-            name = self.source.measured
-            raise InputError(f"task.initial.measured: {self.source.path} line {record.line}: {name} {error}") from error
+            raise InputError(f"{named} {error}") from error
+        if not 0 <= score <= 1:
+            raise InputError(f"{named} must be from 0 to 1, got {record.score}; scale it")
         return score
 
     @property

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -132,43 +132,27 @@ class Source:
 
     def _rows(self) -> Iterator[Record]:
         table = self._file.table()
-        place, score_at = self._find_column(table), self._find_scores(table)
+        place = self._find_column(table, COLUMNS if self.column is None else (self.column,), self.key)
+        score_at = self._find_column(table, () if self.measured is None else (self.measured,), _MEASURED)
+        shown = ", ".join(table.names[:_MAX_LISTED]) + (", …" if len(table.names) > _MAX_LISTED else "")
+        if not any(table.names):
+            raise self._file.unreadable("its first line names no column")
+        if place is None:
+            missing = "no column of SMILES" if self.column is None else f"no column {self.column}"
+            remedy = f"rename one of {shown} to smiles" if self.column_key is None else f"set it to one of {shown}"
+            raise InputError(f"{self.column_key or self.key}: {self.path} has {missing}; {remedy}")
+        if self.measured is not None and score_at is None:
+            raise InputError(f"{_MEASURED}: {self.path} has no column {self.measured}; it has {shown}")
         for line, row in table.rows:
             score = row[score_at].strip() if score_at is not None and score_at < len(row) else ""
             yield Record(line, row[place].strip().strip('"') if place < len(row) else "", score)
 
-    def _find_scores(self, table: Table) -> int | None:
-        """Return the index of the column of measured scores, or None if the source has none."""
-        if self.measured is None:
-            return None
+    def _find_column(self, table: Table, names: Sequence[str], key: str) -> int | None:
+        """Return the index of the first of these columns that a table has, or None; ``key`` is for error messages."""
         try:
-            place = table.find_column(self.measured)
+            return next((place for name in names if (place := table.find_column(name)) is not None), None)
         except ValueError as error:
-            raise InputError(f"{_MEASURED}: {self.path} {error}") from error
-        if place is None:
-            raise InputError(f"{_MEASURED}: {self.path} has no column {self.measured}; it has {self._show(table)}")
-        return place
-
-    def _show(self, table: Table) -> str:
-        """Return the first names of columns."""
-        return ", ".join(table.names[:_MAX_LISTED]) + (", …" if len(table.names) > _MAX_LISTED else "")
-
-    def _find_column(self, table: Table) -> int:
-        """Return the index of the column that holds SMILES."""
-        try:
-            for name in COLUMNS if self.column is None else (self.column,):
-                place = table.find_column(name)
-                if place is not None:
-                    return place
-        except ValueError as error:
-            raise InputError(f"{self.key}: {self.path} {error}") from error
-        names = table.names
-        if not any(names):
-            raise self._file.unreadable("its first line names no column")
-        shown = self._show(table)
-        missing = "no column of SMILES" if self.column is None else f"no column {self.column}"
-        remedy = f"rename one of {shown} to smiles" if self.column_key is None else f"set it to one of {shown}"
-        raise InputError(f"{self.column_key or self.key}: {self.path} has {missing}; {remedy}")
+            raise InputError(f"{key}: {self.path} {error}") from error
 
     def _entries(self) -> Iterator[Record]:
         line, rest = 1, ""
