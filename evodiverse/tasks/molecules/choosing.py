@@ -92,7 +92,12 @@ def find_violations(initial: Initial) -> list[str]:
         violations.append(
             f"task.initial.among={initial.among} must be at least task.initial.size={initial.size}; raise it"
         )
-    return [*violations, *(_read_score(initial.score)[2] if initial.choose == "score" else [])]
+    try:
+        if initial.choose == "score":
+            _read_score(initial.score)
+    except InputError as error:
+        violations += error.violations
+    return violations
 
 
 def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
@@ -110,23 +115,21 @@ def build(initial: Initial, artifact: Callable[[str], Path]) -> Choose:
         return Choose()
     if initial.choose == "diverse":
         return Choose(initial.among, _pick_different)
-    component, transform, violations = _read_score(initial.score)
-    if component is None or violations:
-        raise InputError(*violations)
+    component, transform = _read_score(initial.score)
     return Choose(initial.among, partial(_pick_best, component.build(artifact), transform))
 
 
-def _read_score(score: object) -> tuple[Component | None, Transform | None, list[str]]:
-    """Return the component that ``task.initial.score`` names, its transform, and what is wrong with them.
+def _read_score(score: object) -> tuple[Component, Transform | None]:
+    """Return the component that ``task.initial.score`` names, and its transform, which is None if it has none.
 
-    The transform is None if the component has none. If anything is wrong, both may be None.
+    Raises:
+        InputError: The value is missing or invalid. The message lists everything that is wrong with it.
     """
     if score is None:
-        return None, None, [f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed"]
-    values = score if isinstance(score, Mapping) else {"kind": score}
-    component, transform, violations = read_component(values, _PREFIX)
+        raise InputError(f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed")
+    component, transform = read_component(score if isinstance(score, Mapping) else {"kind": score}, _PREFIX)
     if isinstance(component, OracleComponent):
-        violations = [
+        raise InputError(
             f"{_PREFIX}kind=oracle is not allowed, as it would cost oracle calls; use another kind, such as qed"
-        ]
-    return component, transform, violations
+        )
+    return component, transform

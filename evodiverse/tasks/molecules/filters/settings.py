@@ -114,25 +114,33 @@ def read_filters(value: object) -> FilterSettings | None:
     if not isinstance(own, Mapping):
         raise InputError(f"{_KEY} must be null, the name of a set ({', '.join(SETS)}) or a group of keys, got {value}")
     merged, violations = _extend_set(own)
-    ranges, smarts, require = (merged.pop(name, {}) for name in ("ranges", "smarts", "require"))
     similar = merged.pop("similar_to", None)
     settings, wrong = merge_typed(FilterSettings, merged, f"{_KEY}.")
-    violations += [*wrong, *_find_unknown(settings)]
-    for name, bounds in ranges.items():
+    if settings is None:
+        raise InputError(*violations, *wrong)
+    violations += wrong
+    if settings.elements == []:
+        violations.append(f"{_KEY}.elements must name at least one element, got []; null allows all")
+    for symbol in settings.elements or ():
+        if symbol not in ELEMENTS:
+            violations.append(f"{_KEY}.elements: {symbol} is not an element; write a symbol such as F")
+    for name in settings.catalogs or ():
+        if name not in CATALOGS:
+            violations.append(f"{_KEY}.catalogs: {name} is unknown; {nearest(name.upper(), CATALOGS)}")
+    for name, bounds in settings.ranges.items():
         try:
             settings.ranges[name] = _read_range(name, bounds)
         except ValueError as error:
             violations.append(f"{_KEY}.ranges.{name}{error}")
-    for key, patterns in (("smarts", smarts), ("require", require)):
-        for name, pattern in patterns.items():
-            violations += _find_unusable(f"{_KEY}.{key}.{name}", str(name), pattern)
+    for key in ("smarts", "require"):
+        for name, pattern in getattr(settings, key).items():
+            violations += _find_unusable(f"{_KEY}.{key}.{name}", name, pattern)
     if similar is not None:
         settings.similar_to, wrong = _read_similar(similar, f"{_KEY}.similar_to")
         violations += wrong
     if violations:
         raise InputError(*violations)
     settings.ranges = {name: bounds for name, bounds in settings.ranges.items() if bounds != (-inf, inf)}
-    settings.smarts, settings.require = dict(smarts), dict(require)
     settings.catalogs = [name for name in CATALOGS if name in (settings.catalogs or ())] or None
     return None if settings == FilterSettings() else settings
 
@@ -148,11 +156,8 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     unknown = named is not None and str(named) not in SETS
     violations = [f"{_KEY}: there is no set {named}; use {join_or(tuple(SETS))}"] if unknown else []
     for key, value in own.items():
-        if key in ("ranges", "smarts", "require"):
-            if not isinstance(value, Mapping | None):
-                violations.append(f"{_KEY}.{key} must be a group of keys, got {value}")
-            else:
-                merged[key] = {} if value is None else {**merged.get(key, {}), **value}
+        if key in ("ranges", "smarts", "require") and isinstance(value, Mapping):
+            merged[key] = {**merged.get(key, {}), **value}
         elif key in ("catalogs", "elements") and value is not None:
             listed = [value] if isinstance(value, str) else value
             adds = key == "catalogs" and isinstance(listed, list)
@@ -168,19 +173,7 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return merged, violations
 
 
-def _find_unknown(settings: FilterSettings) -> Iterator[str]:
-    """Yield an error for an empty list of elements, and one for each unknown element and catalog."""
-    if settings.elements == []:
-        yield f"{_KEY}.elements must name at least one element, got []; null allows all"
-    for symbol in settings.elements or ():
-        if symbol not in ELEMENTS:
-            yield f"{_KEY}.elements: {symbol} is not an element; write a symbol such as F"
-    for name in settings.catalogs or ():
-        if name not in CATALOGS:
-            yield f"{_KEY}.catalogs: {name} is unknown; {nearest(name.upper(), CATALOGS)}"
-
-
-def _read_range(name: object, bounds: object) -> tuple[float, float]:
+def _read_range(name: str, bounds: Any) -> tuple[float, float]:
     """Return the allowed range of a property.
 
     Raises:
@@ -188,19 +181,16 @@ def _read_range(name: object, bounds: object) -> tuple[float, float]:
             the message, which starts with a space.
     """
     if name not in PROPERTIES:
-        raise ValueError(f" is unknown; {nearest(str(name), list(PROPERTIES))}")
+        raise ValueError(f" is unknown; {nearest(name, list(PROPERTIES))}")
     if bounds is None:
         return -inf, inf
-    if not isinstance(bounds, list) or len(bounds) != 2 or not all(map(_is_bound, bounds)):
+    is_range = isinstance(bounds, list) and len(bounds) == 2
+    if not is_range or not all(one is None or (type(one) in (int, float) and isfinite(one)) for one in bounds):
         raise ValueError(f" must be [low, high], each a finite number or null, got {bounds}")
     low, high = (none if bound is None else float(bound) for bound, none in zip(bounds, (-inf, inf), strict=True))
     if low > high:
         raise ValueError(f" has a lower bound of {low:g} above its upper bound of {high:g}; swap them")
     return low, high
-
-
-def _is_bound(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value))
 
 
 def _read_similar(value: object, key: str) -> tuple[SimilarTo | None, list[str]]:

@@ -13,15 +13,8 @@ from rdkit import Chem, DataStructs, rdBase
 from rdkit.Chem import rdFingerprintGenerator, rdMolDescriptors
 
 from evodiverse.kit.documented import setting
+from evodiverse.tasks.molecules import oracle
 from evodiverse.tasks.molecules.objective.transforms import Transform
-from evodiverse.tasks.molecules.oracle import (
-    PUBLISHED,
-    RegressionOracle,
-    find_oracle_source,
-    find_oracle_violations,
-    open_oracle,
-    open_own_oracle,
-)
 from evodiverse.tasks.molecules.parsing import find_smarts_violations, molecule_of, read_smarts
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, count_atoms, in_words, isomer_score
 from evodiverse.tasks.molecules.settings import Oracle
@@ -159,13 +152,13 @@ class OracleComponent(Oracle, Component):
         if self.elsewhere:
             yield f"{prefix}elsewhere=true is allowed in task.oracle only; set published, path or _target_ instead"
         else:
-            yield from find_oracle_violations(self, prefix)
+            yield from oracle.find_oracle_violations(self, prefix)
 
     def find_mismatch(self, transform: Transform | None) -> str | None:
         """Return a message if a user's forest predicts numbers that a transform does not turn into useful scores."""
         if self.path is None:
             return None
-        if isinstance(open_own_oracle(self), RegressionOracle):
+        if isinstance(oracle.open_own_oracle(self), oracle.RegressionOracle):
             return None if transform else f"has no value; set one, as {self.path} is a regression forest"
         with np.errstate(over="ignore"):
             scores = transform(_PROBABILITIES) if transform else _PROBABILITIES
@@ -178,17 +171,17 @@ class OracleComponent(Oracle, Component):
 
     def find_source(self, artifact_sha256: Callable[[str], str]) -> Path | str | None:
         """Return what the oracle's scores depend on (see `find_oracle_source`); never None."""
-        return find_oracle_source(self, artifact_sha256)
+        return oracle.find_oracle_source(self, artifact_sha256)
 
     def build(self, artifact: Callable[[str], Path]) -> Measure:
         """Return the oracle, which is itself the function that measures raw values."""
-        return open_oracle(self, artifact)
+        return oracle.open_oracle(self, artifact)
 
     def describe(self) -> str:
         """Return what a published oracle predicts, or the name of the user's own oracle."""
         if self.is_own:
             return str(self._target_ or Path(str(self.path)).stem)
-        return PUBLISHED[str(self.published)].activity
+        return oracle.PUBLISHED[str(self.published)].activity
 
 
 @dataclass

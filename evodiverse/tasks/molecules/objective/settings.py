@@ -48,13 +48,9 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
     Raises:
         InputError: The content is invalid. The message lists everything that is wrong with it, each fault with its key.
     """
-    plain = {key: value for key, value in values.items() if key != "components"}
-    settings, violations = merge_typed(ObjectiveSettings, plain, PREFIX)
-    components = {} if values.get("components") is None else values["components"]
-    if not isinstance(components, Mapping):
-        violations.append(f"{PREFIX}components must be a group of keys, got {components}")
-        components = {}
-    elif not 1 <= len(components) <= _MOST:
+    settings, violations = merge_typed(ObjectiveSettings, values, PREFIX)
+    components = {} if settings is None else settings.components
+    if settings is not None and not 1 <= len(components) <= _MOST:
         violations.append(f"{PREFIX}components must hold 1 to {_MOST} components, got {len(components)}")
     parts = []
     for name, one in components.items():
@@ -66,64 +62,71 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
         elif one is None:
             violations.append(f"{key} must not be null; to drop the component, write ~{key}")
         else:
-            component, transform, wrong = read_component(one, f"{key}.")
-            violations += wrong
-            if component is not None:
-                parts.append(Part(str(name), component, transform))
+            try:
+                parts.append(Part(str(name), *read_component(one, f"{key}.")))
+            except InputError as error:
+                violations += error.violations
     if violations:
         raise InputError(*violations)
     return settings.combine, tuple(parts)
 
 
-def read_component(values: object, prefix: str) -> tuple[Component | None, Transform | None, list[str]]:
-    """Read a component with its transform.
+def read_component(values: object, prefix: str) -> tuple[Component, Transform | None]:
+    """Read a component with its transform, which is None if it has none.
 
     Args:
         values: The kind of the component and the keys of that kind.
         prefix: The prefix of these keys, for error messages.
 
-    Returns:
-        The component; its transform, or None if it has none; and what is wrong with them. If anything is wrong, the
-        component and the transform may be None.
+    Raises:
+        InputError: The values are invalid. The message lists everything that is wrong with them.
     """
     if not isinstance(values, Mapping):
-        return None, None, [wrong_type(prefix[:-1], "a group of keys with a kind", values)]
+        raise InputError(wrong_type(prefix[:-1], "a group of keys with a kind", values))
     smiles = values.get("smiles")
-    component, violations = _read_kind(
+    component: Component = _read_kind(
         COMPONENTS, {**values, "smiles": [smiles]} if isinstance(smiles, str) else values, prefix
     )
-    if component is None or violations:
-        return None, None, violations
-    violations += component.find_violations(prefix)
-    transform: Transform | None = None
-    wrong: list[str] = []
+    violations, transform = list(component.find_violations(prefix)), None
     if component.transform:
-        transform, wrong = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
+        try:
+            transform = _read_kind(TRANSFORMS, component.transform, f"{prefix}transform.")
+        except InputError as error:
+            violations += error.violations
     elif component.kind in NUMBERS:
-        wrong.append(f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1")
+        violations.append(f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1")
     if isinstance(transform, Linear) and transform.low == transform.high:
-        wrong.append(f"{prefix}transform.low and {prefix}transform.high are both {transform.low}; they must differ")
+        violations.append(
+            f"{prefix}transform.low and {prefix}transform.high are both {transform.low}; they must differ"
+        )
     if isinstance(transform, DoubleSigmoid) and transform.low >= transform.high:
-        wrong.append(f"{prefix}transform.low={transform.low:g} must be below {prefix}transform.high={transform.high:g}")
-    violations += wrong
+        bounds = f"{prefix}transform.low={transform.low:g} must be below {prefix}transform.high={transform.high:g}"
+        violations.append(bounds)
     if not violations and (mismatch := component.find_mismatch(transform)):
         violations.append(f"{prefix}transform {mismatch}")
-    return component, transform, violations
+    if violations:
+        raise InputError(*violations)
+    return component, transform
 
 
-def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
-    """Return an instance of the class that the key ``kind`` names, and what is wrong with it.
-
-    The instance is None if the kind is unknown, or if `merge_typed` returns None.
+def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> Any:
+    """Return an instance of the class that the key ``kind`` names.
 
     Args:
         kinds: The classes of components or of transforms, by kind.
         values: The key ``kind`` and the keys of that kind.
         prefix: The prefix of these keys, for error messages.
+
+    Raises:
+        InputError: The values are invalid. The message lists everything that is wrong with them.
     """
     kind = values.get("kind")
-    if not isinstance(kind, str) or kind not in kinds:
-        hint = nearest(kind, list(kinds)) if isinstance(kind, str) else f"use one of {', '.join(kinds)}"
-        return None, [f"{prefix}kind={kind} is unknown; {hint}" if kind else f"{prefix}kind has no value; {hint}"]
-    own = {key: value for key, value in values.items() if key != "kind"}
-    return merge_typed(kinds[kind], {"kind": kind, **own} if kinds is COMPONENTS else own, prefix)
+    if not kind:
+        raise InputError(f"{prefix}kind has no value; use one of {', '.join(kinds)}")
+    if str(kind) not in kinds:
+        raise InputError(f"{prefix}kind={kind} is unknown; {nearest(str(kind), list(kinds))}")
+    own = {key: value for key, value in values.items() if kinds is COMPONENTS or key != "kind"}
+    instance, violations = merge_typed(kinds[kind], own, prefix)
+    if violations:
+        raise InputError(*violations)
+    return instance
