@@ -21,25 +21,16 @@ from evodiverse.errors import InputError
 from evodiverse.ports import Headline, Subject, Tools
 from evodiverse.runlog.log import Log, Measurement, calls_by_iteration, mean, union
 from evodiverse.runlog.runs import DOCKING, read_docking
-from evodiverse.tasks.molecules.diversity import (
-    fingerprint,
-    pairwise_distances,
-    select_by_average,
-    select_ranked,
-    unpack,
-)
+from evodiverse.tasks.molecules.diversity import fingerprint, pairwise_distances, select_ranked, unpack
 from evodiverse.tasks.molecules.hits import HIT, LIMIT, N_TOP, count_hits, measure_hits
 from evodiverse.tasks.molecules.parsing import MAX_HEAVY_ATOMS, NoMoleculeError, Reader
-from evodiverse.tasks.molecules.properties import assess, find_scaffold
+from evodiverse.tasks.molecules.properties import assess, find_scaffold, is_drug_like
 from evodiverse.tasks.molecules.records import Source
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Rejection
 
 CONVERGED_ITERATIONS = 5
 PMO_STEP = 100
-DRUG_LIKE_QED = 0.5
-DRUG_LIKE_SA = 5.5
-"""Molecules with a higher QED and a lower SA score (1 to 10) than these count as drug-like (paper, figure ``mol``)."""
 
 _READER = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
 
@@ -167,23 +158,17 @@ def _measure_pools(log: Log) -> Measurement:
     """Return curves that describe the pools after each iteration, starting with iteration 0.
 
     - ``curve.n_diverse`` is the number of molecules selected if they are visited from the best to the worst, and each
-      is selected whose average similarity to those selected before is below the limit of `select_by_average`.
-    - ``curve.n_drug_like`` is the number of molecules with QED above 0.5 and SA score below 5.5 (1 is easy to make, 10
-      is hard), and ``curve.drug_like`` their mean score, or None if there are none (paper, figure ``mol``).
+      is selected whose average similarity to those selected before is below the limit of `select_ranked`.
+    - ``curve.n_drug_like`` is the number of molecules that `is_drug_like` accepts, and ``curve.drug_like`` their mean
+      score, or None if there are none.
     """
-    n_diverse: list[float | None] = []
-    n_drug_like: list[float | None] = []
-    means: list[float | None] = []
-    for pools in log.states:
-        calls = log.top(union(pools), len(log.scores))
-        keys = [log.keys[call] for call in calls]
-        n_diverse.append(len(select_ranked(keys, len(keys))))
-        qualities = map(assess, keys)
-        is_good = [quality.qed > DRUG_LIKE_QED and quality.sa_score < DRUG_LIKE_SA for quality in qualities]
-        drug_like = [log.scores[call] for call, good in zip(calls, is_good, strict=True) if good]
-        n_drug_like.append(len(drug_like))
-        means.append(mean(drug_like))
-    return {"curve.n_diverse": n_diverse, "curve.drug_like": means, "curve.n_drug_like": n_drug_like}
+    ranked = [log.top(union(pools), len(log.scores)) for pools in log.states]
+    drug_like = [[log.scores[call] for call in calls if is_drug_like(log.keys[call])] for calls in ranked]
+    return {
+        "curve.n_diverse": [len(select_ranked((log.keys[call] for call in calls), len(calls))) for calls in ranked],
+        "curve.drug_like": [mean(scores) for scores in drug_like],
+        "curve.n_drug_like": [len(scores) for scores in drug_like],
+    }
 
 
 def _measure_diverse_top(log: Log) -> Measurement:
@@ -254,9 +239,8 @@ def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
     Returns:
         The oracle calls of the selected molecules, best first.
     """
-    calls = [call for call in calls if call in log.scores]
-    keys, scores = [log.keys[call] for call in calls], np.array([log.scores[call] for call in calls])
-    return [calls[at] for at in select_by_average(keys, scores, N_TOP)]
+    ranked = log.top(calls, len(calls))
+    return [ranked[at] for at in select_ranked((log.keys[call] for call in ranked), N_TOP)]
 
 
 def diverse_top10_curve(log: Log) -> list[float]:
@@ -290,8 +274,7 @@ def count_full_iterations(log: Log) -> int:
     ``ceil((budget - initial calls) / (pools * offspring))``.
     """
     n_slots = len(log.run.settings["method.ladder"]) * int(log.run.settings["method.offspring"])
-    n_full: int = ceil((log.run.settings["budget.oracle_calls"] - calls_by_iteration(log)[0]) / n_slots)
-    return max(1, n_full)
+    return max(1, ceil((int(log.run.settings["budget.oracle_calls"]) - calls_by_iteration(log)[0]) / n_slots))
 
 
 def curve_auc(curve: Sequence[float], n_iterations: int) -> float:

@@ -56,8 +56,6 @@ def in_words(name: str) -> str:
     return _IN_WORDS.get(name, name.replace("_", " "))
 
 
-ATOM_SIGMA = 1.0
-TOTAL_SIGMA = 2.0
 ELEMENTS = frozenset(Chem.GetPeriodicTable().GetElementSymbol(number) for number in range(1, 119))
 """The symbols of all elements."""
 _TERM = re.compile(r"([A-Z][a-z]?)(\d*)")
@@ -96,8 +94,8 @@ def isomer_score(target: Counter[str], molecule: Chem.Mol) -> float:
     """
     # CalcMolFormula appends the charge, sign first.
     counts = count_atoms(re.split(r"[+-]", rdMolDescriptors.CalcMolFormula(molecule))[0])
-    squares = [((counts[element] - count) / ATOM_SIGMA) ** 2 for element, count in target.items()]
-    squares.append(((counts.total() - target.total()) / TOTAL_SIGMA) ** 2)
+    squares = [float(counts[element] - count) ** 2 for element, count in target.items()]
+    squares.append(((counts.total() - target.total()) / 2) ** 2)
     return exp(-0.5 * sum(squares) / len(squares))
 
 
@@ -133,3 +131,9 @@ def assess(smiles: str) -> Quality:
     """Return the QED and the SA score of a valid SMILES."""
     molecule = logged_molecule(smiles)
     return Quality(float(QED.qed(molecule)), sa_score(molecule))  # type: ignore[no-untyped-call]
+
+
+def is_drug_like(smiles: str) -> bool:
+    """Return whether a valid SMILES has a QED above 0.5 and an SA score (1 to 10) below 5.5 (paper, figure ``mol``)."""
+    quality = assess(smiles)
+    return quality.qed > 0.5 and quality.sa_score < 5.5

@@ -39,7 +39,11 @@ def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> d
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the structure suffices)
     """Return a picture of a molecule, or None if the text is not a molecule or is too large."""
     molecule = _read_drawable(genotype)
-    return None if molecule is None else embed_svg(_draw_svg(molecule, ()), f"structure of {genotype}")
+    return (
+        None
+        if molecule is None
+        else embed_svg(_draw_on(rdMolDraw2D.MolDraw2DSVG(*_SIZE), molecule), f"structure of {genotype}")
+    )
 
 
 def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # noqa: ARG001 (the structure suffices)
@@ -52,11 +56,9 @@ def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # no
 
     if (molecule := _read_drawable(genotype)) is None:
         raise ValueError(f"{genotype!r} is no molecule that can be drawn")
-    drawing = rdMolDraw2D.MolDraw2DCairo(*_PIXELS)
-    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule)
-    drawing.FinishDrawing()
     axes.set_axis_off()
-    axes.imshow(Image.open(BytesIO(drawing.GetDrawingText())), interpolation="lanczos")
+    content = _draw_on(rdMolDraw2D.MolDraw2DCairo(*_PIXELS), molecule)
+    axes.imshow(Image.open(BytesIO(content)), interpolation="lanczos")
 
 
 def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
@@ -75,7 +77,8 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
         new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
         lost = parent.GetNumAtoms() - len(kept)
         words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
-    return _CAPTIONED.format(embed_svg(_draw_svg(child, new), f"structure of {genotype}; {words}"), words)
+    picture = _draw_on(rdMolDraw2D.MolDraw2DSVG(*_SIZE), child, new)
+    return _CAPTIONED.format(embed_svg(picture, f"structure of {genotype}; {words}"), words)
 
 
 def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:  # noqa: ARG001 (the log suffices)
@@ -127,9 +130,9 @@ def _read_drawable(genotype: str) -> Chem.Mol | None:
     return None if isinstance(molecule, Rejection) else molecule
 
 
-def _draw_svg(molecule: Chem.Mol, marked: Sequence[int]) -> str:
-    drawing = rdMolDraw2D.MolDraw2DSVG(*_SIZE)
+def _draw_on(canvas: Any, molecule: Chem.Mol, marked: Sequence[int] = ()) -> Any:
+    """Draw a molecule with some atoms marked, and return the picture: text for an SVG, else bytes."""
     colors = dict.fromkeys(marked, _NEW)
-    rdMolDraw2D.PrepareAndDrawMolecule(drawing, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)
-    drawing.FinishDrawing()
-    return str(drawing.GetDrawingText())
+    rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)
+    canvas.FinishDrawing()
+    return canvas.GetDrawingText()

@@ -9,11 +9,10 @@ from PIL import Image
 from rdkit import Chem
 
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules import drawing
+from evodiverse.tasks.molecules import report
 from evodiverse.tasks.molecules.diversity import select_ranked
-from evodiverse.tasks.molecules.drawing import draw_top, write_number
 from evodiverse.tasks.molecules.properties import assess, find_scaffold
-from evodiverse.tasks.molecules.report import COLUMNS, lay_out
+from evodiverse.tasks.molecules.report import COLUMNS, draw_top, lay_out, write_number
 from evodiverse.vocabulary import Candidate
 from tests.tasks.molecules.drugs import DRUGS
 
@@ -65,7 +64,7 @@ def test_the_drawing_has_a_cell_for_each_molecule_selected(n: int, size: tuple[i
 
 def test_all_molecules_drawn_are_different(monkeypatch: pytest.MonkeyPatch) -> None:
     legends: list[str] = []
-    monkeypatch.setattr(drawing, "_legend", lambda rank, entry, _: (legends.append(entry.candidate.key), str(rank))[1])
+    monkeypatch.setattr(report, "_legend", lambda rank, entry, _: (legends.append(entry.candidate.key), str(rank))[1])
     pentanol, close = "CCCCCO", ["CCO", "c1ccccc1", "CCCO"]  # ethanol and propanol are 5/9 similar, on average 5/18
     found = [Discovery(Candidate(call, one, one, 1.0, 0.0), 0, 0) for call, one in enumerate([*close, pentanol], 1)]
     draw_top(found)
@@ -128,7 +127,7 @@ def test_the_drawing_has_room_for_what_components_measured() -> None:
 def test_the_drawing_tells_how_uncertain_a_forest_is() -> None:
     details = {"pic50_raw": 7.4212, "pic50_value": 0.7, "pic50_spread": 0.3456, "logp_raw": 2.5}
     entry = replace(FOUND[0], candidate=replace(FOUND[0].candidate, details=details))
-    legend = drawing._legend(1, entry, ["pic50_raw", "logp_raw"])
+    legend = report._legend(1, entry, ["pic50_raw", "logp_raw"])
     assert legend.split("\n")[1:] == ["pic50 7.42 +/- 0.35", "logp 2.5"]
 
 
