@@ -62,15 +62,13 @@ def write_child(mol: Chem.Mol, scaffold: Scaffold | None = None, *, check_rings:
         ``check_rings`` is False), RDKit cannot read the SMILES back, or the child does not have the core of
         ``scaffold``.
     """
-    if Chem.SanitizeMol(mol, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
-        return None
-    if check_rings and not has_allowed_rings(mol):
+    is_sound = Chem.SanitizeMol(mol, catchErrors=True) == Chem.SanitizeFlags.SANITIZE_NONE
+    if not is_sound or (check_rings and not has_allowed_rings(mol)):
         return None
     Chem.SetDoubleBondNeighborDirections(mol)  # without them the SMILES of an edited molecule lacks cis and trans
     smiles = canonical_form(Chem.MolToSmiles(mol))
-    if smiles is None or scaffold is None or scaffold.is_in(molecule_of(smiles)):
-        return smiles
-    return None
+    has_core = smiles is None or scaffold is None or scaffold.is_in(molecule_of(smiles))
+    return smiles if has_core else None
 
 
 @lru_cache(maxsize=1024)
@@ -126,8 +124,7 @@ def _anchor_double_bond_stereo(mol: Chem.Mol) -> None:
     names = {Chem.BondStereo.STEREOE: Chem.BondStereo.STEREOTRANS, Chem.BondStereo.STEREOZ: Chem.BondStereo.STEREOCIS}
     for bond in mol.GetBonds():
         bond.SetBondDir(Chem.BondDir.NONE)
-        stereo = bond.GetStereo()
-        if stereo in names:
+        if (stereo := bond.GetStereo()) in names:
             bond.SetStereo(names[stereo])
 
 

@@ -11,7 +11,7 @@ substituent.
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import Final, NamedTuple, TypeAlias
@@ -148,21 +148,16 @@ def _spare_core(parent: Parent, matches: Sequence[Match]) -> Parent:
     """Leave out the cuts through the core, at each place that it has, and add those of hydrogens at free positions."""
     cores = tuple(match.atoms for match in matches)
 
-    def spares(*bonds: tuple[int, int]) -> bool:
-        return any(not any(core.issuperset(bond) for bond in bonds) for core in cores)
+    def is_spared(cut: tuple[int, ...]) -> bool:
+        return any(not (core.issuperset(cut[:2]) or core.issuperset(cut[-2:])) for core in cores)
 
     free = sorted({atom for match in matches for atom in match.free})
     mol = Chem.AddHs(parent.mol, onlyOnAtoms=free) if free else parent.mol  # an empty list would stand for all atoms
     hydrogens = range(parent.n_atoms, mol.GetNumAtoms())
     freed = tuple((mol.GetAtomWithIdx(atom).GetNeighbors()[0].GetIdx(), atom) for atom in hydrogens)
-    return Parent(
-        mol=mol,
-        chain_cuts=tuple(cut for cut in parent.chain_cuts if spares(cut)) + freed,
-        path_cuts=tuple(cut for cut in parent.path_cuts if spares(cut[:2], cut[2:])),
-        corner_cuts=tuple(cut for cut in parent.corner_cuts if spares(cut[:2], cut[2:])),
-        n_atoms=parent.n_atoms,
-        cores=cores,
-    )
+    chain_cuts = (*filter(is_spared, parent.chain_cuts), *freed)
+    path_cuts, corner_cuts = (tuple(filter(is_spared, cuts)) for cuts in (parent.path_cuts, parent.corner_cuts))
+    return replace(parent, mol=mol, chain_cuts=chain_cuts, path_cuts=path_cuts, corner_cuts=corner_cuts, cores=cores)
 
 
 def _detach(mol: Chem.Mol, bonds: Iterable[tuple[int, int]]) -> tuple[Chem.Mol, dict[int, frozenset[int]]]:
@@ -273,8 +268,7 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
         cuts = parent.path_cuts if rng.random() < 0.5 else parent.corner_cuts
         if not cuts:
             return None
-        fragments = cut_ring(parent, cuts[rng.integers(len(cuts))])
-        if fragments is not None:
+        if fragments := cut_ring(parent, cuts[rng.integers(len(cuts))]):
             return fragments
     return None
 
@@ -294,8 +288,7 @@ def cross_chains(
         cuts = [parent.chain_cuts[rng.integers(len(parent.chain_cuts))] for parent in (first, second)]
         sides = product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
         joins = [Join(*pair, (SINGLE,)) for pair in sides if _can_join(*pair)]
-        child = _first_allowed(joins, rng, scaffold, check_rings=False)
-        if child is not None:
+        if child := _first_allowed(joins, rng, scaffold, check_rings=False):
             return child
     return None
 
@@ -313,8 +306,7 @@ def cross_rings(
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:
             return None
-        child = _first_allowed(ring_joins(lefts, rights), rng, scaffold, check_rings=True)
-        if child is not None:
+        if child := _first_allowed(ring_joins(lefts, rights), rng, scaffold, check_rings=True):
             return child
     return None
 

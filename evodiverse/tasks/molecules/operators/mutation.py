@@ -7,6 +7,7 @@ these rules.
 
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import permutations
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -83,47 +84,36 @@ def _delete(mol: Chem.RWMol, site: Site, joins: tuple[tuple[int, int], ...]) -> 
 
 
 def _change(mol: Chem.RWMol, site: Site, element: int) -> None:
-    """Change an atom's element, and clear its charge, isotope, radical electrons, chiral tag and explicit hydrogens."""
-    atom = mol.GetAtomWithIdx(site[0])
-    atom.SetAtomicNum(element)
-    atom.SetFormalCharge(0)
-    atom.SetIsotope(0)
-    atom.SetNumExplicitHs(0)
-    atom.SetNoImplicit(False)
-    atom.SetNumRadicalElectrons(0)
-    atom.SetChiralTag(Chem.ChiralType.CHI_UNSPECIFIED)
+    """Replace an atom by one of another element, without a charge, isotope, radical electrons and chiral tag."""
+    mol.ReplaceAtom(site[0], Chem.Atom(element))
 
 
 def _rule(name: str, smarts: str, edit: Edit, growth: int = 0) -> Rule:
     return Rule(name, Chem.MolFromSmarts(smarts), edit, growth)
 
 
-def _new_atoms(kind: str, smarts: str, order: Chem.BondType, elements: str, weight: float) -> RuleTable:
+def _new_atoms(kind: str, smarts: str, sign: str, elements: str, weight: float) -> RuleTable:
     """Return one rule for each element, which adds an atom of this element; the rules share ``weight`` equally.
 
     Args:
         kind: The kind of mutation, ``insert_atom`` or ``append_atom``.
         smarts: The pattern of the sites.
-        order: The order of the bond to the new atom.
+        sign: The bond to the new atom: ``-``, ``=`` or ``#``.
         elements: The symbols of the elements, separated by spaces.
         weight: The weight of all these rules together.
     """
-    sign = {SINGLE: "-", DOUBLE: "=", TRIPLE: "#"}[order]
-    edit = _insert if kind == "insert_atom" else _append
-    symbols = elements.split()
+    order = {"-": SINGLE, "=": DOUBLE, "#": TRIPLE}[sign]
+    edit, symbols = partial(_insert if kind == "insert_atom" else _append, order=order), elements.split()
     return tuple(
-        (
-            _rule(f"{kind} {sign}{symbol}", smarts, partial(edit, element=symbol, order=order), growth=1),
-            weight / len(symbols),
-        )
+        (_rule(f"{kind} {sign}{symbol}", smarts, partial(edit, element=symbol), growth=1), weight / len(symbols))
         for symbol in symbols
     )
 
 
 INSERT_ATOM: Final[RuleTable] = (
-    *_new_atoms("insert_atom", "*~*", SINGLE, "C N O S", 0.60),
-    *_new_atoms("insert_atom", "[*;!H0]~*", DOUBLE, "C N", 0.35),
-    *_new_atoms("insert_atom", "[*;!R;!H1;!H0]~*", TRIPLE, "C", 0.05),
+    *_new_atoms("insert_atom", "*~*", "-", "C N O S", 0.60),
+    *_new_atoms("insert_atom", "[*;!H0]~*", "=", "C N", 0.35),
+    *_new_atoms("insert_atom", "[*;!R;!H1;!H0]~*", "#", "C", 0.05),
 )
 
 CHANGE_BOND_ORDER: Final[RuleTable] = (
@@ -154,9 +144,9 @@ DELETE_ATOM: Final[RuleTable] = tuple(
 )
 
 APPEND_ATOM: Final[RuleTable] = (
-    *_new_atoms("append_atom", "[*;!H0]", SINGLE, "C N O F S Cl Br", 0.60),
-    *_new_atoms("append_atom", "[*;!H0;!H1]", DOUBLE, "C N O", 0.35),
-    *_new_atoms("append_atom", "[*;H3]", TRIPLE, "C N", 0.05),
+    *_new_atoms("append_atom", "[*;!H0]", "-", "C N O F S Cl Br", 0.60),
+    *_new_atoms("append_atom", "[*;!H0;!H1]", "=", "C N O", 0.35),
+    *_new_atoms("append_atom", "[*;H3]", "#", "C N", 0.05),
 )
 
 ELEMENTS: Final = ((6, 0.15), (7, 0.15), (8, 0.14), (9, 0.14), (16, 0.14), (17, 0.14), (35, 0.14))
@@ -164,21 +154,8 @@ ELEMENTS: Final = ((6, 0.15), (7, 0.15), (8, 0.14), (9, 0.14), (16, 0.14), (17, 
 
 _CHANGE_ATOM: Final = {
     (old, new): _rule(f"change_atom {old} to {new}", f"[#{old}]", partial(_change, element=new))
-    for old, _ in ELEMENTS
-    for new, _ in ELEMENTS
-    if old != new
+    for old, new in permutations(dict(ELEMENTS), 2)
 }
-
-
-def _draw_change_atom(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
-    """Draw an element of the molecule and its replacement, or return None if the molecule has none of `ELEMENTS`."""
-    numbers = {atom.GetAtomicNum() for atom in mol.GetAtoms()}
-    present = [choice for choice in ELEMENTS if choice[0] in numbers]
-    if not present:
-        return None
-    old = pick(present, rng)
-    return _CHANGE_ATOM[old, pick([choice for choice in ELEMENTS if choice[0] != old], rng)]
-
 
 KINDS: Final[tuple[tuple[RuleTable | None, float], ...]] = (
     (INSERT_ATOM, 0.15),
@@ -186,7 +163,7 @@ KINDS: Final[tuple[tuple[RuleTable | None, float], ...]] = (
     (DELETE_CYCLIC_BOND, 0.14),
     (ADD_RING, 0.14),
     (DELETE_ATOM, 0.14),
-    (None, 0.14),  # `_draw_change_atom`
+    (None, 0.14),  # change_atom
     (APPEND_ATOM, 0.15),
 )
 """The rules of each kind of mutation, with the weight of the kind in the draw."""
@@ -197,8 +174,14 @@ def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
 
     The result is None if the kind is ``change_atom`` and the molecule has none of the elements in `ELEMENTS`.
     """
-    table = pick(KINDS, rng)
-    return _draw_change_atom(mol, rng) if table is None else pick(table, rng)
+    if (table := pick(KINDS, rng)) is not None:
+        return pick(table, rng)
+    numbers = {atom.GetAtomicNum() for atom in mol.GetAtoms()}
+    present = [choice for choice in ELEMENTS if choice[0] in numbers]
+    if not present:
+        return None
+    old = pick(present, rng)
+    return _CHANGE_ATOM[old, pick([choice for choice in ELEMENTS if choice[0] != old], rng)]
 
 
 def apply_rule(
@@ -221,8 +204,7 @@ def apply_rule(
     Returns:
         The canonical isomeric SMILES of a child that has the core and obeys the size and the ring rules, or None.
     """
-    found = mol.GetSubstructMatches(rule.pattern, uniquify=False)
-    sites = [site for site in found if not fixed.issuperset(site)]
+    sites = [site for site in mol.GetSubstructMatches(rule.pattern, uniquify=False) if not fixed.issuperset(site)]
     n_atoms = mol.GetNumAtoms() + rule.growth
     for index in rng.permutation(len(sites)):
         if not rules.has_allowed_size(n_atoms, rng):
@@ -258,7 +240,6 @@ def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None =
     fixed = frozenset[int]() if scaffold is None else find_fixed(scaffold, smiles)
     for _ in range(rules.TRIES if scaffold is None else SCAFFOLD_TRIES):
         rule = draw_rule(mol, rng)
-        child = None if rule is None else apply_rule(rule, mol, rng, scaffold=scaffold, fixed=fixed)
-        if child is not None:
+        if rule and (child := apply_rule(rule, mol, rng, scaffold=scaffold, fixed=fixed)):
             return child
     return None
