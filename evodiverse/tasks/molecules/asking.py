@@ -4,7 +4,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,9 @@ class RaisedError(ServiceError):
     """A scoring function raised an exception."""
 
 
-class Answers(NamedTuple):
-    """What a scoring function answered for ``n`` molecules.
-
-    Attributes:
-        numbers: ``(n,)`` float64; NaN for a molecule for which the function has no value.
-        rejections: Why molecules got no value, by their places, where the function rejected them, raised an exception
-            or took too long.
-    """
-
-    numbers: NDArray[np.float64]
-    rejections: dict[int, Rejection]
+Answers: TypeAlias = tuple[NDArray[np.float64], dict[int, Rejection]]
+"""What a scoring function answered for ``n`` molecules: ``(n,)`` float64, NaN for a molecule without a value; and why
+molecules got no value, by their places, where the function rejected them, raised an exception or took too long."""
 
 
 def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart | None = None) -> Answers:
@@ -54,7 +46,7 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
         ContractError: The function did not return one number for each molecule.
     """
     if not isinstance(function, TargetOracle):
-        return Answers(_call(function, smiles, name), {})
+        return _call(function, smiles, name), {}
     answer = _try(function, list(smiles), name, apart)
     for pause in _PAUSES if function.on_error == RETRY and len(smiles) == 1 else ():
         if not isinstance(answer, Rejection) or answer.reason != Reason.RAISED:
@@ -62,12 +54,11 @@ def ask(function: OracleFunction, smiles: Sequence[str], name: str, apart: Apart
         time.sleep(pause)
         answer = _try(function, list(smiles), name, apart)
     if not isinstance(answer, Rejection):
-        return Answers(answer, {})
+        return answer, {}
     if len(smiles) == 1:
-        return Answers(np.array([np.nan]), {0: answer})
-    each = [ask(function, [text], name, apart) for text in smiles]
-    rejections = {place: one.rejections[0] for place, one in enumerate(each) if one.rejections}
-    return Answers(np.concatenate([one.numbers for one in each]), rejections)
+        return np.array([np.nan]), {0: answer}
+    numbers, faults = zip(*(ask(function, [text], name, apart) for text in smiles), strict=True)
+    return np.concatenate(numbers), {place: one[0] for place, one in enumerate(faults) if one}
 
 
 def _try(oracle: TargetOracle, smiles: list[str], name: str, apart: Apart | None) -> NDArray[np.float64] | Rejection:

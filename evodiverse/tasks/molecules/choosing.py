@@ -69,7 +69,7 @@ def _pick_best(
         drawn: The molecules to pick from.
         size: The maximum number of molecules to pick.
     """
-    scores = ask(measure, [molecule.smiles for molecule in drawn], "task.initial.score").numbers
+    scores, _ = ask(measure, [molecule.smiles for molecule in drawn], "task.initial.score")
     if transform is not None:
         with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
             scores = transform(scores)

@@ -26,7 +26,7 @@ OracleFunction = Callable[[list[str]], ArrayLike]
 """Maps a batch of SMILES to one number for each, in order; NaN for a molecule that it cannot score."""
 
 _KINDS: Final[Mapping[str, type[Classifier]]] = {"forest": Forest, "support vector machine": SupportVectorMachine}
-_PIN_TOLERANCE: Final = 1e-9
+_TARGET: Final = "task.oracle._target_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,8 @@ class ClassifierOracle:
         Raises:
             DataError: The file is missing, is damaged, has changed, or does not hold this classifier.
         """
-        if self.origin in PUBLISHED:
-            return _load_published(self.origin, self.path)
-        return cast("Classifier", _load_own(self.origin, self.path))  # as `open_forest` has found
+        load = _load_published if self.origin in PUBLISHED else _load_own
+        return cast("Classifier", load(self.origin, self.path))  # as `open_forest` has found
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
         """Return the ``(n,)`` scores in [0, 1] of ``n`` valid SMILES, in order; see `Classifier.score`."""
@@ -118,7 +117,7 @@ def open_published(name: str, path: Path) -> ClassifierOracle:
     """
     oracle, pinned = ClassifierOracle(path, name), PUBLISHED[name].pinned_scores
     for smiles, score in zip(pinned, oracle(list(pinned)), strict=True):
-        if not abs(score - pinned[smiles]) <= _PIN_TOLERANCE:  # NaN must fail
+        if not abs(score - pinned[smiles]) <= 1e-9:  # NaN must fail
             raise DataError(
                 f"the {name} oracle must score {smiles} as {pinned[smiles]}, got {score}; the fingerprints of this "
                 "version of RDKit differ from those it was trained on; install another version"
@@ -180,13 +179,14 @@ class TargetOracle:
 
     def __call__(self, smiles: list[str]) -> ArrayLike:
         """Return the answer of the user's function, which should be one number for each SMILES; callers check it."""
-        return _located(self.target)(smiles)
+        answer: ArrayLike = locate(_TARGET, self.target)(smiles)
+        return answer
 
 
 def import_targets(oracles: Sequence[TargetOracle]) -> None:
     """Import users' functions, so that their first calls need not."""
     for oracle in oracles:
-        _located(oracle.target)
+        locate(_TARGET, oracle.target)
 
 
 def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
@@ -199,11 +199,6 @@ def score_elsewhere(smiles: Sequence[str]) -> NDArray[np.float64]:
         f"task.oracle.elsewhere=true cannot score {len(smiles)} molecules in this process; use evaluator=command "
         "or evaluator=ask"
     )
-
-
-def _located(target: str) -> OracleFunction:
-    function: OracleFunction = locate("task.oracle._target_", target)
-    return function
 
 
 OWN_PREFIX: Final = "task.oracle."
@@ -251,10 +246,8 @@ def open_oracle(oracle: Oracle, artifact: Callable[[str], Path]) -> OracleFuncti
         InputError: The user's own oracle cannot be used.
         DataError: The published oracle is damaged, or does not give these molecules their known scores.
     """
-    own = open_own_oracle(oracle)
-    if own is not None:
-        return own
-    return open_published(str(oracle.published), artifact(str(oracle.published)))
+    name = str(oracle.published)
+    return open_own_oracle(oracle) or open_published(name, artifact(name))
 
 
 def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
@@ -265,7 +258,7 @@ def open_own_oracle(oracle: Oracle) -> OracleFunction | None:
     if oracle.elsewhere:
         return score_elsewhere
     if oracle._target_ is not None:
-        _located(oracle._target_)
+        locate(_TARGET, oracle._target_)
         return TargetOracle(oracle._target_, oracle.on_error)
     return None if oracle.path is None else open_forest(oracle.path)
 
@@ -283,7 +276,7 @@ def find_oracle_source(oracle: Oracle, artifact_sha256: Callable[[str], str]) ->
     if oracle.elsewhere:
         return "elsewhere"
     if oracle._target_ is not None:
-        _located(oracle._target_)
+        locate(_TARGET, oracle._target_)
         source = Path(getattr(sys.modules[oracle._target_.rpartition(".")[0]], "__file__", None) or "")
         return source if source.is_file() else oracle._target_
     return artifact_sha256(str(oracle.published)) if oracle.path is None else expanded(oracle.path)

@@ -96,16 +96,12 @@ def read_scaffold(smiles: str | None, max_heavy_atoms: int) -> Scaffold | None:
         raise InputError(f"{_KEY}={smiles} has no open position; mark at least one by [*:1], as in {_EXAMPLE}")
     if len(Chem.GetMolFrags(core)) > 1:
         raise InputError(f"{_KEY}={smiles} has several fragments; write a connected core such as {_EXAMPLE}")
-    if not all(map(_hangs_by_single_bond, positions)):
+    if any([bond.GetBondType() for bond in each.GetBonds()] != [Chem.BondType.SINGLE] for each in positions):
         raise InputError(
             f"{_KEY}={smiles}: each open position must have one bond, a single bond to an atom of the core, as in "
             f"{_EXAMPLE}"
         )
     return Scaffold(strip_extension(smiles))
-
-
-def _hangs_by_single_bond(position: Chem.Atom) -> bool:
-    return [bond.GetBondType() for bond in position.GetBonds()] == [Chem.BondType.SINGLE]
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import MoleculeSettings
 from evodiverse.text import TYPOGRAPHY, find_answers
-from evodiverse.vocabulary import Candidate, Message, Prompt, Reason, Rejection, Request
+from evodiverse.vocabulary import Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
@@ -51,7 +51,7 @@ class MoleculePrompts:
 
     def messages(self, request: Request) -> tuple[Message, ...]:
         """Return the prompt that the request names, with its parents and their scores, as one message."""
-        parents = "\n".join(map(_line, request.parents)) + self._rules
+        parents = "\n".join(f"{each.genotype}, {each.score:.4f}" for each in request.parents) + self._rules
         template = self._templates[request.prompt]
         text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
@@ -113,18 +113,10 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     elif published:
         target, meaning = target or published.target, meaning or published.meaning
     if target is None or meaning is None:
-        raise InputError(
-            *(
-                f"task.prompts.{key} has no value; set it to {what}, or set task.prompts.name_target=false"
-                for key, value, what in (
-                    ("target", target, "the name of the target of your own oracle"),
-                    ("meaning", meaning, "one sentence on what your own oracle measures"),
-                )
-                if value is None
-            )
+        needed = (
+            ("target", target, "the name of the target of your own oracle"),
+            ("meaning", meaning, "one sentence on what your own oracle measures"),
         )
+        absent = [f"task.prompts.{key} has no value; set it to {what}" for key, value, what in needed if value is None]
+        raise InputError(*(f"{line}, or set task.prompts.name_target=false" for line in absent))
     return target, meaning
-
-
-def _line(parent: Candidate) -> str:
-    return f"{parent.genotype}, {parent.score:.4f}"

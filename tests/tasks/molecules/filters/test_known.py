@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.filters import known
-from evodiverse.tasks.molecules.filters.known import read_known
+from evodiverse.tasks.molecules.filters import filters
+from evodiverse.tasks.molecules.filters.filters import read_known
 from evodiverse.tasks.molecules.parsing import parse_smiles
 from evodiverse.vocabulary import Hypothesis
 from tests.tasks.molecules.drugs import DRUGS
@@ -19,7 +19,7 @@ from tests.tasks.molecules.drugs import DRUGS
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cache folder, empty."""
     monkeypatch.setenv("EVODIVERSE_CACHE", str(tmp_path / "cache"))
-    known._load_known.cache_clear()
+    filters._load_known.cache_clear()
     return tmp_path / "cache"
 
 
@@ -107,8 +107,8 @@ def test_a_file_is_read_once(
 ) -> None:
     path = write("a.smi", LINES)
     first = read_known(path)
-    known._load_known.cache_clear()
-    monkeypatch.setattr(known, "Source", None)
+    filters._load_known.cache_clear()
+    monkeypatch.setattr(filters, "Source", None)
     assert np.array_equal(read_known(path).hashes, first.hashes)
     assert [kept.suffix for kept in (cache / "known").iterdir()] == [".npy"]
 
@@ -121,7 +121,7 @@ def test_a_changed_file_is_read_again(write: Callable[[str, str | bytes], Path])
 def test_a_damaged_cache_is_made_again(write: Callable[[str, str | bytes], Path], cache: Path) -> None:
     path = write("a.smi", "CCO\n")
     read_known(path)
-    known._load_known.cache_clear()
+    filters._load_known.cache_clear()
     (kept,) = (cache / "known").iterdir()
     kept.write_bytes(b"no numbers")
     assert "CCO" in read_known(path)
