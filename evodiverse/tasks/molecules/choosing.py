@@ -14,7 +14,7 @@ from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.initial import Molecule
 from evodiverse.tasks.molecules.objective.components import Component, Measure, OracleComponent
-from evodiverse.tasks.molecules.objective.settings import read_component
+from evodiverse.tasks.molecules.objective.objective import read_component
 from evodiverse.tasks.molecules.objective.transforms import Transform
 from evodiverse.tasks.molecules.settings import Initial
 

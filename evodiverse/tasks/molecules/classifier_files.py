@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from rdkit import Chem
 
 from evodiverse.errors import DataError, describe
 from evodiverse.kit.files import replace_file
@@ -81,17 +80,6 @@ class ArrayModel(ABC):
             if array.shape != shapes[name] or array.dtype != np.dtype(dtype) or not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite {dtype} of shape {shapes[name]}")
             array.flags.writeable = False
-
-
-class Classifier(ArrayModel):
-    """A model that predicts whether a molecule is active."""
-
-    @abstractmethod
-    def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
-        """Return the ``(n,)`` probabilities in [0, 1] that ``n`` molecules are active; n may be 0.
-
-        The probability of a molecule is the same to the last bit in every batch.
-        """
 
 
 _Model = TypeVar("_Model", bound=ArrayModel)

@@ -76,10 +76,7 @@ class ScaffoldLibrary:
         Raises:
             InputError: No molecule passes.
         """
-        with rdBase.BlockLogs():  # a child that RDKit refuses is drawn anew
-            return self._sample(size if enough is None else enough, rng)
-
-    def _sample(self, enough: int, rng: np.random.Generator) -> list[Molecule]:
+        enough = size if enough is None else enough
         found: dict[str, Molecule] = {}
         faults: list[Rejection] = []
         n_futile = 0
@@ -112,8 +109,7 @@ class ScaffoldLibrary:
         They do not depend on the run, and need not pass filters other than that for the scaffold.
         """
         rng = np.random.default_rng(0)
-        with rdBase.BlockLogs():
-            built = [smiles for _ in range(WHOLE) if (smiles := self._decorate(rng)) is not None]
+        built = [smiles for _ in range(WHOLE) if (smiles := self._decorate(rng)) is not None]
         return list(dict.fromkeys([*(molecule.smiles for molecule in self._with_core), *built]))
 
     def digest(self) -> str:
@@ -153,8 +149,8 @@ class ScaffoldLibrary:
             position.SetAtomMapNum(label)
             end.SetAtomMapNum(label)
             parts.append(substituent)
-        child = Chem.molzip(reduce(Chem.CombineMols, parts))
-        smiles = canonical_form(Chem.MolToSmiles(child))
+        with rdBase.BlockLogs():  # RDKit may refuse the child
+            smiles = canonical_form(Chem.MolToSmiles(Chem.molzip(reduce(Chem.CombineMols, parts))))
         return smiles if smiles is not None and self.scaffold.is_in(molecule_of(smiles)) else None
 
     def _cut_substituent(self, rng: np.random.Generator) -> Chem.Mol | None:

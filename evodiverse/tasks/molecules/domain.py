@@ -14,8 +14,7 @@ from evodiverse.tasks.molecules.filters.filters import admit_known, build_filter
 from evodiverse.tasks.molecules.filters.settings import read_filters
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.objective.components import Smarts
-from evodiverse.tasks.molecules.objective.objective import Objective
-from evodiverse.tasks.molecules.objective.settings import read_objective
+from evodiverse.tasks.molecules.objective.objective import Objective, read_objective
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle, find_oracle_source, find_oracle_violations, open_oracle
 from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations

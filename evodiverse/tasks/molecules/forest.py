@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.classifier_files import ArrayModel, Classifier, Record, build_array, state_of
+from evodiverse.tasks.molecules.classifier_files import ArrayModel, Record, build_array, state_of
 from evodiverse.tasks.molecules.diversity import N_BITS, molecule_fingerprint, unpack
 
 LEAF_COLUMN: Final = N_BITS
@@ -159,7 +159,7 @@ class Trees(ArrayModel):
 
 
 @dataclass(frozen=True, eq=False)
-class Forest(Trees, Classifier):
+class Forest(Trees):
     """Trees that map the 2048 bits of a molecule to the probability that it is active.
 
     Attributes:
@@ -183,7 +183,7 @@ class Forest(Trees, Classifier):
             raise ValueError("expected probabilities in [0, 1]")
 
     def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
-        """Return the probability that each molecule is active."""
+        """Return the ``(n,)`` probabilities that ``n`` molecules are active; each is the same in every batch."""
         return self.predict(morgan_fingerprints(molecules))
 
     def predict(self, fingerprints: NDArray[np.uint8] | NDArray[np.bool_]) -> NDArray[np.float64]:

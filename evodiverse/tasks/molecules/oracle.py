@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from evodiverse.kit.documented import join_or
 from evodiverse.kit.files import read_shipped
 from evodiverse.kit.inputs import expanded, input_sha256
 from evodiverse.kit.own_code import locate
-from evodiverse.tasks.molecules.classifier_files import Classifier, load_one_of
+from evodiverse.tasks.molecules.classifier_files import load_one_of
 from evodiverse.tasks.molecules.forest import Forecast, Forest, RegressionForest, Trees, morgan_fingerprints
 from evodiverse.tasks.molecules.parsing import molecule_of
 from evodiverse.tasks.molecules.settings import SKIP, Oracle
@@ -24,6 +24,8 @@ from evodiverse.tasks.molecules.support_vectors import SupportVectorMachine
 
 OracleFunction = Callable[[list[str]], ArrayLike]
 """Maps a batch of SMILES to one number for each, in order; NaN for a molecule that it cannot score."""
+
+Classifier: TypeAlias = Forest | SupportVectorMachine
 
 _KINDS: Final[Mapping[str, type[Classifier]]] = {"forest": Forest, "support vector machine": SupportVectorMachine}
 _TARGET: Final = "task.oracle._target_"
@@ -73,7 +75,7 @@ class ClassifierOracle:
         return cast("Classifier", load(self.origin, self.path))  # as `open_forest` has found
 
     def __call__(self, smiles: Sequence[str]) -> NDArray[np.float64]:
-        """Return the ``(n,)`` scores in [0, 1] of ``n`` valid SMILES, in order; see `Classifier.score`."""
+        """Return the ``(n,)`` scores in [0, 1] of ``n`` valid SMILES, in order; see `Forest.score`."""
         return self.classifier.score([molecule_of(text) for text in smiles])
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rdkit import Chem
 from rdkit.Chem import rdFingerprintGenerator
 
-from evodiverse.tasks.molecules.classifier_files import Classifier, Record, build_array, state_of
+from evodiverse.tasks.molecules.classifier_files import ArrayModel, Record, build_array, state_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,7 +25,7 @@ _MOST_ROUNDS: Final = 100
 
 
 @dataclass(frozen=True, eq=False)
-class SupportVectorMachine(Classifier):
+class SupportVectorMachine(ArrayModel):
     """A support vector machine with an RBF kernel and Platt's probabilities; the arrays are read-only.
 
     Attributes:
@@ -74,7 +74,7 @@ class SupportVectorMachine(Classifier):
         return cls(counts, build_array(state["_dual_coef_"]).ravel(), constants)
 
     def score(self, molecules: Sequence[Chem.Mol]) -> NDArray[np.float64]:
-        """Return the probability that each molecule is active."""
+        """Return the ``(n,)`` probabilities that ``n`` molecules are active; each is the same in every batch."""
         return self.predict(count_features(molecules))
 
     def predict(self, counts: "csr_array") -> NDArray[np.float64]:

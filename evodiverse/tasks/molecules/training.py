@@ -166,12 +166,9 @@ def measure_errors(labels: NDArray[np.float64], predicted: NDArray[np.float64]) 
     from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
 
     spearman = float(spearmanr(labels, predicted).statistic) if np.ptp(predicted) > 0 else None
-    return Errors(
-        float(r2_score(labels, predicted)),
-        float(root_mean_squared_error(labels, predicted)),
-        float(mean_absolute_error(labels, predicted)),
-        spearman,
-    )
+    measures = (r2_score, root_mean_squared_error, mean_absolute_error)
+    r2, rmse, mae = (float(measure(labels, predicted)) for measure in measures)
+    return Errors(r2, rmse, mae, spearman)
 
 
 def split_by_spread(labels: NDArray[np.float64], forecast: Forecast) -> tuple[float, float]:

@@ -139,12 +139,10 @@ class Filters:
                 yield f"ring of {largest} atoms, at most {settings.max_ring_size}"
         if self.known is not None and smiles in self.known:
             yield f"in {self.known.name}"
-        for name, pattern in settings.smarts.items():
-            if molecule.HasSubstructMatch(read_smarts(pattern)):
-                yield f"smarts {name}"
-        for name, pattern in settings.require.items():
-            if not molecule.HasSubstructMatch(read_smarts(pattern)):
-                yield f"require {name}"
+        for kind, patterns, is_wanted in (("smarts", settings.smarts, False), ("require", settings.require, True)):
+            for name, pattern in patterns.items():
+                if molecule.HasSubstructMatch(read_smarts(pattern)) != is_wanted:
+                    yield f"{kind} {name}"
         if (similar := settings.similar_to) is not None:
             yield from _find_outside("similarity", similar.component.measure(molecule), similar.least, similar.most)
         for name, bounds in settings.ranges.items():

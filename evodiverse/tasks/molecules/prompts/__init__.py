@@ -9,8 +9,7 @@ from string import Template
 from evodiverse.errors import InputError
 from evodiverse.kit import inputs
 from evodiverse.tasks.molecules.filters.settings import read_filters
-from evodiverse.tasks.molecules.objective.objective import describe_parts
-from evodiverse.tasks.molecules.objective.settings import read_objective
+from evodiverse.tasks.molecules.objective.objective import describe_parts, read_objective
 from evodiverse.tasks.molecules.oracle import PUBLISHED
 from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import MoleculeSettings

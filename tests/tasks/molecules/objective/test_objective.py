@@ -14,8 +14,7 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.errors import ContractError, InputError, ServiceError
 from evodiverse.tasks.molecules import prompts
 from evodiverse.tasks.molecules.initial import Library
-from evodiverse.tasks.molecules.objective.objective import Objective
-from evodiverse.tasks.molecules.objective.settings import read_objective
+from evodiverse.tasks.molecules.objective.objective import Objective, read_objective
 from evodiverse.tasks.molecules.oracle import open_published
 from evodiverse.tasks.molecules.task import MoleculeTask
 from evodiverse.vocabulary import Hypothesis

@@ -17,8 +17,7 @@ from evodiverse.results.show import print_run
 from evodiverse.tasks.molecules import domain, view
 from evodiverse.tasks.molecules.forest import LEAF_COLUMN, Forest, RegressionForest, morgan_fingerprints
 from evodiverse.tasks.molecules.initial import Library
-from evodiverse.tasks.molecules.objective.objective import Objective
-from evodiverse.tasks.molecules.objective.settings import read_objective
+from evodiverse.tasks.molecules.objective.objective import Objective, read_objective
 from evodiverse.tasks.molecules.oracle import open_forest
 from evodiverse.tasks.molecules.settings import MoleculeSettings, Oracle
 from evodiverse.tasks.molecules.task import MoleculeTask
