@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from evodiverse.errors import DataError, describe
 from evodiverse.kit.files import replace_file
 
-_NPZ_MAGIC = b"PK\x03\x04"
-
 
 class ArrayModel(ABC):
     """A trained model that consists of plain arrays, and is stored as a file of them (``.npz``).
@@ -98,7 +96,7 @@ def load_one_of(kinds: Sequence[type[_Model]], path: Path) -> _Model:
     kind = kinds[0]
     try:
         content = path.read_bytes()
-        if not content.startswith(_NPZ_MAGIC):
+        if not content.startswith(b"PK\x03\x04"):  # of an .npz
             record = _InertUnpickler(io.BytesIO(content)).load()
             kind = next((each for each in kinds if each.pickled == type(record).__name__), kind)
             return kind.from_record(record)

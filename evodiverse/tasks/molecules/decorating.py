@@ -20,8 +20,6 @@ from evodiverse.vocabulary import Rejection
 
 BUILT: Final = 0
 """The line of a molecule that is not from a file."""
-_HYDROGEN: Final = 1
-_CARBON: Final = 6
 # After this number of molecules in a row that are rejected, or that were found before, no more are drawn.
 _PATIENCE: Final = 2_000
 
@@ -137,14 +135,14 @@ class ScaffoldLibrary:
         for label, place in enumerate(rng.permutation(len(positions)).tolist(), start=1):
             position = positions[place]
             if label > n_chosen:
-                position.SetAtomicNum(_HYDROGEN)
+                position.SetAtomicNum(1)
                 position.SetIsotope(0)
                 continue
             substituent = self._cut_substituent(rng)
             if substituent is None:
                 return None
             (end,) = open_positions(substituent)
-            if _CARBON not in (neighbor(position).GetAtomicNum(), neighbor(end).GetAtomicNum()):
+            if 6 not in (neighbor(position).GetAtomicNum(), neighbor(end).GetAtomicNum()):
                 return None
             position.SetAtomMapNum(label)
             end.SetAtomMapNum(label)

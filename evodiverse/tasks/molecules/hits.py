@@ -31,7 +31,6 @@ PERCENTS: Final = range(10, 101, 10)
 """The shares of the budget, in percent, after which hits are counted."""
 
 DIV_HITS_DISTANCE: Final = 0.7
-N_ORDERS: Final = 5
 
 
 def measure_hits(log: Log, fingerprint: Callable[[str], Bits] = fingerprint) -> Measurement:
@@ -110,7 +109,7 @@ def count_div_hits(fingerprints: Sequence[Bits]) -> float:
     if not fingerprints:
         return 0.0
     stream, n = np.random.default_rng(0), len(fingerprints)
-    orders = [[fingerprints[place] for place in stream.permutation(n)] for _ in range(N_ORDERS)]
+    orders = [[fingerprints[place] for place in stream.permutation(n)] for _ in range(5)]
     return fmean(len(pick_max_min(order)) for order in orders)
 
 

@@ -69,14 +69,17 @@ def read_labeled(
                 raise ValueError(  # noqa: TRY301
                     f"expected {len(table.names)} cells as in the header, got {len(cells)}; quote cells with delimiters"
                 )
-            is_test = split_at is not None and _read_split(cells[split_at])
+            part = "train" if split_at is None else cells[split_at].strip().lower()
+            if part not in {"train", "test"}:
+                told = f"Split must be train or test, got {part[:_MAX_QUOTED]!r}"
+                raise ValueError(f"{told}; fix it or remove the column")  # noqa: TRY301
             label = _read_label(cells[label_at].strip(), mark, is_binary=is_binary)
         except ValueError as error:
             malformed.append(f"{path} line {number}: {error}")
             continue
         parsed = parse_smiles(cells[smiles_at], MAX_HEAVY_ATOMS, allow_fragments=True)
         if not isinstance(parsed, Rejection):
-            found.append((parsed.genotype, label, is_test))
+            found.append((parsed.genotype, label, part == "test"))
         elif skip_invalid:
             n_skipped += 1
         else:
@@ -112,14 +115,6 @@ def _find_columns(path: Path, table: Table, smiles_name: str, label_name: str) -
     else:
         remedy = f"its header is {table.names[0][:_MAX_QUOTED]!r}; separate the names of the columns by commas"
     raise InputError(f"{path} has no column {missing}; {remedy}")
-
-
-def _read_split(cell: str) -> bool:
-    """Return whether a molecule belongs to the test part."""
-    part = cell.strip().lower()
-    if part not in {"train", "test"}:
-        raise ValueError(f"Split must be train or test, got {part[:_MAX_QUOTED]!r}; fix it or remove the column")
-    return part == "test"
 
 
 def _read_label(text: str, mark: str, *, is_binary: bool) -> float:

@@ -245,12 +245,8 @@ def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:
 
 def diverse_top10_curve(log: Log) -> list[float]:
     """Return the mean score of the diversity-aware top 10 of the pools after each iteration, from iteration 0."""
-    return [_mean_or_0([log.scores[call] for call in select_diverse_calls(log, union(pools))]) for pools in log.states]
-
-
-def _mean_or_0(scores: Sequence[float]) -> float:
-    """Return the mean, or 0 while nothing is found, as where all initial molecules are the user's own."""
-    return fmean(scores) if scores else 0.0
+    tops = [select_diverse_calls(log, union(pools)) for pools in log.states]
+    return [mean([log.scores[call] for call in top]) or 0.0 for top in tops]  # 0 while all molecules are the user's own
 
 
 def diverse_archive_curve(log: Log) -> list[float]:
@@ -263,7 +259,7 @@ def diverse_archive_curve(log: Log) -> list[float]:
     for n_charged in accumulate(calls_by_iteration(log)):
         calls = [call for call in ranked if call <= n_charged + log.n_free]
         taken = select_ranked((log.keys[call] for call in calls), N_TOP)
-        curve.append(_mean_or_0([log.scores[calls[place]] for place in taken]))
+        curve.append(mean([log.scores[calls[place]] for place in taken]) or 0.0)
     return curve
 
 

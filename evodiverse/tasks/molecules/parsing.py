@@ -87,9 +87,8 @@ class Reader:
                 return Rejection(Reason.TOO_LARGE, f"{n_bonds - n_atoms + 1} rings, at most {MAX_RINGS}")
         with rdBase.BlockLogs():
             try:
-                graph: Chem.Mol | None = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)
-                excess = None if graph is None else _find_excess(graph, self.max_heavy_atoms)
-                if excess is not None:
+                graph = Chem.MolFromMolBlock(entry, sanitize=False, removeHs=False)
+                if excess := _find_excess(graph, self.max_heavy_atoms):
                     return Rejection(Reason.TOO_LARGE, excess)
                 molecule: Chem.Mol | None = Chem.MolFromMolBlock(entry)
             except RuntimeError:  # a failed check inside RDKit; text that is not a molfile may cause one
@@ -158,11 +157,9 @@ def read_molecule(text: str, max_heavy_atoms: int) -> Chem.Mol | Rejection:
     if not (smiles.isascii() and smiles.isprintable()):  # RDKit would ignore such characters
         return Rejection(Reason.UNPARSABLE, "characters that no SMILES has")
     with rdBase.BlockLogs():
-        if len(smiles) > max_heavy_atoms or sum(map(str.isdigit, smiles)) > 2 * _FEW_RINGS:  # each ring has two digits
-            graph: Chem.Mol | None = Chem.MolFromSmiles(smiles, sanitize=False)
-            excess = None if graph is None else _find_excess(graph, max_heavy_atoms)
-            if excess is not None:
-                return Rejection(Reason.TOO_LARGE, excess)
+        may_exceed = len(smiles) > max_heavy_atoms or sum(map(str.isdigit, smiles)) > 2 * _FEW_RINGS  # 2 per ring
+        if may_exceed and (excess := _find_excess(Chem.MolFromSmiles(smiles, sanitize=False), max_heavy_atoms)):
+            return Rejection(Reason.TOO_LARGE, excess)
         molecule: Chem.Mol | None = molecule_of(smiles)
     if molecule is None:
         return Rejection(Reason.UNPARSABLE, "RDKit reads no molecule")
@@ -193,14 +190,16 @@ def logged_molecule(smiles: str) -> Chem.Mol:
     return molecule
 
 
-def _find_excess(graph: Chem.Mol, max_heavy_atoms: int) -> str | None:
+def _find_excess(graph: Chem.Mol | None, max_heavy_atoms: int) -> str | None:
     """Return which limit a molecule exceeds, or None; beyond these limits RDKit may take minutes to sanitize it.
 
     Args:
-        graph: The molecule as it was written, not sanitized.
+        graph: The molecule as it was written, not sanitized; None if RDKit cannot read it.
         max_heavy_atoms: The maximum number of heavy atoms. This function counts only atoms with several neighbors, so
             that explicit hydrogens do not count. `read_molecule` counts all heavy atoms later.
     """
+    if graph is None:
+        return None
     n_atoms = graph.GetNumAtoms()
     if n_atoms > max_heavy_atoms:
         n_heavy, n_inner = graph.GetNumHeavyAtoms(), sum(atom.GetDegree() > 1 for atom in graph.GetAtoms())

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from rdkit import Chem
 from rdkit.Chem import rdDepictor
@@ -42,13 +42,9 @@ def find_clusters(fingerprints: Sequence[Bits]) -> list[int]:
     return [numbers.setdefault(cluster_of[at], len(numbers) + 1) for at in range(len(fingerprints))]
 
 
-Sizes: TypeAlias = Iterable[tuple[Any, int]]
-"""Groups of molecules, each with its number of molecules."""
 N_LISTED: Final = 100
 _PLACE: Final = ("iteration", "pool", "call")
 COLUMNS: Final = ("rank", "score", "smiles", "qed", "sa_score", "sa", "scaffold", "cluster", *_PLACE)
-ACYCLIC: Final = "(no rings)"
-"""The entry for molecules without rings in the table of scaffolds."""
 
 
 def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> dict[str, bytes]:
@@ -64,7 +60,7 @@ def lay_out(discoveries: Sequence[Discovery], columns: Sequence[str] = ()) -> di
     """
     smiles = [entry.candidate.genotype for entry in discoveries]
     numbers = find_clusters([fingerprint(text) for text in smiles])
-    scaffolds = [find_scaffold(text) or ACYCLIC for text in smiles]
+    scaffolds = [find_scaffold(text) or "(no rings)" for text in smiles]
     table = _list_top(discoveries, numbers, columns)
     return {
         "top.csv": table,
@@ -115,13 +111,15 @@ def _mark_unspecified_bonds(molecule: Chem.Mol) -> None:
             molecule.GetBondWithIdx(found.centeredOn).SetStereo(Chem.BondStereo.STEREOANY)
 
 
-def _list_groups(header: Sequence[str], groups: Sequence[Any], sizes: Sizes, discoveries: Sequence[Discovery]) -> bytes:
+def _list_groups(
+    header: Sequence[str], groups: Sequence[Any], sizes: Iterable[tuple[Any, int]], discoveries: Sequence[Discovery]
+) -> bytes:
     """Return the table of some groups of molecules with the best molecule of each.
 
     Args:
         header: The names of the first two columns.
         groups: The group of each molecule, best molecule first.
-        sizes: The groups in the order in which they are listed.
+        sizes: The groups in the order in which they are listed, each with its number of molecules.
         discoveries: The molecules.
     """
     rows = []
@@ -145,9 +143,8 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 N_DRAWN: Final = 10
 _PER_ROW: Final = 5
 _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
-_FONT: Final = 18  # RDKit's font has neither "…" nor "±"
 _MOST_LINES: Final = 12  # of components in a legend
-_MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones
+_MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones, and its font has neither "…" nor "±"
 _NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
 _MARKED: Final = (0.4, 0.85, 0.5)
 _RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a multiple of a line's width
@@ -177,7 +174,7 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     n_rows = -(-len(chosen) // n_columns)
     drawing = rdMolDraw2D.MolDraw2DCairo(n_columns * _WIDTH, n_rows * height, _WIDTH, height)
     options: Any = drawing.drawOptions()
-    options.legendFontSize = _FONT
+    options.legendFontSize = 18
     options.legendFraction = (height - _HEIGHT + 8) / height
     options.highlightRadius = _RADIUS
     options.highlightBondWidthMultiplier = _BOND_WIDTH

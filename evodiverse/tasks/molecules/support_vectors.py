@@ -18,10 +18,6 @@ N_FEATURES: Final = 2048
 _FEATURES: Final = rdFingerprintGenerator.GetMorganGenerator(
     radius=3, atomInvariantsGenerator=rdFingerprintGenerator.GetMorganFeatureAtomInvGen(), fpSize=N_FEATURES
 )
-_LEAST_PROBABILITY: Final = 1e-7
-_TOLERANCE: Final = 0.005 / 2
-_MOST_ROUNDS: Final = 100
-"""This and the two constants above are libsvm's: the bound on probabilities, the tolerance and the most iterations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +105,15 @@ def _couple(pairwise: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         ``(n,)`` coupled probabilities.
     """
-    first = np.clip(pairwise, _LEAST_PROBABILITY, 1 - _LEAST_PROBABILITY)
+    first = np.clip(pairwise, 1e-7, 1 - 1e-7)  # this and the two limits below are libsvm's
     second = 1 - first
     q = np.stack([np.stack([second**2, -first * second]), np.stack([-first * second, first**2])])
     p = np.full((2, len(first)), 0.5)
     is_open = np.ones(len(first), dtype=np.bool_)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(100):
         products = q[:, 0] * p[0] + q[:, 1] * p[1]
         value = p[0] * products[0] + p[1] * products[1]
-        is_open &= np.abs(products - value).max(axis=0) >= _TOLERANCE
+        is_open &= np.abs(products - value).max(axis=0) >= 0.005 / 2
         if not is_open.any():
             break
         now = p

@@ -150,9 +150,8 @@ class MoleculeTask:
             measured = self.oracle.measure(smiles, self._apart())
             return list(map(_rated, measured.scores.tolist(), measured.rejections, measured.details))
         scores, rejections = ask(self.oracle, smiles, "the oracle", self._apart())
-        outside = (scores < 0) | (scores > 1)
-        if outside.any():
-            first = int(np.argmax(outside))
+        if len(outside := np.flatnonzero((scores < 0) | (scores > 1))):
+            first = outside[0]
             raise ContractError(f"the oracle scored {smiles[first]} as {scores[first]}; a score must lie in [0, 1]")
         return [_rated(score, rejections.get(place)) for place, score in enumerate(scores.tolist())]
 

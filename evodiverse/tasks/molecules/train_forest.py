@@ -71,8 +71,7 @@ def _train_on_classes(
     """Train and assess a classifier; molecules with a label of at least ``threshold`` are active."""
     is_active = molecules.labels >= threshold
     yield f"{data}: {_describe(is_active)}{_describe_skipped(molecules)}"
-    bits = _fingerprint(molecules)
-    twins = training.number_twins(bits)
+    bits, twins = _fingerprint(molecules)
     is_test = molecules.is_test
     if is_test is None:
         is_test = training.hold_out(twins, is_active, np.random.default_rng(seed))
@@ -96,20 +95,29 @@ def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Gen
     labels, is_test = molecules.labels, molecules.is_test
     shown = f"labels from {labels.min():g} to {labels.max():g}"
     yield f"{data}: {count_of(len(labels), 'molecule')}, {shown}{_describe_skipped(molecules)}"
-    bits = _fingerprint(molecules)
-    twins = training.number_twins(bits)
-    _check_numbers(data, molecules, twins)
+    bits, twins = _fingerprint(molecules)
     if shared := _describe_twins(twins):
-        lowest, highest = np.full(len(labels), np.inf), np.full(len(labels), -np.inf)
-        np.minimum.at(lowest, twins, labels)
-        np.maximum.at(highest, twins, labels)
-        yield f"{shared}; labels of one fingerprint differ by up to {np.max(highest - lowest):.3g}"
+        spread = max(np.ptp(labels[twins == twin]) for twin in np.flatnonzero(np.bincount(twins) > 1))
+        yield f"{shared}; labels of one fingerprint differ by up to {spread:.3g}"
     if is_test is None:
+        if (n_different := int(twins.max()) + 1) < training.N_FOLDS:
+            raise InputError(
+                f"{data}: cross-validation needs molecules with at least {training.N_FOLDS} different fingerprints, "
+                f"got {n_different}; add molecules"
+            )
+        if np.ptp(labels) == 0:
+            raise InputError(f"{data}: all labels are {labels[0]:g}; name another column with --label")
         yield f"cross-validation: {training.N_FOLDS} folds, drawn with seed {seed}"
         folds = training.draw_folds(twins, np.random.default_rng(seed))
         tested, forecast = labels, training.cross_validate(bits, labels, folds, seed)
         forest = training.train_regression(bits, labels, seed)
     else:
+        if is_test.all():
+            raise InputError(f"{data}: the train part has no molecules; change the column Split")
+        if len(np.unique(labels[is_test])) < 2:
+            raise InputError(
+                f"{data}: the test part must have molecules with different labels; change the column Split"
+            )
         yield from _describe_leaks(twins, is_test, "R²")
         yield f"train: {count_of(int((~is_test).sum()), 'molecule')}"
         yield f"test: {count_of(int(is_test.sum()), 'molecule')} (by the column Split)"
@@ -121,8 +129,10 @@ def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Gen
     return forest
 
 
-def _fingerprint(molecules: LabeledMolecules) -> NDArray[np.uint8]:
-    return morgan_fingerprints(map(Chem.MolFromSmiles, molecules.smiles))
+def _fingerprint(molecules: LabeledMolecules) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the fingerprints, and the number of each; see `training.number_twins`."""
+    bits = morgan_fingerprints(map(Chem.MolFromSmiles, molecules.smiles))
+    return bits, training.number_twins(bits)
 
 
 def _write_objective(output: Path, labels: NDArray[np.float64]) -> str:
@@ -167,27 +177,6 @@ def _check_classes(
                 f"{data}: the {name} part has {_describe(part)}, but must have active and inactive ones ({labels}); "
                 f"{remedy}, or choose another --threshold"
             )
-
-
-def _check_numbers(data: Path, molecules: LabeledMolecules, twins: NDArray[np.int64]) -> None:
-    """Check that a regression can be trained, and that its errors can be measured.
-
-    Raises:
-        InputError: There are too few molecules, or too few different labels.
-    """
-    if molecules.is_test is None:
-        if (n_different := int(twins.max()) + 1) < training.N_FOLDS:
-            raise InputError(
-                f"{data}: cross-validation needs molecules with at least {training.N_FOLDS} different fingerprints, "
-                f"got {n_different}; add molecules"
-            )
-        if np.ptp(molecules.labels) == 0:
-            raise InputError(f"{data}: all labels are {molecules.labels[0]:g}; name another column with --label")
-        return
-    if molecules.is_test.all():
-        raise InputError(f"{data}: the train part has no molecules; change the column Split")
-    if len(np.unique(molecules.labels[molecules.is_test])) < 2:
-        raise InputError(f"{data}: the test part must have molecules with different labels; change the column Split")
 
 
 def _describe_twins(twins: NDArray[np.int64]) -> str:

@@ -10,7 +10,6 @@ from scipy import sparse
 from evodiverse.tasks.molecules.forest import Forecast, Forest, RegressionForest
 
 N_TREES: Final = 100
-HELD_OUT_SHARE: Final = 0.25
 N_FOLDS: Final = 5
 
 
@@ -48,7 +47,7 @@ def hold_out(twins: NDArray[np.int64], is_active: NDArray[np.bool_], rng: np.ran
     for group_class in (False, True):
         order = rng.permutation(np.flatnonzero(counts_as_active == group_class))
         n_before = np.cumsum(sizes[order]) - sizes[order]
-        is_held_out[order[n_before < HELD_OUT_SHARE * sizes[order].sum()]] = True
+        is_held_out[order[n_before < sizes[order].sum() / 4]] = True
     return is_held_out[twins]
 
 

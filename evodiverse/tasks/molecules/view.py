@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SIZE: Final = (260, 200)  # pixels
-_PIXELS: Final = (420, 300)
 _MOST_CHARACTERS: Final = 500
-_MOST_ATOMS: Final = 250
-_SECONDS: Final = 1  # time limit of the search for the common substructure
 _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of 80 atoms without rings have 6,241
-_NEW: Final = (0.62, 0.86, 0.73)
 _CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
@@ -57,7 +53,7 @@ def draw(axes: "Axes", genotype: str, details: Mapping[str, Any]) -> None:  # no
     if (molecule := _read_drawable(genotype)) is None:
         raise ValueError(f"{genotype!r} is no molecule that can be drawn")
     axes.set_axis_off()
-    content = _draw_on(rdMolDraw2D.MolDraw2DCairo(*_PIXELS), molecule)
+    content = _draw_on(rdMolDraw2D.MolDraw2DCairo(420, 300), molecule)
     axes.imshow(Image.open(BytesIO(content)), interpolation="lanczos")
 
 
@@ -116,7 +112,7 @@ def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:
     options: Any = rdRascalMCES.RascalOptions()  # RDKit's type stubs are wrong about its fields
     options.similarityThreshold = 0.0
     options.ringMatchesRingOnly = True
-    options.timeout = _SECONDS
+    options.timeout = 1  # second
     options.maxBondMatchPairs = _MOST_PAIRS
     found = rdRascalMCES.FindMCES(parent, child, options)
     return {atom for _, atom in found[0].atomMatches()} if found else set()
@@ -126,13 +122,13 @@ def _read_drawable(genotype: str) -> Chem.Mol | None:
     """Return the molecule that the first word of a text represents, or None; the rest may be a name."""
     if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
         return None
-    molecule = read_molecule(genotype.split()[0], _MOST_ATOMS)
+    molecule = read_molecule(genotype.split()[0], max_heavy_atoms=250)
     return None if isinstance(molecule, Rejection) else molecule
 
 
 def _draw_on(canvas: Any, molecule: Chem.Mol, marked: Sequence[int] = ()) -> Any:
     """Draw a molecule with some atoms marked, and return the picture: text for an SVG, else bytes."""
-    colors = dict.fromkeys(marked, _NEW)
+    colors = dict.fromkeys(marked, (0.62, 0.86, 0.73))
     rdMolDraw2D.PrepareAndDrawMolecule(canvas, molecule, highlightAtoms=list(marked), highlightAtomColors=colors)
     canvas.FinishDrawing()
     return canvas.GetDrawingText()

@@ -98,11 +98,6 @@ def test_editable_form_is_the_same_molecule(smiles: str) -> None:
     assert write_child(mol) == Chem.CanonSmiles(smiles)
 
 
-def test_an_unreadable_parent_breaks_the_contract() -> None:
-    with rdBase.BlockLogs(), pytest.raises(ValueError, match=r"must be a SMILES that RDKit can read, got 'C1CC'"):
-        editable_molecule("C1CC")
-
-
 def test_a_new_bond_takes_the_place_of_the_detached_one_in_space() -> None:
     mol = Chem.RWMol(editable_molecule("C[C@H](F)Cl"))  # looking from C: H, F, Cl counterclockwise
     detach(mol, 1, 0)

@@ -30,7 +30,6 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 
 # The properties that take longer than a catalog.
 _SLOW = ("qed",)
-_MOST_DECIMALS = 9
 
 _NOVEL: Final = "task.filters.novel"
 _READER: Final = Reader(MAX_HEAVY_ATOMS, allow_fragments=True)
@@ -203,7 +202,7 @@ def _write_apart(value: float, bound: float) -> str:
     """Format a value with one decimal, or with more if it would look equal to ``bound``; whole numbers get none."""
     if value.is_integer():
         return f"{value:.0f}"
-    texts = (f"{value:.{decimals}f}" for decimals in range(1, _MOST_DECIMALS))
+    texts = (f"{value:.{decimals}f}" for decimals in range(1, 9))
     return next(
         (text for text in texts if (float(text) > bound) == (value > bound) and float(text) != bound), f"{value}"
     )

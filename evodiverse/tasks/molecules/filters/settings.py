@@ -156,14 +156,13 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     unknown = named is not None and str(named) not in SETS
     violations = [f"{_KEY}: there is no set {named}; use {join_or(tuple(SETS))}"] if unknown else []
     for key, value in own.items():
+        listed = [value] if isinstance(value, str) and key in ("catalogs", "elements") else value
         if key in ("ranges", "smarts", "require") and isinstance(value, Mapping):
             merged[key] = {**merged.get(key, {}), **value}
-        elif key in ("catalogs", "elements") and value is not None:
-            listed = [value] if isinstance(value, str) else value
-            adds = key == "catalogs" and isinstance(listed, list)
-            merged[key] = [*(merged.get(key) or []), *listed] if adds else listed
+        elif key == "catalogs" and isinstance(listed, list):
+            merged[key] = [*(merged.get(key) or []), *listed]
         elif key not in ("set", "without"):
-            merged[key] = value
+            merged[key] = listed
     left_out = own.get("without") or []
     for name in left_out if isinstance(left_out, list) else [left_out]:
         if name in (merged.get("catalogs") or ()):

@@ -28,7 +28,6 @@ MOST_FEATURES: Final = 80
 Drugs have up to about 30, which takes 30 ms. A molecule of 80 atoms may have 134, which would take 6 s.
 """
 _PROBABILITIES: Final = np.linspace(0.0, 1.0, 1001)
-_LEAST_DIFFERENCE: Final = 0.01
 
 
 def _morgan(radius: int, atoms: Any = None) -> Callable[[Chem.Mol], Fingerprint]:
@@ -162,7 +161,7 @@ class OracleComponent(Oracle, Component):
             return None if transform else f"has no value; set one, as {self.path} is a regression forest"
         with np.errstate(over="ignore"):
             scores = transform(_PROBABILITIES) if transform else _PROBABILITIES
-        if np.ptp(scores) >= _LEAST_DIFFERENCE:
+        if np.ptp(scores) >= 0.01:
             return None
         return (
             f"scores all probabilities alike, as {scores[0]:.2g}, and {self.path} predicts probabilities; correct the "
@@ -208,12 +207,10 @@ class Similarity(Component):
                 molecule = molecule_of(smiles)
             if molecule is None or molecule.GetNumAtoms() == 0:
                 yield f"{prefix}smiles: {smiles!r} is not a molecule; write it as SMILES"
-            elif self.fingerprint in FINGERPRINTS:
-                bits = FINGERPRINTS[self.fingerprint](molecule)
-                if bits is None:
-                    yield f"{prefix}smiles: {smiles!r} has more than {MOST_FEATURES} {self.fingerprint} features"
-                elif DataStructs.TanimotoSimilarity(bits, bits) == 0:
-                    yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
+            elif (bits := FINGERPRINTS[self.fingerprint](molecule)) is None:
+                yield f"{prefix}smiles: {smiles!r} has more than {MOST_FEATURES} {self.fingerprint} features"
+            elif DataStructs.TanimotoSimilarity(bits, bits) == 0:
+                yield f"{prefix}smiles: {smiles!r} has no {self.fingerprint} features, so nothing is similar to it"
 
     def measure(self, molecule: Chem.Mol) -> float:
         """Return the similarity; NaN if a fingerprint would take too long."""

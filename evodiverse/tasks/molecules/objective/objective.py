@@ -233,17 +233,11 @@ class Objective:
             else:
                 raw[:, column], faults = ask(measure, smiles, key, apart)
                 rejections = {**faults, **rejections}
-            if part.transform is not None:
-                with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
-                    values[:, column] = part.transform(raw[:, column])
-                continue
-            values[:, column] = raw[:, column]
-            outside = (values[:, column] < 0) | (values[:, column] > 1)
-            if outside.any():
-                first = int(np.argmax(outside))
-                raise ContractError(
-                    f"{key} measured {values[first, column]} for {smiles[first]}, outside [0, 1]; set {key}.transform"
-                )
+            with np.errstate(over="ignore"):  # a value that overflows still scores 0 or 1
+                values[:, column] = part.transform(raw[:, column]) if part.transform else raw[:, column]
+            if len(outside := np.flatnonzero((values[:, column] < 0) | (values[:, column] > 1))):
+                shown = f"{values[outside[0], column]} for {smiles[outside[0]]}"
+                raise ContractError(f"{key} measured {shown}, outside [0, 1]; set {key}.transform")
         weights = np.array([part.component.weight for part in self.parts])
         # Rounding may lift a mean of ones above 1.
         scores = np.clip(COMBINATIONS[self.combine](values, weights), 0.0, 1.0)

@@ -32,9 +32,6 @@ class GraphGA:
         """Return one proposal per request, in order.
 
         The genotype of a proposal is a canonical isomeric SMILES, or None if no allowed child was found.
-
-        Raises:
-            ValueError: RDKit cannot read a parent.
         """
         with rdBase.BlockLogs():  # RDKit prints the faults of each invalid child
             return [self._propose(request) for request in requests]
@@ -43,14 +40,10 @@ class GraphGA:
         rng, scaffold = request.stream.rng(), self.scaffold
         parents = [parent.genotype for parent in request.parents[:2]]
         if len(parents) == 1:
-            return _answer(mutate(parents[0], rng, scaffold=scaffold), "no allowed mutation")
-        child = cross_over(parents[0], parents[1], rng, scaffold=scaffold)
-        if child is None:
-            return _answer(None, "no allowed crossover")
-        if rng.random() >= self.mutation_rate:
-            return _answer(child, "")
-        return _answer(mutate(child, rng, scaffold=scaffold), "no allowed mutation of the crossover's child")
-
-
-def _answer(child: str | None, failure: str) -> Proposal:
-    return Proposal(genotype=child, operator=NAME, error=failure if child is None else "")
+            child, failure = mutate(parents[0], rng, scaffold=scaffold), "no allowed mutation"
+        else:
+            child, failure = cross_over(parents[0], parents[1], rng, scaffold=scaffold), "no allowed crossover"
+            if child is not None and rng.random() < self.mutation_rate:
+                failure = "no allowed mutation of the crossover's child"
+                child = mutate(child, rng, scaffold=scaffold)
+        return Proposal(genotype=child, operator=NAME, error=failure if child is None else "")

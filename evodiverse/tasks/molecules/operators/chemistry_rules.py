@@ -18,9 +18,6 @@ TRIES: Final = 10
 """The maximum number of tries in each loop of Graph GA. Loops are nested: each try of `cross_over` calls
 `cross_chains` or `cross_rings`, which has as many tries."""
 
-MIN_ATOMS: Final = 5
-MEAN_SIZE_LIMIT: Final = 39.15
-SIZE_LIMIT_SPREAD: Final = 3.5
 MAX_RING: Final = 6
 
 _RING_ALLENE = Chem.MolFromSmarts("[R]=[R]=[R]")
@@ -34,8 +31,8 @@ def has_allowed_size(n_atoms: int, rng: np.random.Generator) -> bool:
         n_atoms: The number of atoms of the child; hydrogens are implicit and do not count.
         rng: The random generator; exactly one number is drawn from it, whatever ``n_atoms`` is.
     """
-    limit = rng.normal(MEAN_SIZE_LIMIT, SIZE_LIMIT_SPREAD)
-    return MIN_ATOMS < n_atoms < limit
+    limit = rng.normal(39.15, 3.5)
+    return 5 < n_atoms < limit
 
 
 def has_allowed_rings(mol: Chem.Mol) -> bool:
@@ -79,16 +76,8 @@ def editable_molecule(smiles: str) -> Chem.Mol:
     single bonds.
 
     The result is cached and shared: copy it before editing.
-
-    Raises:
-        ValueError: RDKit cannot read ``smiles``.
     """
-    known = molecule_of(smiles)
-    if known is None or known.GetNumAtoms() == 0:
-        raise ValueError(
-            f"a parent must be a SMILES that RDKit can read, got {smiles!r}; parse genotypes before the search"
-        )
-    mol = Chem.Mol(known)
+    mol = Chem.Mol(molecule_of(smiles))
     Chem.Kekulize(mol, clearAromaticFlags=True)
     _make_hydrogens_implicit(mol)
     if "/" in smiles or "\\" in smiles:

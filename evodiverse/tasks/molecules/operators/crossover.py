@@ -47,7 +47,8 @@ class Parent:
         corner_cuts: All pairs of ring bonds that meet at an atom with at least three neighbors, but at most one pair
             from each 3-ring.
         n_atoms: The number of atoms without these hydrogens.
-        cores: The atoms of the core of a scaffold, one set for each of its places; None without a scaffold.
+        scaffold: The scaffold whose core the molecule has, or None.
+        cores: The atoms of the core, one set for each of its places; None without a scaffold.
     """
 
     mol: Chem.Mol
@@ -55,6 +56,7 @@ class Parent:
     path_cuts: tuple[RingCut, ...]
     corner_cuts: tuple[RingCut, ...]
     n_atoms: int
+    scaffold: Scaffold | None = None
     cores: tuple[frozenset[int], ...] | None = None
 
     def fragment(
@@ -128,11 +130,7 @@ class Join(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def read_parent(smiles: str, scaffold: Scaffold | None = None) -> Parent:
-    """Find where a molecule can be cut: with a scaffold, only at bonds outside its core.
-
-    Raises:
-        ValueError: RDKit cannot read ``smiles``.
-    """
+    """Find where a molecule can be cut: with a scaffold, only at bonds outside its core."""
     mol = rules.editable_molecule(smiles)
     parent = Parent(
         mol=mol,
@@ -140,6 +138,7 @@ def read_parent(smiles: str, scaffold: Scaffold | None = None) -> Parent:
         path_cuts=mol.GetSubstructMatches(_RING_PATH),
         corner_cuts=tuple((a, b, b, c) for a, b, c in mol.GetSubstructMatches(_RING_CORNER)),
         n_atoms=mol.GetNumAtoms(),
+        scaffold=scaffold,
     )
     return parent if scaffold is None else _spare_core(parent, scaffold.find(molecule_of(smiles)))
 
@@ -256,9 +255,8 @@ def _first_allowed(
 ) -> str | None:
     for index in rng.permutation(len(joins)):
         join = joins[index]
-        if not rules.has_allowed_size(join.first.size + join.second.size, rng):
-            continue
-        if smiles := rules.write_child(build_child(join), scaffold, check_rings=check_rings):
+        has_allowed_size = rules.has_allowed_size(join.first.size + join.second.size, rng)
+        if has_allowed_size and (smiles := rules.write_child(build_child(join), scaffold, check_rings=check_rings)):
             return smiles
     return None
 
@@ -273,9 +271,7 @@ def _draw_ring_cut(parent: Parent, rng: np.random.Generator) -> tuple[Fragment, 
     return None
 
 
-def cross_chains(
-    first: Parent, second: Parent, rng: np.random.Generator, *, scaffold: Scaffold | None = None
-) -> str | None:
+def cross_chains(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
     """Cut each parent at an acyclic single bond and join one side of each, so that all rings stay whole.
 
     Returns:
@@ -288,14 +284,12 @@ def cross_chains(
         cuts = [parent.chain_cuts[rng.integers(len(parent.chain_cuts))] for parent in (first, second)]
         sides = product(cut_chain(first, cuts[0]), cut_chain(second, cuts[1]))
         joins = [Join(*pair, (SINGLE,)) for pair in sides if _can_join(*pair)]
-        if child := _first_allowed(joins, rng, scaffold, check_rings=False):
+        if child := _first_allowed(joins, rng, first.scaffold, check_rings=False):
             return child
     return None
 
 
-def cross_rings(
-    first: Parent, second: Parent, rng: np.random.Generator, *, scaffold: Scaffold | None = None
-) -> str | None:
+def cross_rings(first: Parent, second: Parent, rng: np.random.Generator) -> str | None:
     """Cut a ring in both parents and join one side of each to form a ring.
 
     Returns:
@@ -306,7 +300,7 @@ def cross_rings(
         lefts, rights = _draw_ring_cut(first, rng), _draw_ring_cut(second, rng)
         if lefts is None or rights is None:
             return None
-        if child := _first_allowed(ring_joins(lefts, rights), rng, scaffold, check_rings=True):
+        if child := _first_allowed(ring_joins(lefts, rights), rng, first.scaffold, check_rings=True):
             return child
     return None
 
@@ -327,8 +321,7 @@ def cross_over(first: str, second: str, rng: np.random.Generator, *, scaffold: S
     """
     parents = read_parent(first, scaffold), read_parent(second, scaffold)
     for _ in range(rules.TRIES):
-        cross = cross_chains if rng.random() < 0.5 else cross_rings
-        child = cross(*parents, rng, scaffold=scaffold)
+        child = (cross_chains if rng.random() < 0.5 else cross_rings)(*parents, rng)
         if child is not None and child not in (first, second):
             return child
     return None

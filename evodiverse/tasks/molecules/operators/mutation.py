@@ -23,9 +23,6 @@ Site: TypeAlias = tuple[int, ...]
 Edit: TypeAlias = Callable[[Chem.RWMol, Site], None]
 """Changes a molecule at one site, in place."""
 
-SCAFFOLD_TRIES: Final = 100
-"""The maximum number of tries of `mutate` with a scaffold, as many rules have no site outside its core."""
-
 SINGLE, DOUBLE, TRIPLE = Chem.BondType.SINGLE, Chem.BondType.DOUBLE, Chem.BondType.TRIPLE
 
 
@@ -238,7 +235,7 @@ def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None =
     """
     mol = rules.editable_molecule(smiles)
     fixed = frozenset[int]() if scaffold is None else find_fixed(scaffold, smiles)
-    for _ in range(rules.TRIES if scaffold is None else SCAFFOLD_TRIES):
+    for _ in range(rules.TRIES if scaffold is None else 100):  # many rules have no site outside a core
         rule = draw_rule(mol, rng)
         if rule and (child := apply_rule(rule, mol, rng, scaffold=scaffold, fixed=fixed)):
             return child

@@ -20,7 +20,6 @@ SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
 UNNAMED = ("target", "It measures how well a molecule acts on a target that is not named.")
 """The target and the meaning of its score for ``task.prompts.name_target=false``."""
-_OPENING = re.compile("<box>", re.IGNORECASE)
 _CLOSING = re.compile("</box>", re.IGNORECASE)
 _AROUND = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\"'"
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
@@ -63,7 +62,7 @@ class MoleculePrompts:
         """
         box = None
         for answer in (*find_answers(reply), reply):
-            opened = _OPENING.split(answer)[1:]
+            opened = re.split("<box>", answer, flags=re.IGNORECASE)[1:]
             boxes = (_CLOSING.split(box, maxsplit=1)[0] for box in reversed(opened) if _CLOSING.search(box))
             box = next(boxes, box)
             if text := _FENCE.sub("", box or "").translate(TYPOGRAPHY).lstrip(_AROUND).rstrip(f"{_AROUND}."):
