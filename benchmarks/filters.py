@@ -25,8 +25,8 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import Run, survey_runs
 from evodiverse.tasks.molecules.diversity import select_by_average
-from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, find_alerts
-from evodiverse.tasks.molecules.filters.filters import Filters, build_filters
+from evodiverse.tasks.molecules.filters.filters import Filters, build_filters, find_alerts
+from evodiverse.tasks.molecules.filters.settings import CATALOGS
 from evodiverse.tasks.molecules.parsing import molecule_of, parse_smiles
 from evodiverse.tasks.molecules.properties import PROPERTIES
 from evodiverse.vocabulary import Hypothesis

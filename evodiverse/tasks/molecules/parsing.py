@@ -51,9 +51,8 @@ def parse_smiles(text: str, max_heavy_atoms: int, *, allow_fragments: bool = Fal
             atom.SetAtomMapNum(0)  # a label, not part of the molecule
         # Labels may have made equivalent neighbors look different, and thus made their atom look like a stereocenter.
         Chem.AssignStereochemistry(molecule, cleanIt=True, force=True)
-        canonical = canonical_form(Chem.MolToSmiles(molecule))
-    else:
-        canonical = canonical_form(smiles)
+        smiles = Chem.MolToSmiles(molecule)
+    canonical = canonical_form(smiles)
     if canonical is None:
         return Rejection(Reason.UNPARSABLE, "RDKit cannot read the canonical SMILES that it writes")
     if "*" in canonical or "~" in canonical:

@@ -24,17 +24,7 @@ from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
 from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
 from evodiverse.tasks.molecules.report import draw_top, lay_out
-from evodiverse.vocabulary import (
-    CHARGED,
-    Candidate,
-    Detail,
-    Evaluation,
-    Hypothesis,
-    OwnColumn,
-    Reason,
-    Rejection,
-    Stream,
-)
+from evodiverse.vocabulary import CHARGED, Candidate, Evaluation, Hypothesis, OwnColumn, Reason, Rejection, Stream
 
 LIBRARY_LINE = "library_line"
 COLUMNS: Final = {
@@ -119,7 +109,7 @@ class MoleculeTask:
             size = self.choose.among or self.initial_size
             admitted.sample(size, stream.rng(), enough=min(size, self.initial_size))
 
-    def trace(self, hypothesis: Hypothesis) -> Mapping[str, Detail]:
+    def trace(self, hypothesis: Hypothesis) -> dict[str, int]:
         """Return the value of the column `LIBRARY_LINE`, or {} for a molecule that was not drawn from a user's file."""
         line = self._line_of.get(hypothesis.key)
         return {} if line is None else {LIBRARY_LINE: line}
@@ -242,7 +232,9 @@ def energy(score: float) -> float:
     return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
 
 
-def _rated(score: float, rejection: Rejection | None = None, details: Mapping[str, Detail] | None = None) -> Evaluation:
+def _rated(
+    score: float, rejection: Rejection | None = None, details: Mapping[str, float | None] | None = None
+) -> Evaluation:
     if isnan(score):
         error = str(rejection or Rejection(Reason.NON_FINITE, "the oracle returned NaN"))
         return Evaluation(None, None, valid=False, error=error, details=details or {})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.labels import LabeledMolecules, read_labeled
+from evodiverse.tasks.molecules.train_forest import LabeledMolecules, read_labeled
 
 
 @pytest.fixture

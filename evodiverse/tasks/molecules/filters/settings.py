@@ -12,13 +12,17 @@ from evodiverse.kit.documented import join_or, nearest, setting
 from evodiverse.kit.files import read_shipped
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
-from evodiverse.tasks.molecules.filters.catalogs import CATALOGS
 from evodiverse.tasks.molecules.objective.components import FINGERPRINTS, Similarity
 from evodiverse.tasks.molecules.parsing import find_smarts_violations
 from evodiverse.tasks.molecules.properties import ELEMENTS, PROPERTIES, in_words
 
 SETS: Final[Mapping[str, Mapping[str, Any]]] = read_shipped(Path(__file__).with_name("sets.yaml"))
 """The filters that each name stands for, in the form of ``task.filters``."""
+
+# In the order in which they are applied: those that reject the most molecules per unit of time come first.
+CATALOGS: Final = ("BRENK", "NIH", "PAINS")
+"""The names of the catalogs: BRENK (Brenk et al. 2008: unwanted in screening libraries), NIH (Doveston et al. 2015,
+Jadhav et al. 2010: reactive or interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
 
 _KEY: Final = "task.filters"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")

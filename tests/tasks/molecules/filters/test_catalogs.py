@@ -5,8 +5,9 @@ from rdkit import Chem
 from rdkit.Chem.FilterCatalog import FilterCatalog, FilterCatalogParams
 
 from evodiverse.data.cache import artifact_path
-from evodiverse.tasks.molecules.filters import catalogs
-from evodiverse.tasks.molecules.filters.catalogs import CATALOGS, find_alerts
+from evodiverse.tasks.molecules.filters import filters
+from evodiverse.tasks.molecules.filters.filters import find_alerts
+from evodiverse.tasks.molecules.filters.settings import CATALOGS
 from tests.tasks.molecules.drugs import DRUGS
 
 
@@ -21,12 +22,12 @@ def molecules() -> list[Chem.Mol]:
 @pytest.mark.parametrize("catalog", CATALOGS)
 def test_alerts_are_those_of_rdkit(catalog: str, molecules: list[Chem.Mol]) -> None:
     known = FilterCatalog(FilterCatalogParams(getattr(FilterCatalogParams.FilterCatalogs, catalog)))
-    entries, bits = catalogs._load_catalog(catalog)
+    entries, bits = filters._load_catalog(catalog)
     n_alerts = 0
     for molecule in molecules:
         matching = [place for place, entry in enumerate(entries) if entry.HasFilterMatch(molecule)]
         assert len(matching) == len(known.GetMatches(molecule))
-        assert not (bits[matching] & ~catalogs._bits(molecule)).any()  # none was ruled out
+        assert not (bits[matching] & ~filters._bits(molecule)).any()  # none was ruled out
         found = list(find_alerts(molecule, [catalog]))
         assert len(found) == min(1, len(matching))
         for name in found:
@@ -37,5 +38,5 @@ def test_alerts_are_those_of_rdkit(catalog: str, molecules: list[Chem.Mol]) -> N
 
 @pytest.mark.parametrize("catalog", CATALOGS)
 def test_nearly_all_patterns_can_be_ruled_out(catalog: str) -> None:
-    _, bits = catalogs._load_catalog(catalog)
+    _, bits = filters._load_catalog(catalog)
     assert (bits.any(axis=1)).mean() > 0.95
