@@ -34,7 +34,6 @@ class Trees(ArrayModel):
         roots: ``(n_trees,)`` int32; the indices of the trees' roots, increasing from 0. A tree extends to the root of
             the next tree.
         leaf: The name of the array with what a leaf predicts.
-        pickled_tree: The name of scikit-learn's class for a tree of such a forest.
         values: What scikit-learn stores for each node, in words, and how many numbers that is: the weights of two
             classes, of which the fraction of the second is predicted, or the prediction itself.
 
@@ -47,7 +46,6 @@ class Trees(ArrayModel):
         "pickle.dump(forest, file, protocol=4), or a file of evodiverse-data train-forest"
     )
     leaf: ClassVar[str]
-    pickled_tree: ClassVar[str]
     values: ClassVar[tuple[str, int]]
     feature: NDArray[np.int16]
     right: NDArray[np.int32]
@@ -78,7 +76,7 @@ class Trees(ArrayModel):
         """
         trees = []
         for estimator in state_of(record, cls.pickled)["estimators_"]:
-            tree = state_of(estimator, cls.pickled_tree)["tree_"]
+            tree = state_of(estimator, cls.pickled.replace("RandomForest", "DecisionTree"))["tree_"]
             state = state_of(tree, "Tree")
             if tree.args[0] != N_BITS:  # not quoted in the message, as a small pickle can hold an enormous value
                 raise ValueError(f"expected trees over {N_BITS} features, got another number")
@@ -172,7 +170,6 @@ class Forest(Trees):
     what: ClassVar = "forest"
     types: ClassVar[Mapping[str, str]] = {"feature": "<i2", "right": "<i4", "probability": "<f8", "roots": "<i4"}
     pickled: ClassVar = "RandomForestClassifier"
-    pickled_tree: ClassVar = "DecisionTreeClassifier"
     leaf: ClassVar = "probability"
     values: ClassVar = ("two classes and one output", 2)
     probability: NDArray[np.float64]
@@ -226,7 +223,6 @@ class RegressionForest(Trees):
     what: ClassVar = "regression forest"
     types: ClassVar[Mapping[str, str]] = {"feature": "<i2", "right": "<i4", "value": "<f8", "roots": "<i4"}
     pickled: ClassVar = "RandomForestRegressor"
-    pickled_tree: ClassVar = "DecisionTreeRegressor"
     leaf: ClassVar = "value"
     values: ClassVar = ("one output", 1)
     value: NDArray[np.float64]

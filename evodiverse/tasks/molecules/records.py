@@ -72,14 +72,11 @@ class Source:
         """
         if self._suffix in (".csv", ".tsv"):
             return self._rows()
-        if self.column is not None:
-            raise InputError(
-                f"{self.column_key}={self.column} names a column, but {self.path} is not a .csv or .tsv; set it to null"
-            )
-        if self.measured is not None and not self.is_sdf:
-            raise InputError(
-                f"{_MEASURED}={self.measured} names a column, but {self.path} has none; use a .csv, .tsv or .sdf file"
-            )
+        measured = None if self.is_sdf else self.measured
+        wanted = ((self.column_key, self.column, ".csv or .tsv"), (_MEASURED, measured, ".csv, .tsv or .sdf"))
+        for key, name, formats in wanted:
+            if name is not None:
+                raise InputError(f"{key}={name} names a column, but {self.path} is not a {formats}; set it to null")
         return self._entries() if self.is_sdf else self._smiles()
 
     def fetch(self, places: Collection[int]) -> list[Record]:

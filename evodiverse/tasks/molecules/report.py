@@ -141,13 +141,10 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
 # The picture
 
 N_DRAWN: Final = 10
-_PER_ROW: Final = 5
 _WIDTH, _HEIGHT, _LINE = 320, 245, 24  # pixels: width of a cell, height of a structure, height of a legend line
 _MOST_LINES: Final = 12  # of components in a legend
 _MOST_CHARACTERS: Final = 33  # of a legend line; RDKit shrinks longer ones, and its font has neither "…" nor "±"
-_NUMBER_WIDTH: Final = 9  # characters, enough for most numbers
 _MARKED: Final = (0.4, 0.85, 0.5)
-_RADIUS, _BOND_WIDTH = 0.35, 16  # of marks: a share of a bond's length, and a multiple of a line's width
 
 
 def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), highlight: Sequence[str] = ()) -> bytes:
@@ -170,14 +167,14 @@ def draw_top(discoveries: Sequence[Discovery], columns: Sequence[str] = (), high
     measured = [column for column in columns if column.endswith(RAW)]
     legends = [_legend(rank, entry, measured) for rank, entry in enumerate(chosen, start=1)]
     height = _HEIGHT + _LINE * (1 + legends[0].count("\n"))
-    n_columns = min(len(chosen), _PER_ROW)
+    n_columns = min(len(chosen), 5)
     n_rows = -(-len(chosen) // n_columns)
     drawing = rdMolDraw2D.MolDraw2DCairo(n_columns * _WIDTH, n_rows * height, _WIDTH, height)
     options: Any = drawing.drawOptions()
     options.legendFontSize = 18
     options.legendFraction = (height - _HEIGHT + 8) / height
-    options.highlightRadius = _RADIUS
-    options.highlightBondWidthMultiplier = _BOND_WIDTH
+    options.highlightRadius = 0.35  # times the length of a bond
+    options.highlightBondWidthMultiplier = 16
     molecules = [Chem.MolFromSmiles(entry.candidate.genotype) for entry in chosen]
     matches = [_match(molecule, highlight) for molecule in molecules]
     drawing.DrawMolecules(
@@ -206,7 +203,7 @@ def _write_value(details: Mapping[str, Any], column: str) -> str:
     """Return the name of an objective's component, cut if it is too long for a line, its raw value and its spread."""
     name, value = column.removesuffix(RAW), details.get(column)
     spread = details.get(f"{name}{SPREAD}")
-    most = _MOST_CHARACTERS - _NUMBER_WIDTH * (1 if spread is None else 2)
+    most = _MOST_CHARACTERS - 9 * (1 if spread is None else 2)  # nine characters are enough for most numbers
     shown = name if len(name) <= most else f"{name[: most - 3]}..."
     number = "none" if value is None else write_number(value)
     return f"{shown} {number}" if spread is None else f"{shown} {number} +/- {write_number(spread, 2)}"

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SIZE: Final = (260, 200)  # pixels
-_MOST_CHARACTERS: Final = 500
 _MOST_PAIRS: Final = 8_000  # of a parent's and a child's bond; two molecules of 80 atoms without rings have 6,241
-_CAPTIONED: Final = Markup("<div>{}<p>{}</p></div>")
 
 
 def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
@@ -73,8 +71,8 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
         new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]
         lost = parent.GetNumAtoms() - len(kept)
         words = f"{count_of(len(kept), 'atom')} kept, {len(new)} new (marked), {lost} of the parent's atoms gone"
-    picture = _draw_on(rdMolDraw2D.MolDraw2DSVG(*_SIZE), child, new)
-    return _CAPTIONED.format(embed_svg(picture, f"structure of {genotype}; {words}"), words)
+    picture = embed_svg(_draw_on(rdMolDraw2D.MolDraw2DSVG(*_SIZE), child, new), f"structure of {genotype}; {words}")
+    return Markup("<div>{}<p>{}</p></div>").format(picture, words)
 
 
 def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | None:  # noqa: ARG001 (the log suffices)
@@ -120,7 +118,7 @@ def _find_kept(parent: Chem.Mol, child: Chem.Mol) -> set[int] | None:
 
 def _read_drawable(genotype: str) -> Chem.Mol | None:
     """Return the molecule that the first word of a text represents, or None; the rest may be a name."""
-    if not genotype.strip() or len(genotype) > _MOST_CHARACTERS:
+    if not genotype.strip() or len(genotype) > 500:
         return None
     molecule = read_molecule(genotype.split()[0], max_heavy_atoms=250)
     return None if isinstance(molecule, Rejection) else molecule

@@ -256,9 +256,7 @@ def _write_apart(value: float, bound: float) -> str:
     if value.is_integer():
         return f"{value:.0f}"
     texts = (f"{value:.{decimals}f}" for decimals in range(1, 9))
-    return next(
-        (text for text in texts if (float(text) > bound) == (value > bound) and float(text) != bound), f"{value}"
-    )
+    return next((text for text in texts if np.sign(float(text) - bound) == np.sign(value - bound)), f"{value}")
 
 
 # The number of molecules drawn, of which enough must pass: _MOST_EACH for each molecule requested, at least _LEAST.
