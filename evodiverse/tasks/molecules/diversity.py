@@ -54,10 +54,7 @@ def pairwise_distances(fingerprints: Sequence[Bits]) -> list[float]:
 
 
 def select_by_average(
-    smiles: Sequence[str],
-    scores: NDArray[np.float64],
-    count: int,
-    limit: float = SIMILARITY_LIMIT,
+    smiles: Sequence[str], scores: NDArray[np.float64], count: int, limit: float = SIMILARITY_LIMIT
 ) -> list[int]:
     """Select good molecules that are not too similar on average (paper, "Diversity-aware selection").
 

@@ -20,7 +20,6 @@ from evodiverse.tasks.molecules.diversity import N_BITS, molecule_fingerprint, u
 LEAF_COLUMN: Final = N_BITS
 _NO_CHILD: Final = -1
 _MOLECULES_PER_BLOCK = 256  # their bits, 512 kB, stay in the second-level cache
-_STEPS_PER_ROUND = 6  # after this many steps, finished traversals are removed
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +144,7 @@ class Trees(ArrayModel):
         traversals = np.arange(len(nodes))
         leaves = np.empty(len(nodes), dtype=np.int32)
         while len(nodes):
-            for _ in range(_STEPS_PER_ROUND):
+            for _ in range(6):  # then finished traversals are removed
                 turns = np.flatnonzero(bits.take(self.feature.take(nodes) + rows))
                 targets = self.right.take(nodes.take(turns))
                 nodes += 1

@@ -130,7 +130,6 @@ def measure_molecules(log: Log) -> Measurement:
     scores = [log.scores[call] for call in last]
     scaffolds = [find_scaffold(log.keys[call]) for call in last]
     best_of_each = dict(zip(reversed(scaffolds), reversed(scores), strict=True))
-    different = select_ranked(scaffolds, N_TOP)
     return {
         "diverse_auc": curve_auc(curve, n_full),
         "diverse_average": fmean(curve[-CONVERGED_ITERATIONS:]),
@@ -145,7 +144,7 @@ def measure_molecules(log: Log) -> Measurement:
         "top100": mean(scores[:100]),
         **_measure_diverse_top(log),
         "unique_scaffold_top10": mean(nlargest(N_TOP, best_of_each.values())),
-        "scaffold_diverse_top10": mean([scores[at] for at in different]),
+        "scaffold_diverse_top10": mean([scores[at] for at in select_ranked(scaffolds, N_TOP)]),
         **measure_hits(log),
         **_measure_docking(log),
         "curve.diverse_top10": [*curve],
@@ -224,10 +223,8 @@ def _measure_docking(log: Log) -> Measurement:
 
 def select_last_tops(log: Log) -> list[list[str]]:
     """Return the canonical SMILES of the diversity-aware top 10 of each of the last five iterations, earliest first."""
-    return [
-        [log.keys[call] for call in select_diverse_calls(log, union(pools))]
-        for pools in log.states[-CONVERGED_ITERATIONS:]
-    ]
+    tops = [select_diverse_calls(log, union(pools)) for pools in log.states[-CONVERGED_ITERATIONS:]]
+    return [[log.keys[call] for call in top] for top in tops]
 
 
 def select_diverse_calls(log: Log, calls: Sequence[int]) -> list[int]:

@@ -13,8 +13,6 @@ from rdkit.Chem import QED, Crippen, Descriptors, GraphDescriptors, Lipinski, rd
 
 from evodiverse.tasks.molecules.parsing import canonical_form, logged_molecule
 
-Property = Callable[[Chem.Mol], float]
-
 
 def sa_score(molecule: Chem.Mol) -> float:
     """Return the synthetic accessibility score, 1 (easy) to 10 (hard) (Ertl and Schuffenhauer 2009)."""
@@ -23,7 +21,7 @@ def sa_score(molecule: Chem.Mol) -> float:
     return float(sascorer.calculateScore(molecule))
 
 
-PROPERTIES: Final[Mapping[str, Property]] = {
+PROPERTIES: Final[Mapping[str, Callable[[Chem.Mol], float]]] = {
     "qed": QED.qed,  # drug-likeness, 0 to 1 (Bickerton 2012)
     "sa": sa_score,
     "logp": Crippen.MolLogP,  # type: ignore[attr-defined]  # Wildman and Crippen 1999

@@ -41,9 +41,6 @@ COLUMNS: Final = {
 }
 """The columns of runs that start from a user's file, the second only with measured scores."""
 
-# Keeps the energy of a score of 1 finite.
-ENERGY_FLOOR = 1e-6
-
 
 @dataclass(eq=False)
 class MoleculeTask:
@@ -73,11 +70,9 @@ class MoleculeTask:
 
     def __post_init__(self) -> None:
         own = self.oracle.columns if isinstance(self.oracle, Objective) else {}
-        self.columns: Mapping[str, type] = {
-            **own,
-            **({LIBRARY_LINE: int} if self.origin.names_lines else {}),
-            **({CHARGED: bool} if self.has_scores else {}),
-        }
+        logged = {LIBRARY_LINE: self.origin.names_lines, CHARGED: self.has_scores}
+        files = {name: COLUMNS[name].kind for name, is_logged in logged.items() if is_logged}
+        self.columns: Mapping[str, type] = {**own, **files}
         self._line_of: dict[str, int] = {}
 
     def __getstate__(self) -> dict[str, object]:
@@ -229,7 +224,7 @@ class OwnScoreTask(MoleculeTask):
 
 def energy(score: float) -> float:
     """Return ``log(1 - score)``, with ``1 - score`` floored at 1e-6; lower is better (paper, molecular task)."""
-    return float(np.log(max(1.0 - score, ENERGY_FLOOR)))
+    return float(np.log(max(1.0 - score, 1e-6)))
 
 
 def _rated(

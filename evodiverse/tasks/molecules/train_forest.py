@@ -26,7 +26,6 @@ from evodiverse.vocabulary import Rejection
 
 _MAX_QUOTED = 60
 _MAX_LABEL = 1e100  # squares of errors must not overflow
-_MAX_LISTED = 200
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -119,7 +118,7 @@ def _find_columns(path: Path, table: Table, smiles_name: str, label_name: str) -
         return smiles, label, split
     missing, option = (smiles_name, "--smiles") if smiles is None else (label_name, "--label")
     if len(table.names) > 1:
-        remedy = f"name the column with {option}; {nearest(missing, table.names)[:_MAX_LISTED]}"
+        remedy = f"name the column with {option}; {nearest(missing, table.names)[:200]}"
     else:
         remedy = f"its header is {table.names[0][:_MAX_QUOTED]!r}; separate the names of the columns by commas"
     raise InputError(f"{path} has no column {missing}; {remedy}")

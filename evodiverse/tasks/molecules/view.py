@@ -81,11 +81,8 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
     Molecules are visited from the highest score to the lowest; one is chosen if its similarity to each one chosen
     before is below `LIMIT`. Each chosen hit stands for the cluster of hits that are similar to it.
     """
-    bits = {
-        row["call"]: molecule_fingerprint(one)
-        for row in ranked
-        if (one := _read_drawable(row["key"] or "")) is not None
-    }
+    molecules = {row["call"]: _read_drawable(row["key"] or "") for row in ranked}
+    bits = {call: molecule_fingerprint(one) for call, one in molecules.items() if one is not None}
     if not bits:
         return None
     calls, hits = [*bits], {row["call"] for row in ranked if row["score"] >= HIT}

@@ -37,8 +37,7 @@ class Gaussian:
 
     def __call__(self, raw: Values) -> Values:
         """Return the score of each raw value."""
-        scores: Values = np.exp(-0.5 * ((raw - self.mu) / self.sigma) ** 2)
-        return scores
+        return np.exp(-0.5 * ((raw - self.mu) / self.sigma) ** 2)
 
 
 @dataclass

@@ -181,44 +181,50 @@ def draw_rule(mol: Chem.Mol, rng: np.random.Generator) -> Rule | None:
     return _CHANGE_ATOM[old, pick([choice for choice in ELEMENTS if choice[0] != old], rng)]
 
 
-def apply_rule(
-    rule: Rule,
-    mol: Chem.Mol,
-    rng: np.random.Generator,
-    *,
-    scaffold: Scaffold | None = None,
-    fixed: frozenset[int] = frozenset(),
-) -> str | None:
+class Core(NamedTuple):
+    """The core of a scaffold in a molecule.
+
+    Attributes:
+        scaffold: The scaffold.
+        atoms: The atoms of the molecule that belong to the core at each of its places, without those at free positions.
+    """
+
+    scaffold: Scaffold
+    atoms: frozenset[int]
+
+
+def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator, core: Core | None = None) -> str | None:
     """Return a child drawn uniformly over the sites at which the rule gives an allowed child.
 
     Args:
         rule: The rule to apply.
         mol: A molecule from `editable_molecule`; it is not changed.
         rng: The random generator that draws the order of the sites and a size limit for each site.
-        scaffold: The scaffold whose core the child must have; None for any child.
-        fixed: The atoms of the core; sites that consist of them are passed over.
+        core: The core that the child must keep; sites that consist of its atoms are passed over. None for any child.
 
     Returns:
         The canonical isomeric SMILES of a child that has the core and obeys the size and the ring rules, or None.
     """
-    sites = [site for site in mol.GetSubstructMatches(rule.pattern, uniquify=False) if not fixed.issuperset(site)]
+    sites = mol.GetSubstructMatches(rule.pattern, uniquify=False)
+    if core is not None:
+        sites = [site for site in sites if not core.atoms.issuperset(site)]
     n_atoms = mol.GetNumAtoms() + rule.growth
     for index in rng.permutation(len(sites)):
         if not rules.has_allowed_size(n_atoms, rng):
             continue
         child = Chem.RWMol(mol)
         rule.edit(child, sites[index])
-        if smiles := rules.write_child(child, scaffold):
+        if smiles := rules.write_child(child, core and core.scaffold):
             return smiles
     return None
 
 
 @lru_cache(maxsize=8192)
-def find_fixed(scaffold: Scaffold, smiles: str) -> frozenset[int]:
-    """Return the atoms of a molecule that belong to the core at each of its places, without those at free positions."""
+def _find_core(scaffold: Scaffold, smiles: str) -> Core:
     matches = scaffold.find(molecule_of(smiles))
     shared = [match.atoms for match in matches]
-    return frozenset.intersection(*shared).difference(*(match.free for match in matches)) if shared else frozenset()
+    free = [match.free for match in matches]
+    return Core(scaffold, frozenset.intersection(*shared).difference(*free) if matches else frozenset())
 
 
 def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None = None) -> str | None:
@@ -234,9 +240,9 @@ def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None =
         The canonical isomeric SMILES of the child, or None if no rule gave an allowed child.
     """
     mol = rules.editable_molecule(smiles)
-    fixed = frozenset[int]() if scaffold is None else find_fixed(scaffold, smiles)
+    core = None if scaffold is None else _find_core(scaffold, smiles)
     for _ in range(rules.TRIES if scaffold is None else 100):  # many rules have no site outside a core
         rule = draw_rule(mol, rng)
-        if rule and (child := apply_rule(rule, mol, rng, scaffold=scaffold, fixed=fixed)):
+        if rule and (child := apply_rule(rule, mol, rng, core)):
             return child
     return None

@@ -18,8 +18,6 @@ from evodiverse.vocabulary import Message, Prompt, Reason, Rejection, Request
 
 SHIPPED = Path(__file__).parent
 FIELDS = ("score?", "meaning?", "parents")
-UNNAMED = ("target", "It measures how well a molecule acts on a target that is not named.")
-"""The target and the meaning of its score for ``task.prompts.name_target=false``."""
 _CLOSING = re.compile("</box>", re.IGNORECASE)
 _AROUND = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\"'"
 _FENCE = re.compile(r"```(?:[a-z]+[ \t]*\n)?|`")
@@ -103,7 +101,7 @@ def _describe_score(settings: MoleculeSettings) -> tuple[str, str]:
     """
     told = settings.prompts
     if not told.name_target:
-        return UNNAMED
+        return "target", "It measures how well a molecule acts on a target that is not named."
     target, meaning = told.target, told.meaning
     published = None if settings.oracle.is_own else PUBLISHED.get(str(settings.oracle.published))
     if settings.objective:
