@@ -10,12 +10,12 @@ import numpy as np
 from rdkit.SimDivFilters.rdSimDivPickers import MaxMinPicker
 
 from evodiverse.errors import InputError
-from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.diversity import fingerprint
 from evodiverse.tasks.molecules.initial import Molecule
-from evodiverse.tasks.molecules.objective.components import Component, Measure, OracleComponent
+from evodiverse.tasks.molecules.objective.components import Component, Measure
 from evodiverse.tasks.molecules.objective.objective import read_component
 from evodiverse.tasks.molecules.objective.transforms import Transform
+from evodiverse.tasks.molecules.oracle import ask
 from evodiverse.tasks.molecules.settings import Initial
 
 Sample = Callable[[int, np.random.Generator], list[Molecule]]
@@ -127,9 +127,9 @@ def _read_score(score: object) -> tuple[Component, Transform | None]:
     """
     if score is None:
         raise InputError(f"{_PREFIX[:-1]} has no value; set it to a property to choose by, such as qed")
-    component, transform = read_component(score if isinstance(score, Mapping) else {"kind": score}, _PREFIX)
-    if isinstance(component, OracleComponent):
+    values = score if isinstance(score, Mapping) else {"kind": score}
+    if values.get("kind") == "oracle":
         raise InputError(
             f"{_PREFIX}kind=oracle is not allowed, as it would cost oracle calls; use another kind, such as qed"
         )
-    return component, transform
+    return read_component(values, _PREFIX)

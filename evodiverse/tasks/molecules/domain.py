@@ -149,9 +149,8 @@ def _choose_highlight(settings: MoleculeSettings) -> list[str]:
     """Return the SMARTS that pictures mark: the user's, or else the substructures that the objective rewards."""
     if settings.highlight is not None:
         return [settings.highlight] if isinstance(settings.highlight, str) else list(settings.highlight)
-    if not settings.objective:
-        return []
-    components = [part.component for part in read_objective(settings.objective)[1]]
+    _, parts = read_objective(settings.objective) if settings.objective else ("", ())
+    components = [part.component for part in parts]
     return [component.smarts for component in components if isinstance(component, Smarts) and component.present]
 
 

@@ -91,8 +91,7 @@ def read_scaffold(smiles: str | None, max_heavy_atoms: int) -> Scaffold | None:
     if isinstance(core, Rejection) or "~" in smiles:
         fault = core if isinstance(core, Rejection) else "placeholders for bonds"
         raise InputError(f"{_KEY}={smiles[:80]} cannot be used ({fault}); write a core such as {_EXAMPLE}")
-    positions = open_positions(core)
-    if not positions:
+    if not (positions := open_positions(core)):
         raise InputError(f"{_KEY}={smiles} has no open position; mark at least one by [*:1], as in {_EXAMPLE}")
     if len(Chem.GetMolFrags(core)) > 1:
         raise InputError(f"{_KEY}={smiles} has several fragments; write a connected core such as {_EXAMPLE}")

@@ -15,14 +15,13 @@ from rdkit import DataStructs
 from evodiverse.errors import ContractError, InputError
 from evodiverse.kit.apart import Apart
 from evodiverse.ports import Discovery
-from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.choosing import Choose
 from evodiverse.tasks.molecules.decorating import BUILT, ScaffoldLibrary
 from evodiverse.tasks.molecules.diversity import count_features, diverse_top_mean, fingerprint
 from evodiverse.tasks.molecules.filters.filters import FilteredLibrary, Filters, admit_known, parse_filtered
 from evodiverse.tasks.molecules.initial import AnyLibrary, Library
 from evodiverse.tasks.molecules.objective.objective import Objective
-from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, import_targets
+from evodiverse.tasks.molecules.oracle import OracleFunction, TargetOracle, ask, import_targets
 from evodiverse.tasks.molecules.report import draw_top, lay_out
 from evodiverse.vocabulary import CHARGED, Candidate, Evaluation, Hypothesis, OwnColumn, Reason, Rejection, Stream
 

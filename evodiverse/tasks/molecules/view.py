@@ -64,8 +64,7 @@ def tell_change(parents: Sequence[str], genotype: str) -> Markup | None:
     parent, child = _read_drawable(parents[0]), _read_drawable(genotype)
     if parent is None or child is None:
         return None
-    kept = _find_kept(parent, child)
-    if kept is None:
+    if (kept := _find_kept(parent, child)) is None:
         new, words = [], "too large to be compared with its parent"
     else:
         new = [atom for atom in range(child.GetNumAtoms()) if atom not in kept]

@@ -152,9 +152,9 @@ def test_a_score_that_nothing_uses_is_told(rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "score", [{"kind": "oracle", "published": "jnk3"}, {"kind": "oracle", "_target_": "builtins.len"}]
+    "score", ["oracle", {"kind": "oracle", "published": "jnk3"}, {"kind": "oracle", "_target_": "builtins.len"}]
 )
-def test_a_score_that_needs_an_oracle_is_refused(score: dict[str, Any]) -> None:
+def test_a_score_that_needs_an_oracle_is_refused(score: object) -> None:
     (told,) = violations(choose="score", score=score)
     assert (
         told

@@ -16,7 +16,7 @@ from evodiverse.runner.workers import Bench, Workers
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.settings.plan import read_source
 from evodiverse.store.files import Journal
-from evodiverse.tasks.molecules import asking, domain
+from evodiverse.tasks.molecules import domain, oracle
 from evodiverse.tasks.molecules.initial import read_published
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import PUBLISHED, open_published
@@ -405,7 +405,7 @@ def test_an_exception_ends_the_run_if_the_user_wants_it(module: str) -> None:
 def test_a_function_that_raises_is_called_twice_more_if_the_user_wants_it(
     tmp_path: Path, write_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, n_failures: int, score: float
 ) -> None:
-    monkeypatch.setattr(asking, "_PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(oracle, "_PAUSES", (0.0, 0.0))
     (tmp_path / "calls").touch()
     busy = write_module(BUSY.format(path=str(tmp_path / "calls"), n_failures=n_failures))
     (answer,) = build(Oracle(_target_=f"{busy}.score", on_error="retry")).evaluate([Hypothesis("C", "C")])

@@ -200,10 +200,9 @@ def _read_similar(value: object, key: str) -> tuple[SimilarTo | None, list[str]]
     """Return the condition on the similarity, and what is wrong with it."""
     if not isinstance(value, Mapping):
         return None, [wrong_type(key, "a group of keys with smiles, least and most", value)]
-    smiles = value.get("smiles")
-    similar, violations = merge_typed(
-        SimilarTo, {**value, "smiles": [smiles]} if isinstance(smiles, str) else value, f"{key}."
-    )
+    if isinstance(smiles := value.get("smiles"), str):
+        value = {**value, "smiles": [smiles]}
+    similar, violations = merge_typed(SimilarTo, value, f"{key}.")
     if similar is not None and not violations:
         violations = list(similar.component.find_violations(f"{key}."))
         if similar.least > similar.most:

@@ -14,11 +14,10 @@ from evodiverse.kit.apart import Apart
 from evodiverse.kit.documented import nearest, setting
 from evodiverse.kit.hints import wrong_type
 from evodiverse.kit.typed import merge_typed
-from evodiverse.tasks.molecules.asking import ask
 from evodiverse.tasks.molecules.objective import transforms
 from evodiverse.tasks.molecules.objective.components import COMPONENTS, NUMBERS, Component, Measure
 from evodiverse.tasks.molecules.objective.transforms import COMBINATIONS, Transform, Values
-from evodiverse.tasks.molecules.oracle import RegressionOracle
+from evodiverse.tasks.molecules.oracle import RegressionOracle, ask
 from evodiverse.vocabulary import OwnColumn, Reason, Rejection
 
 RAW, VALUE, SPREAD = "_raw", "_value", "_spread"
@@ -110,25 +109,22 @@ def read_component(values: object, prefix: str) -> tuple[Component, Transform | 
     """
     if not isinstance(values, Mapping):
         raise InputError(wrong_type(prefix[:-1], "a group of keys with a kind", values))
-    smiles = values.get("smiles")
-    component: Component = _read_kind(
-        COMPONENTS, {**values, "smiles": [smiles]} if isinstance(smiles, str) else values, prefix
-    )
+    if isinstance(smiles := values.get("smiles"), str):
+        values = {**values, "smiles": [smiles]}
+    component: Component = _read_kind(COMPONENTS, values, prefix)
+    key = f"{prefix}transform."
     violations, transform = list(component.find_violations(prefix)), None
     if component.transform:
         try:
-            transform = _read_kind(transforms.TRANSFORMS, component.transform, f"{prefix}transform.")
+            transform = _read_kind(transforms.TRANSFORMS, component.transform, key)
         except InputError as error:
             violations += error.violations
     elif component.kind in NUMBERS:
         violations.append(f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1")
     if isinstance(transform, transforms.Linear) and transform.low == transform.high:
-        violations.append(
-            f"{prefix}transform.low and {prefix}transform.high are both {transform.low}; they must differ"
-        )
+        violations.append(f"{key}low and {key}high are both {transform.low}; they must differ")
     if isinstance(transform, transforms.DoubleSigmoid) and transform.low >= transform.high:
-        bounds = f"{prefix}transform.low={transform.low:g} must be below {prefix}transform.high={transform.high:g}"
-        violations.append(bounds)
+        violations.append(f"{key}low={transform.low:g} must be below {key}high={transform.high:g}")
     if not violations and (mismatch := component.find_mismatch(transform)):
         violations.append(f"{prefix}transform {mismatch}")
     if violations:

@@ -222,9 +222,8 @@ def apply_rule(rule: Rule, mol: Chem.Mol, rng: np.random.Generator, core: Core |
 @lru_cache(maxsize=8192)
 def _find_core(scaffold: Scaffold, smiles: str) -> Core:
     matches = scaffold.find(molecule_of(smiles))
-    shared = [match.atoms for match in matches]
-    free = [match.free for match in matches]
-    return Core(scaffold, frozenset.intersection(*shared).difference(*free) if matches else frozenset())
+    atoms = frozenset.intersection(*(match.atoms for match in matches)) if matches else frozenset[int]()
+    return Core(scaffold, atoms.difference(*(match.free for match in matches)))
 
 
 def mutate(smiles: str, rng: np.random.Generator, *, scaffold: Scaffold | None = None) -> str | None:

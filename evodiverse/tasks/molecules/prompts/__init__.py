@@ -48,8 +48,7 @@ class MoleculePrompts:
     def messages(self, request: Request) -> tuple[Message, ...]:
         """Return the prompt that the request names, with its parents and their scores, as one message."""
         parents = "\n".join(f"{each.genotype}, {each.score:.4f}" for each in request.parents) + self._rules
-        template = self._templates[request.prompt]
-        text = template.substitute(score=self._score, meaning=self._meaning, parents=parents)
+        text = self._templates[request.prompt].substitute(score=self._score, meaning=self._meaning, parents=parents)
         return (Message("user", text.strip()),)
 
     def read(self, request: Request, reply: str) -> str | Rejection:  # noqa: ARG002 (other domains need the parents)
