@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.own_code import folder_of
-from evodiverse.ports import BEST_SCORE, Annotated, Drawable, Highlight, Measured, Metrics, Selective, Subject
+from evodiverse.ports import BEST_SCORE, Drawable, Highlight, Measured, Metrics, Selective, Subject
 from evodiverse.results.metrics.pareto import highlight_front
 from evodiverse.runlog.log import Log, Row
 from evodiverse.runlog.record import BEST
@@ -108,12 +108,6 @@ def find_highlight(log: Log, ranked: Sequence[Row], own: frozenset[str] = frozen
         return front
     view, folder = find_view(log.run, own), log.run.path / BEST
     return view.highlight(ranked[:MOST_RANKED], folder) if ranked and isinstance(view, Selective) else None
-
-
-def find_annotated(run: Run, own: frozenset[str] = frozenset()) -> Annotated | None:
-    """Return the view of the domain of a run if it tells more about candidates; otherwise None."""
-    view = find_view(run, own)
-    return view if isinstance(view, Annotated) else None
 
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:

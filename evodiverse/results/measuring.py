@@ -4,13 +4,13 @@ import hashlib
 import json
 import multiprocessing
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from evodiverse.diversity.distances import Encode
 from evodiverse.diversity.encoders import load_codebert, load_minilm
@@ -57,12 +57,13 @@ class Measurer:
         metrics = find_metrics(run, self.own)
         version = _version(run.domain, frozenset(self.own), *metrics.libraries)
         known = sorted(self.encoders) if metrics.reads_texts else []
-        state = json.dumps([version, known, run.record, [*_parts(run.path)]], sort_keys=True)
+        files = {str(part.relative_to(run.path)): part.stat() for part in sorted(run.path.glob("*/part-*.parquet"))}
+        parts = [(name, status.st_size, status.st_mtime_ns) for name, status in files.items()]
+        state = json.dumps([version, known, run.record, parts], sort_keys=True)
         return self.folder / "runs" / f"{hashlib.sha256(state.encode()).hexdigest()[:32]}.json"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRuns:
+class MeasuredRuns(NamedTuple):
     """The results of measuring runs.
 
     Attributes:
@@ -158,13 +159,6 @@ def load_encoder(name: str, folder: Path | None) -> Encode:
     if folder is None:
         return tfidf
     return (load_codebert(offline=True) if name == CODEBERT else load_minilm(folder)).embed
-
-
-def _parts(path: Path) -> Iterable[tuple[str, int, int]]:
-    """Yield the name, size and modification time (in nanoseconds) of every part of every dataset of a run."""
-    for part in sorted(path.glob("*/part-*.parquet")):
-        status = part.stat()
-        yield str(part.relative_to(path)), status.st_size, status.st_mtime_ns
 
 
 @lru_cache

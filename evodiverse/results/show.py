@@ -15,25 +15,15 @@ from rich.text import Text
 
 from evodiverse.errors import InputError, describe
 from evodiverse.kit.files import read_file
-from evodiverse.results.domains import MOST_RANKED, find_annotated, find_columns, find_highlight
+from evodiverse.ports import Annotated
+from evodiverse.results import summary
+from evodiverse.results.domains import MOST_RANKED, find_columns, find_highlight, find_view
 from evodiverse.results.grouping import thin
 from evodiverse.results.metrics import find_own_columns
 from evodiverse.results.metrics.features import tell_features
 from evodiverse.results.metrics.pareto import find_objective_columns
-from evodiverse.results.summary import (
-    Requests,
-    best_candidates,
-    best_so_far,
-    compare,
-    errors_by_reason,
-    find_failed,
-    requests_by_pool,
-    swaps_by_pools,
-    tell_apart,
-    xi_curve,
-)
 from evodiverse.runlog.earlier import KEPT, Earlier, read_kept
-from evodiverse.runlog.log import Columns, Log, Row, read_log_so_far, row_at
+from evodiverse.runlog.log import Log, Row, read_log_so_far, row_at
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.runlog.standing import read_standing
@@ -42,6 +32,7 @@ from evodiverse.vocabulary import Outcome
 
 Parsed = TypeVar("Parsed")
 Line = Sequence[Text | str | float | None]
+Section = tuple[str, Sequence[RenderableType]]
 N_BARS = 32
 _MOST_LINES, _MOST_CHARACTERS = 40, 1_000
 _MOST_BYTES = 1 << 16
@@ -63,10 +54,7 @@ def print_run(path: Path, console: Console) -> None:
     console.print(_text(str(path), style="bold"), soft_wrap=True)
     console.print(_grid(facts, log.run.record["status"]))
     for title, drawn in sections:
-        console.print()
-        console.print(Text(title, style="bold"))
-        for part in drawn:
-            console.print(part)
+        console.print("", Text(title, style="bold"), *drawn, sep="\n")
 
 
 def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
@@ -98,7 +86,7 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
         logs: The logs that the runs have written so far, at least one.
         console: The console, with markup and emoji disabled.
     """
-    compared = compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
+    compared = summary.compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
     calls = {log.run.path: log.n_calls for log in logs}
     standings = {log.run.path: read_standing(log.run.path) for log in logs}
     any_running = any(standing.state == "running" for standing in standings.values())
@@ -197,7 +185,7 @@ def _describe(log: Log) -> dict[str, str | None]:
     }
     if iterations := log.attempts["iteration"]:
         ladder, budget = run.settings["method.ladder"], run.settings["budget.oracle_calls"]
-        n_failed = len(find_failed(log.attempts))
+        n_failed = len(summary.find_failed(log.attempts))
         facts["pools"] = ", ".join(f"{pool} at β = {write_setting(beta)}" for pool, beta in enumerate(ladder))
         facts["iterations"] = f"{max(iterations):,}"
         facts["oracle calls"] = f"{log.n_calls:,} of {budget:,}, {n_failed:,} failed"
@@ -210,28 +198,36 @@ def tell_start(earlier: Earlier | None) -> str | None:
     return None if earlier is None else f"{earlier.run}: calls {', '.join(map(str, earlier.calls))}"
 
 
-def _sections(log: Log) -> list[tuple[str, list[RenderableType]]]:
+def _sections(log: Log) -> list[Section]:
     attempts = log.attempts
     if not attempts["iteration"]:
         return []
     shown = find_objective_columns(log.run) or find_columns(log.run)
     measured = [name for name, kind in shown.items() if kind is float]
-    counts, last_failed = Counter(attempts["outcome"]), [row_at(attempts, at) for at in find_failed(attempts)[-1:]]
+    counts, view = Counter(attempts["outcome"]), find_view(log.run)
     shares = [(str(outcome), counts[outcome], f"{counts[outcome] / counts.total():.1%}") for outcome in Outcome]
-    errors, requests = errors_by_reason(attempts), requests_by_pool(log.llm_calls)
-    sections: list[tuple[str, list[RenderableType]]] = [
+    best, failed = (
+        summary.best_candidates(attempts),
+        [row_at(attempts, at) for at in summary.find_failed(attempts)[-1:]],
+    )
+    found: list[RenderableType] = (
+        [f"so far {_trace(summary.best_so_far(attempts))}", _list_candidates(best, measured)] if best else []
+    )
+    sheet = view.tabulate([row_at(attempts, at) for at in log.charged]) if isinstance(view, Annotated) else None
+    errors, requests = summary.errors_by_reason(attempts), summary.requests_by_pool(log.llm_calls)
+    sections: list[Section] = [
         *_draw_highlight(log, measured),
         ("attempts, including the initial ones", [_table(("outcome", ">attempts", ">share"), shares)]),
         ("language model", _draw_requests(requests) if requests else []),
-        ("best", [*_draw_best(attempts, measured), *_draw_notes(log.run, best_candidates(attempts, 1))]),
-        *_draw_sheet(log),
+        ("best", [*(found or ["no candidate has a score yet"]), *_draw_notes(view, best[:1])]),
+        *([(sheet.title, [_table(sheet.names, sheet.lines)])] if sheet else []),
         ("exchange", _draw_exchange(log)),
-        ("errors", [_table(*errors) if errors.lines else "none", *_draw_notes(log.run, last_failed)]),
+        ("errors", [_table(errors.names, errors.lines) if errors.lines else "none", *_draw_notes(view, failed)]),
     ]
     return [(title, drawn) for title, drawn in sections if drawn]
 
 
-def _draw_requests(requests: Sequence[Requests]) -> list[RenderableType]:
+def _draw_requests(requests: Sequence[summary.Requests]) -> list[RenderableType]:
     outcomes = ("parsed", "no_answer", "invalid", "error")
     shares = [[f"{asked.outcomes.get(name, 0) / asked.used.calls:.1%}" for name in outcomes] for asked in requests]
     pairs = zip(requests, shares, strict=True)
@@ -240,9 +236,9 @@ def _draw_requests(requests: Sequence[Requests]) -> list[RenderableType]:
     return [table, *(_one_line(f"pool {asked.pool}: {asked.used.spent}, {asked.model}") for asked in requests)]
 
 
-def _draw_highlight(log: Log, measured: Sequence[str]) -> list[tuple[str, list[RenderableType]]]:
+def _draw_highlight(log: Log, measured: Sequence[str]) -> list[Section]:
     """Return the title and the content of a section about the candidates to show first, if there are any."""
-    highlight = find_highlight(log, best_candidates(log.attempts, MOST_RANKED))
+    highlight = find_highlight(log, summary.best_candidates(log.attempts, MOST_RANKED))
     if highlight is None:
         return []
     drawn: list[RenderableType] = [_text(highlight.note)] if highlight.note else []
@@ -254,29 +250,14 @@ def _draw_highlight(log: Log, measured: Sequence[str]) -> list[tuple[str, list[R
     return [(highlight.title.lower(), drawn)]
 
 
-def _draw_best(attempts: Columns, measured: Sequence[str]) -> list[RenderableType]:
-    best = best_candidates(attempts)
-    if not best:
-        return ["no candidate has a score yet"]
-    return [f"so far {_trace(best_so_far(attempts))}", _list_candidates(best, measured)]
-
-
-def _draw_notes(run: Run, candidates: Sequence[Row]) -> list[RenderableType]:
+def _draw_notes(view: object, candidates: Sequence[Row]) -> list[RenderableType]:
     """Return what the domain tells about candidates besides numbers: each text under a title, indented."""
-    annotated = find_annotated(run)
     drawn: list[RenderableType] = []
     for row in candidates:
-        for title, text in (annotated.annotate(row) if annotated else {}).items():
+        for title, text in (view.annotate(row) if isinstance(view, Annotated) else {}).items():
             drawn.append(_text(f"{title} of call {row['call']}:"))
             drawn += [Padding(_text(line[:_MOST_CHARACTERS]), (0, 0, 0, 2)) for line in text.splitlines()[:_MOST_LINES]]
     return drawn
-
-
-def _draw_sheet(log: Log) -> list[tuple[str, list[RenderableType]]]:
-    """Return the title and the content of a section with the domain's table about all evaluations, if it has any."""
-    annotated = find_annotated(log.run)
-    sheet = annotated.tabulate([row_at(log.attempts, at) for at in log.charged]) if annotated else None
-    return [(sheet.title, [_table(sheet.names, sheet.lines)])] if sheet else []
 
 
 def _trace(curve: Sequence[float]) -> str:
@@ -286,7 +267,7 @@ def _trace(curve: Sequence[float]) -> str:
 def _list_candidates(candidates: Sequence[Row], measured: Sequence[str]) -> Table:
     """Return a table of candidates, with the columns ``measured`` of the domain."""
     names = ("score", *(f">{name}" for name in measured), ">iteration", ">pool", "genotype")
-    genotypes = tell_apart([row["genotype"] for row in candidates])
+    genotypes = summary.tell_apart([row["genotype"] for row in candidates])
     numbers = [
         ["–" if row[name] is None else f"{row[name]:.6g}" for name in ("score", *measured)] for row in candidates
     ]
@@ -305,10 +286,10 @@ def _abridge(genotype: str) -> str:
 
 
 def _draw_exchange(log: Log) -> list[RenderableType]:
-    swaps, directions = swaps_by_pools(log.swaps), ("from_pool", "to_pool")
+    swaps, directions = summary.swaps_by_pools(log.swaps), ("from_pool", "to_pool")
     lines = [(*counts, "–" if rate is None else f"{rate:.3f}", blocked) for *counts, rate, blocked in swaps.lines]
     drawn: list[RenderableType] = [_table(swaps.names, lines)] if lines else []
-    if curve := xi_curve(log):
+    if curve := summary.xi_curve(log):
         drawn.append(f"ξ {_trace(curve)}")
     if copies := Counter(zip(*(log.migrations[name] for name in directions), strict=True)):
         events = len(set(log.migrations["iteration"]))

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import accumulate
 from math import inf
+from operator import itemgetter
 from typing import Final, NamedTuple
 
+from evodiverse.ports import Sheet
 from evodiverse.results.grouping import group_by
 from evodiverse.runlog.log import Columns, Log, Row, mean, row_at, rows
 from evodiverse.runlog.runs import Run, write_setting
@@ -15,18 +16,6 @@ from evodiverse.vocabulary import Outcome, Usage
 
 N_BEST = 10
 _NAMES: Final = {"task.name": "task", "method.name": "method", "llm.name": "llm"}
-
-
-class Listing(NamedTuple):
-    """A table.
-
-    Attributes:
-        names: The headings; a leading ``>`` marks a column of numbers.
-        lines: The rows.
-    """
-
-    names: Sequence[str]
-    lines: Sequence[Sequence[str | float | None]]
 
 
 class Requests(NamedTuple):
@@ -75,31 +64,28 @@ def best_so_far(attempts: Columns) -> list[float]:
     return [highest for highest in accumulate(best.values(), max) if highest > -inf]
 
 
-def swaps_by_pools(swaps: Columns) -> Listing:
+def swaps_by_pools(swaps: Columns) -> Sheet:
     """List the swaps of each pair of pools that are neighbors, from the coldest pair to the hottest.
 
     The columns are the pools and the numbers of exchanges, of pairs of candidates that were tried and accepted with the
     share of the latter, and of those that were blocked, because a pool would have held a candidate twice.
     """
     lines = []
-    for pools, some in sorted(group_by(rows(swaps), lambda row: (row["cold_pool"], row["hot_pool"])).items()):
+    for pools, some in sorted(group_by(rows(swaps), itemgetter("cold_pool", "hot_pool")).items()):
         tried = [row["accepted"] for row in some if not row["blocked"]]
         events = len({row["iteration"] for row in some})
         lines.append(("{} ⇄ {}".format(*pools), events, len(tried), sum(tried), mean(tried), len(some) - len(tried)))
-    return Listing(("pools", ">events", ">tried", ">accepted", ">rate", ">blocked"), lines)
+    return Sheet("swaps by pair of pools", ("pools", ">events", ">tried", ">accepted", ">rate", ">blocked"), lines)
 
 
 def requests_by_pool(llm_calls: Columns) -> list[Requests]:
     """Return a summary of the requests to language models for each pool and model."""
-    return [
-        Requests(
-            *of,
-            sum((Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in some), Usage()),
-            Counter(row["outcome"] for row in some),
-            sum(row["cached"] for row in some),
-        )
-        for of, some in sorted(group_by(rows(llm_calls), lambda row: (row["pool"], row["model"])).items())
-    ]
+    requests = []
+    for (pool, model), some in sorted(group_by(rows(llm_calls), itemgetter("pool", "model")).items()):
+        used = [Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"]) for row in some]
+        outcomes, cached = Counter(row["outcome"] for row in some), sum(row["cached"] for row in some)
+        requests.append(Requests(pool, model, sum(used, Usage()), outcomes, cached))
+    return requests
 
 
 def xi_curve(log: Log) -> list[float]:
@@ -112,7 +98,7 @@ def xi_curve(log: Log) -> list[float]:
     return [*log.swaps["xi"][:1], *after.values()] if after else []
 
 
-def errors_by_reason(attempts: Columns) -> Listing:
+def errors_by_reason(attempts: Columns) -> Sheet:
     """List the errors by reason, which is the message up to its first colon, the most frequent first.
 
     The columns are the reason, the numbers of rejected attempts and of failed evaluations, and the rest of the first
@@ -125,7 +111,7 @@ def errors_by_reason(attempts: Columns) -> Listing:
         n_failed, detail = len(failed.intersection(some)), (errors[some[0]] or "").partition(":")[2].strip()
         lines.append((reason, len(some) - n_failed, n_failed, detail, attempts["genotype"][some[0]]))
     lines.sort(key=lambda line: (-line[1] - line[2], line[0]))
-    return Listing(("reason", ">rejected", ">failed", "example error", "genotype"), lines)
+    return Sheet("errors by reason", ("reason", ">rejected", ">failed", "example error", "genotype"), lines)
 
 
 def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
@@ -136,8 +122,7 @@ def tell_apart(genotypes: Sequence[str | None]) -> list[str]:
     return ["\n".join(line for line in text.splitlines() if line not in shared) for text in texts]
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(NamedTuple):
     """A run in a comparison with others.
 
     Attributes:
@@ -145,13 +130,11 @@ class Compared:
         differing: The run's values, as text, of the settings in which the compared runs differ, by the key of the
             setting. Three keys are shortened to ``task``, ``method`` and ``llm``.
         best: The highest score of the run; None if no candidate has a score.
-        calls: The number of oracle calls; None if ``run.json`` does not record it.
     """
 
     run: Run
     differing: Mapping[str, str]
     best: float | None
-    calls: int | None
 
     @property
     def name(self) -> str:
@@ -173,12 +156,7 @@ def compare(runs: Sequence[Run], best: Sequence[float | None]) -> list[Compared]
     """
     keys = differing_keys(runs)
     compared = [
-        Compared(
-            run,
-            {_NAMES.get(key, key): _write(run, key) for key in keys},
-            score,
-            run.record.get("totals", {}).get("oracle_calls"),
-        )
+        Compared(run, {_NAMES.get(key, key): _write(run, key) for key in keys}, score)
         for run, score in zip(runs, best, strict=True)
     ]
     return sorted(compared, key=lambda one: (one.best is None, -(one.best or 0.0), str(one.run.path)))

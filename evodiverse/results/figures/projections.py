@@ -1,6 +1,6 @@
 """Projections of the programs of final pools onto a plane by PCA or t-SNE, colored by method, by pool and by score."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -38,46 +38,44 @@ def read_members(group: Group, results: Sequence[Result]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["method", "genotype", "pool", "score"])
 
 
-def project_pca(vectors: Any) -> FloatArray:
+def project_pca(vectors: FloatArray) -> FloatArray:
     """Return the ``(n, 2)`` coordinates of ``(n, d)`` vectors along their first two principal components."""
     from sklearn.decomposition import PCA  # takes a second
 
-    dense = _dense(vectors)
-    points = PCA(min(2, *dense.shape), svd_solver="full").fit_transform(dense)
+    points = PCA(min(2, *vectors.shape), svd_solver="full").fit_transform(vectors)
     return np.pad(points, ((0, 0), (0, 2 - points.shape[1])))
 
 
-def project_tsne(vectors: Any) -> FloatArray:
+def project_tsne(vectors: FloatArray) -> FloatArray:
     """Return the ``(n, 2)`` t-SNE embedding of ``(n, d)`` vectors, with seed 0.
 
     For up to `_LEAST_POINTS` vectors, return the result of `project_pca` instead.
     """
     from sklearn.manifold import TSNE  # takes a second
 
-    dense = _dense(vectors)
-    if len(dense) <= _LEAST_POINTS:
-        return project_pca(dense)
-    fit = TSNE(2, perplexity=min(30.0, (len(dense) - 1) / 3), init="pca", random_state=0, n_jobs=1)
-    return np.asarray(fit.fit_transform(dense), dtype=np.float64)
+    if len(vectors) <= _LEAST_POINTS:
+        return project_pca(vectors)
+    fit = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0, n_jobs=1)
+    return np.asarray(fit.fit_transform(vectors), dtype=np.float64)
 
 
-def _dense(vectors: Any) -> FloatArray:
-    return np.asarray(vectors.toarray() if sparse.issparse(vectors) else vectors, dtype=np.float64)
+PROJECTIONS: Final = {"PC": project_pca, "t-SNE": project_tsne}
+"""The projections, by the name of their axes."""
 
 
-def locate(group: Group, members: pd.DataFrame, project: Callable[[Any], FloatArray]) -> pd.DataFrame:
+def locate(group: Group, members: pd.DataFrame, axis: str) -> pd.DataFrame:
     """Return members with their places, the columns ``x`` and ``y``, in a plane; equal programs share a place.
 
     Args:
         group: The runs.
         members: The members, as `read_members` returns them.
-        project: A function that is called with the vectors of the programs and returns their ``(n, 2)`` places, such as
-            `project_tsne`.
+        axis: The name of the projection of the programs' vectors in `PROJECTIONS`.
     """
     unique = sorted({*members["genotype"]})
     metrics: Any = reading.find_metrics(group, group.best)
-    points = project(metrics.embed(unique, group.context.measurer.tools)) if unique else np.zeros((0, 2))
-    places = pd.DataFrame(points, unique, ["x", "y"])
+    vectors = metrics.embed(unique, group.context.measurer.tools)
+    dense = np.asarray(vectors.toarray() if sparse.issparse(vectors) else vectors, dtype=np.float64)
+    places = pd.DataFrame(PROJECTIONS[axis](dense) if unique else np.zeros((0, 2)), unique, ["x", "y"])
     return members.join(places, on="genotype")
 
 
@@ -87,15 +85,14 @@ def seeds_of(group: Group) -> str:
     return ", ".join(f"{method} {seed}" for method, seed in sorted(lowest.items()))
 
 
-def draw_programs(group: Group, project: Callable[[Any], FloatArray], axis: str) -> Figure:
+def draw_programs(group: Group, axis: str) -> Figure:
     """Return a figure with a column per method and two rows: programs colored by pool, and by score.
 
     Args:
         group: The runs.
-        project: A function that returns ``(n, 2)`` points of vectors, such as `project_tsne`.
-        axis: The name of the axes, such as "PC".
+        axis: The name of the projection in `PROJECTIONS`.
     """
-    members = locate(group, read_members(group, group.results), project)
+    members = locate(group, read_members(group, group.results), axis)
     methods = members["method"].unique()
     figure = style.new_figure(min(style.PAGE, 1.9 + 1.6 * len(methods)), 3.6)
     axes = figure.subplots(2, len(methods), squeeze=False, sharex=True, sharey=True)
@@ -170,7 +167,7 @@ def draw_equations(group: Group) -> Figure:
     looks, with_pools = {}, []
     for (top, bottom), (science, problem) in zip(axes.T, problems.items(), strict=True):
         runs = [run for run in group.results if str(run.problem) == problem]
-        members = locate(group, read_members(group, runs), project_tsne)
+        members = locate(group, read_members(group, runs), "t-SNE")
         for panel in (top, bottom):
             _draw_others(panel, members)
         by_method = dict([*members.groupby("method", sort=False)])

@@ -1,8 +1,10 @@
 """Quality and diversity in the feature space of a run (``search.features``), on a grid as pyribs defines them."""
 
 from collections.abc import Mapping
-from math import floor, fsum, isfinite
+from math import fsum, isfinite
 from typing import Any, Final
+
+import numpy as np
 
 from evodiverse.runlog.log import Log, Measurement
 
@@ -48,16 +50,14 @@ def measure_features(log: Log) -> Measurement:
     features = find_features(log.run.settings)
     if not features:
         return {}
-    n = count_intervals(len(features))
+    n, (lows, highs) = count_intervals(len(features)), np.array([*features.values()], dtype=np.float64).T
     valid, columns = log.column("valid"), [log.column(name) for name in features]
     best: dict[tuple[int, ...], float] = {}
     for call, score in log.scores.items():
-        values = [column[call] for column in columns]
-        if valid[call] and all(value is not None and isfinite(value) for value in values):
-            shares = [
-                (value - low) / (high - low) for value, (low, high) in zip(values, features.values(), strict=True)
-            ]
-            cell = tuple(min(floor(n * min(max(share, 0.0), 1.0)), n - 1) for share in shares)
+        values = np.array([column[call] for column in columns], dtype=np.float64)  # NaN for None
+        if valid[call] and np.isfinite(values).all():
+            shares = np.clip((values - lows) / (highs - lows), 0, 1)
+            cell = tuple(np.minimum(n * shares, n - 1).astype(int))
             best[cell] = max(best.get(cell, score), score)
     return {"coverage": len(best) / n ** len(features), "qd_score": fsum(best.values())}
 

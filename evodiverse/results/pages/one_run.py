@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 from markupsafe import Markup
 
 from evodiverse.ports import Annotated, Drawable, Highlight, Sheet
+from evodiverse.results import summary
 from evodiverse.results.domains import find_columns, find_highlight, find_view
 from evodiverse.results.grouping import group_by
 from evodiverse.results.metrics import find_own_columns
@@ -18,14 +19,6 @@ from evodiverse.results.metrics.features import tell_features
 from evodiverse.results.metrics.pareto import find_objective_columns, follow_hypervolume
 from evodiverse.results.pages.rendering import Chart, Line, Point, plan_chart, render
 from evodiverse.results.show import read_command, tell_start
-from evodiverse.results.summary import (
-    best_candidates,
-    errors_by_reason,
-    find_failed,
-    requests_by_pool,
-    swaps_by_pools,
-    tell_apart,
-)
 from evodiverse.runlog.earlier import KEPT, read_kept
 from evodiverse.runlog.log import Columns, Log, Row, find_rises, read_log_so_far, row_at, rows
 from evodiverse.runlog.runs import Run
@@ -107,7 +100,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     pools = run.columns_so_far("populations", ["iteration", "pool", "beta", "members"])
     numbers, *texts = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"]).values()
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **find_own_columns(run), **columns})
-    best = best_candidates(log.attempts, None)
+    best = summary.best_candidates(log.attempts, None)
     return History(
         log,
         view if isinstance(view, Drawable) else None,
@@ -163,8 +156,8 @@ def report_run(history: History) -> str:
         progress=_plan_progress(history),
         pools=_plan_pools(history),
         exchange=_plan_exchange(history),
-        swaps=swaps_by_pools(log.swaps),
-        best=[*zip(itertools.count(1), listed, tell_apart([row["genotype"] for row in listed]))],
+        swaps=summary.swaps_by_pools(log.swaps),
+        best=[*zip(itertools.count(1), listed, summary.tell_apart([row["genotype"] for row in listed]))],
         numbers=[f">{name}" for name in history.measured],
         drawn=cards,
         first=[cards[call] for call in first],
@@ -173,9 +166,9 @@ def report_run(history: History) -> str:
         n_oldest=_N_OLDEST,
         n_left_out=n_left_out,
         steps=[_draw_step(history, row) for row in shown],
-        requests=requests_by_pool(log.llm_calls),
-        errors=errors_by_reason(log.attempts),
-        failed=[row_at(log.attempts, at) for at in find_failed(log.attempts)],
+        requests=summary.requests_by_pool(log.llm_calls),
+        errors=summary.errors_by_reason(log.attempts),
+        failed=[row_at(log.attempts, at) for at in summary.find_failed(log.attempts)],
         features=tell_features(log),
     )
 

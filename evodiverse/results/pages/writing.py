@@ -2,9 +2,8 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from evodiverse.errors import InputError, reason
@@ -27,8 +26,7 @@ _HEAD_BYTES: Final = 2_000
 _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(NamedTuple):
     """A run's best score so far, as a function of the number of calls.
 
     Attributes:
