@@ -13,7 +13,7 @@ import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,6 @@ FloatArray = NDArray[np.float32]
 
 CODEBERT: Final = "microsoft/codebert-base"
 CODEBERT_REVISION: Final = "3b0952feddeffad0063f274080e3c23d75e7eb39"
-CODEBERT_TOKENS: Final = 512
-MINILM_TOKENS: Final = 256  # the length that the model was trained for, although it has 512 positions
 
 _BATCH: Final = 16
 _WEIGHTS: Final = ("model.safetensors", "pytorch_model.bin")
@@ -49,8 +47,25 @@ class Encoder:
     """
 
     def __init__(self, folder: Path, max_tokens: int) -> None:
-        self._max_tokens = max_tokens
-        self._tokenizer, self._model = _load(folder)
+        check_installed()
+        import transformers  # takes seconds
+        from safetensors import SafetensorError
+
+        transformers.utils.logging.set_verbosity_error()  # the relevant problems are checked for below
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            load = transformers.AutoModel.from_pretrained
+            model, report = load(folder, local_files_only=True, output_loading_info=True)
+        except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+            raise DataError(f"{folder} holds no readable encoder ({describe(error)}); download it again") from error
+        # transformers silently replaces missing weights and a missing vocabulary. The pooler is unused.
+        if missing := sorted(name for name in report["missing_keys"] if not name.startswith("pooler.")):
+            lost = f"{len(missing)} weights of its encoder, such as {missing[0]}"
+            raise DataError(f"{folder} is missing {lost}; download it again")
+        if len(self._tokenizer) <= len(self._tokenizer.all_special_ids):
+            raise DataError(f"{folder} is missing the vocabulary of its tokenizer; download it again")
+        self._max_tokens, self._model = max_tokens, model.float().eval()
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return the vectors of texts, in their order.
@@ -90,7 +105,7 @@ def load_codebert(*, offline: bool = False) -> Encoder:
         InputError: torch or transformers is not installed.
         DataError: CodeBERT is not in the cache, and the hub cannot be reached or ``offline`` is set.
     """
-    return Encoder(codebert_folder(offline=offline), CODEBERT_TOKENS)
+    return Encoder(codebert_folder(offline=offline), max_tokens=512)
 
 
 def codebert_folder(*, offline: bool = False) -> Path:
@@ -112,10 +127,8 @@ def codebert_folder(*, offline: bool = False) -> Path:
         if isinstance(found, str):
             return Path(found).parent
     if offline:
-        raise DataError(
-            f"{CODEBERT} is not in the cache of the Hugging Face hub, and network access is off; call load_codebert() "
-            "once"
-        )
+        why = "is not in the cache of the Hugging Face hub, and network access is off"
+        raise DataError(f"{CODEBERT} {why}; call load_codebert() once")
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)  # it warns about unauthenticated requests
     try:
         return Path(snapshot_download(CODEBERT, revision=CODEBERT_REVISION, allow_patterns=list(_HUB_FILES)))
@@ -136,7 +149,7 @@ def load_minilm(folder: Path) -> Encoder:
         InputError: torch or transformers is not installed.
         DataError: The model, the tokenizer or some weights are missing from the folder.
     """
-    return Encoder(folder, MINILM_TOKENS)
+    return Encoder(folder, max_tokens=256)  # the length that it was trained for, although it has 512 positions
 
 
 def check_installed() -> None:
@@ -147,29 +160,3 @@ def check_installed() -> None:
     """
     if find_spec("torch") is None or find_spec("transformers") is None:
         raise InputError("embeddings need torch and transformers; run pip install 'evodiverse[codebert]'")
-
-
-def _load(folder: Path) -> tuple[Any, Any]:
-    """Return the tokenizer and the model in a folder.
-
-    transformers silently replaces missing weights and a missing vocabulary, so this function checks for both.
-    """
-    check_installed()
-    import transformers  # takes seconds
-    from safetensors import SafetensorError
-
-    transformers.utils.logging.set_verbosity_error()  # the relevant problems are checked for below
-    transformers.utils.logging.disable_progress_bar()
-    try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        model, report = transformers.AutoModel.from_pretrained(folder, local_files_only=True, output_loading_info=True)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        raise DataError(f"{folder} holds no readable encoder ({describe(error)}); download it again") from error
-    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))  # the pooler is unused
-    if missing:
-        raise DataError(
-            f"{folder} is missing {len(missing)} weights of its encoder, such as {missing[0]}; download it again"
-        )
-    if len(tokenizer) <= len(tokenizer.all_special_ids):
-        raise DataError(f"{folder} is missing the vocabulary of its tokenizer; download it again")
-    return tokenizer, model.float().eval()

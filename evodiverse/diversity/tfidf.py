@@ -50,7 +50,8 @@ def _walk(tree: ast.AST) -> Iterator[str]:
         if kind is str:
             yield from part.split(".")
         elif kind is ast.Constant:
-            yield _spell(part.value)
+            # Python refuses to convert very long integers to decimal.
+            yield hex(part.value) if type(part.value) is int else repr(part.value)
         elif kind is list:
             parts += part
         elif issubclass(kind, ast.AST) and not (kind is ast.Expr and is_docstring(part)):
@@ -64,14 +65,6 @@ def _mark(kind: type[ast.AST]) -> str | None:
     """Return the token for a kind of syntax node; None if only the parts of such a node have tokens."""
     is_marked = issubclass(kind, (*_STATEMENTS, *_EXPRESSIONS, *_OPERATORS)) and kind is not ast.Expr
     return f"<{kind.__name__}>" if is_marked else None
-
-
-def _spell(constant: Any) -> str:
-    """Return the ``repr`` of a constant, or the hexadecimal form of an integer.
-
-    Python refuses to convert very long integers to decimal.
-    """
-    return hex(constant) if type(constant) is int else repr(constant)
 
 
 def tfidf(programs: Sequence[str]) -> "sparse.csr_matrix":

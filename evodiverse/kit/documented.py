@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from math import inf
+from operator import ge, gt, le, lt
 from typing import Any, Final
 
 MISSING: Final = "???"
@@ -34,12 +35,8 @@ class Bounds:
         """Return whether a value that is neither null nor a list lies within the bounds; NaN violates every bound."""
         if self.choices is not None:
             return value in self.choices or (self.or_dotted and isinstance(value, str) and "." in value)
-        return (
-            (self.least is None or value >= self.least)
-            and (self.most is None or value <= self.most)
-            and (self.above is None or value > self.above)
-            and (self.below is None or value < self.below)
-        )
+        bounds = [(ge, self.least), (le, self.most), (gt, self.above), (lt, self.below)]
+        return all(bound is None or bool(holds(value, bound)) for holds, bound in bounds)
 
     def __str__(self) -> str:
         """Return the bounds in words, such as ``at least 1``; empty if there are no bounds."""

@@ -21,7 +21,6 @@ TEMPORARY: Final = ".tmp"
 """The suffix of the names of unfinished files. These names begin with a dot."""
 
 _WRITTEN: Final = ".written"
-_MOST_LISTED_BYTES: Final = 1 << 24
 # The first is six times as fast, but not every build of PyYAML has it.
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -235,7 +234,7 @@ def _read_manifest(path: Path) -> Mapping[str, str]:
         InputError: The list is damaged.
     """
     try:
-        lines = read_file(path, _MOST_LISTED_BYTES).decode(errors="replace").splitlines()
+        lines = read_file(path, 1 << 24).decode(errors="replace").splitlines()
     except FileNotFoundError:
         return {}
     except ValueError as error:

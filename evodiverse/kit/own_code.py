@@ -13,7 +13,7 @@ from importlib.machinery import all_suffixes
 from importlib.util import decode_source
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from evodiverse.errors import ContractError, EvoDiverseError, InputError, Interrupted, ServiceError, describe
 from evodiverse.kit.python import NOT_PYTHON, parse_quietly
@@ -22,8 +22,6 @@ from evodiverse.text import printable
 _PACKAGE = "evodiverse"
 _FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
 _IMPORTLIB = str(Path(importlib.__file__).parent)
-_LIBRARIES: Final = {"site-packages", "dist-packages"}
-_STANDARD: Final = sysconfig.get_path("stdlib")
 _MAX_SHOWN = 80
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -198,7 +196,9 @@ def find_imports(file: Path, without: Path | None = None) -> list[Path]:
 
 
 def _is_library(folder: Path) -> bool:
-    return not _LIBRARIES.isdisjoint(folder.parts) or folder.is_relative_to(_STANDARD)
+    return not {"site-packages", "dist-packages"}.isdisjoint(folder.parts) or folder.is_relative_to(
+        sysconfig.get_path("stdlib")
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -211,14 +211,13 @@ def _find_statements(file: Path, _: int) -> list[tuple[int, tuple[str, ...]]]:
         nodes = [*ast.walk(parse_quietly(decode_source(file.read_bytes())))]
     except NOT_PYTHON:  # importing it reports the error
         return []
-    plain = [(0, name.name) for node in nodes if isinstance(node, ast.Import) for name in node.names]
-    named = [
-        (node.level, f"{node.module or ''}.{name.name}".strip("."))
-        for node in nodes
-        if isinstance(node, ast.ImportFrom)
+    imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    found = {
+        (getattr(node, "level", 0), f"{getattr(node, 'module', None) or ''}.{name.name}".strip("."))
+        for node in imports
         for name in node.names
-    ]
-    return [(level, tuple(dotted.split("."))) for level, dotted in dict.fromkeys([*plain, *named])]
+    }
+    return [(level, tuple(dotted.split("."))) for level, dotted in sorted(found)]
 
 
 def _find_files(base: Path, names: tuple[str, ...]) -> Iterator[Path]:

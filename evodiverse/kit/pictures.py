@@ -27,7 +27,6 @@ SCALE: Final = ("#fcefbe", "#a9dbb8", "#54b2c0", "#2e74aa", "#243672")
 
 _DPI: Final = 72  # makes matplotlib's points, the units of fonts and lines, pixels
 _MONO: Final = "DejaVu Sans Mono"  # comes with matplotlib, like DejaVu Sans, so pictures do not depend on the machine
-_GAP: Final = 16  # around the text
 _SPACE: Final = 0.28  # between panels, as a share of their side
 _IMAGE: Final = Markup('<img src="data:image/svg+xml;base64,{}" alt="{}" loading="lazy">')
 _RC: Final[dict[str, Any]] = {
@@ -91,7 +90,7 @@ def to_png(figure: Figure, lines: Sequence[str]) -> bytes:
     fields = zip_longest(*(row for row in rows if len(row) > 1), fillvalue="")
     widths = [max(map(len, column)) for column in fields] or [0]
     below = "\n".join("   ".join(map(str.ljust, row, widths)) for row in rows)
-    box, gap, (width, height) = figure.get_tightbbox(), _GAP / _DPI, figure.get_size_inches()
+    box, gap, (width, height) = figure.get_tightbbox(), 16 / _DPI, figure.get_size_inches()
     for text, y, side, size in [(title[0], box.y1 + gap, "bottom", 20), (below, box.y0 - gap, "top", 15)]:
         legible = "".join(one if one == "\n" or ord(one) in known else "\N{REPLACEMENT CHARACTER}" for one in text)
         figure.text(box.x0 / width, y / height, legible, size=size, va=side, family=_MONO, linespacing=1.5)

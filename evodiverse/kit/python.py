@@ -25,9 +25,6 @@ MAX_MARKS: Final = 30
 Python sorts the marks of a name in quadratic time, and does so again for each way in which it tries to parse the name.
 """
 
-# A longer reply, in characters, is read only as it is.
-_MAX_TYPOGRAPHY = 100_000
-
 
 # Python 3.11 counts the depth of a syntax tree in one place for all threads, so if two threads parse at the same
 # time, one may get a SystemError. The filters of warnings are also shared. The lock helps only if everything that runs
@@ -71,7 +68,7 @@ def read_code(reply: str, read: Callable[[str], str | Rejection]) -> str | Rejec
     rejections = []
     for answer in dict.fromkeys(find_answers(reply)):
         found = read(answer)
-        if not answer.isascii() and len(answer) <= _MAX_TYPOGRAPHY and not _is_python(found):
+        if not answer.isascii() and len(answer) <= 100_000 and not _is_python(found):  # longer ones only as they are
             plain = read(answer.translate(TYPOGRAPHY))
             found = plain if _is_python(plain) else found
         if isinstance(found, str):

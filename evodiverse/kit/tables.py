@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from io import BufferedReader, StringIO, TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import Any, BinaryIO, Final, NamedTuple, cast
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.inputs import open_input
@@ -24,11 +24,9 @@ MAX_LINE: Final = 1_000_000
 """The maximum length of a line, in characters."""
 BLOCK_BYTES: Final = 1 << 20
 _DELIMITERS: Final = ",;\t"
-_MAX_SHOWN: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A table whose header is read.
 
     Attributes:
@@ -186,4 +184,4 @@ def read_number(text: str, decimal_mark: str = ".") -> float:
     except ValueError:
         pass
     hint = ", with a decimal point" if "," in text else ""
-    raise ValueError(f"must be a number{hint}, got {text.strip()[:_MAX_SHOWN]!r}")
+    raise ValueError(f"must be a number{hint}, got {text.strip()[:60]!r}")

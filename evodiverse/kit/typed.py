@@ -35,13 +35,9 @@ def walk_keys(schema: type, prefix: str = "") -> Iterator[tuple[str, Field[Any],
                 yield from walk_keys(option, f"{key}.")
 
 
-def flatten(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def flatten(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield all leaves of nested mappings as (dotted key, value); lists and empty mappings are leaves."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping) and value:
-            yield from flatten(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
+    return find_values(settings, {})
 
 
 def find_values(values: Mapping[str, Any], kinds: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

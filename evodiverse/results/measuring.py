@@ -93,7 +93,8 @@ def measure_runs(
     results: list[Measurement | InputError | None] = [_read_cached(file) for file in files]
     todo = [at for at, result in enumerate(results) if result is None]
     report(len(runs) - len(todo))
-    for n_done, (at, result) in enumerate(_measure_each(runs, todo, measurer, n_processes), len(runs) - len(todo) + 1):
+    measured = _measure_each([runs[at] for at in todo], measurer, n_processes)
+    for n_done, (at, result) in enumerate(zip(todo, measured, strict=True), len(runs) - len(todo) + 1):
         results[at] = result
         if not isinstance(result, InputError):
             write_cached(files[at], json.dumps(result).encode())
@@ -105,22 +106,20 @@ def measure_runs(
     )
 
 
-def _measure_each(
-    runs: Sequence[Run], todo: Sequence[int], measurer: Measurer, n_processes: int
-) -> Iterator[tuple[int, Measurement | InputError]]:
-    """Yield the index in ``runs`` of each run in ``todo``, and its metrics or, if it cannot be measured, the error.
+def _measure_each(runs: Sequence[Run], measurer: Measurer, n_processes: int) -> Iterator[Measurement | InputError]:
+    """Yield the metrics of each run or, if it cannot be measured, the error.
 
     Raises:
         DataError: A data file other than the log is missing, damaged or cannot be written, so that no run can be
             measured.
     """
-    if min(n_processes, len(todo)) <= 1:
-        yield from ((at, _try(measurer, runs[at])) for at in todo)
+    if min(n_processes, len(runs)) <= 1:
+        yield from (_try(measurer, run) for run in runs)
         return
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(n_processes, context, signal.signal, (signal.SIGINT, signal.SIG_IGN))
     try:
-        yield from zip(todo, pool.map(partial(_try, measurer), [runs[at] for at in todo]), strict=True)
+        yield from pool.map(partial(_try, measurer), runs)
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C, running jobs finish and no others start
 
@@ -133,9 +132,7 @@ def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
     except InputError as error:
         return error
     except Exception as error:  # noqa: BLE001 (one run must not prevent the tables of all others)
-        return InputError(
-            f"{run.path} cannot be measured ({describe(error)}); move it away, and report a bug if it is intact"
-        )
+        return InputError(f"{run.path} cannot be measured ({describe(error)}); move it away, or report a bug")
 
 
 def _read_cached(file: Path) -> Measurement | None:

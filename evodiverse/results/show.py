@@ -33,9 +33,7 @@ from evodiverse.vocabulary import Outcome
 Parsed = TypeVar("Parsed")
 Line = Sequence[Text | str | float | None]
 Section = tuple[str, Sequence[RenderableType]]
-N_BARS = 32
 _MOST_LINES, _MOST_CHARACTERS = 40, 1_000
-_MOST_BYTES = 1 << 16
 _STYLES = {"complete": "green", "failed": "red"}
 
 
@@ -148,7 +146,7 @@ def _read(file: Path, parse: Callable[[bytes], Parsed]) -> Parsed | None:
         InputError: The file is damaged; the message names it.
     """
     try:
-        return parse(read_file(file, _MOST_BYTES))
+        return parse(read_file(file, 1 << 16))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
@@ -261,7 +259,7 @@ def _draw_notes(view: object, candidates: Sequence[Row]) -> list[RenderableType]
 
 
 def _trace(curve: Sequence[float]) -> str:
-    return f"{curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, N_BARS))}"
+    return f"{curve[0]:.4g} → {curve[-1]:.4g}  {sparkline(thin(curve, 32))}"
 
 
 def _list_candidates(candidates: Sequence[Row], measured: Sequence[str]) -> Table:

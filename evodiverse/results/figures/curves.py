@@ -22,15 +22,9 @@ DIVERSE: Final = "diverse_top10"
 HITS: Final = "hits_at_"
 """The start of the names of metrics with numbers of hits; a percentage of the budget follows."""
 
-TARGET_BAND: Final = (0.3, 0.4)
-"""The share of accepted swaps where the paper's curves settle."""
-
 _TITLES: Final = {DRUG_LIKE: "QED > 0.5, SA < 5.5", DIVERSE: "diverse top 10"}
 _COMPARED: Final = ("molleo", "pt")
 _N_BARS: Final = 8
-_MARGIN: Final = 0.08
-_BANDS_SHARE: Final = 0.4  # the opacity of all bands together where they overlap
-_MOST_SHARE: Final = 0.18
 Curve = tuple[Sequence[float], Sequence[Any]]  # numbers, and None or NaN for no value
 
 
@@ -153,7 +147,7 @@ def draw_bands(
         steps: Whether a value holds until the next one. Otherwise, straight lines join the points.
         look: A function that returns the look of each band, given its key.
     """
-    share = min(_MOST_SHARE, _BANDS_SHARE / max(1, len(bands)))
+    share = min(0.18, 0.4 / max(1, len(bands)))  # where all bands overlap, their opacity is 0.4 or a little more
     for name, band in bands.items():
         own = look(name)
         mean, low, high = change(np.array(band[1:]))
@@ -178,7 +172,7 @@ def fit_axis(axes: Axes, bands: Mapping[str, Band], least: float = -np.inf, most
     near = values[values >= least] if (values >= least).any() else values
     if len(near):
         low, high = float(near.min()), float(near.max())
-        room = 2 * ((high - low) * _MARGIN or 0.05 * abs(high) or 0.05)
+        room = 2 * ((high - low) * 0.08 or 0.05 * abs(high) or 0.05)
         axes.set_ylim(max(least, low - room), min(most, high + room))
 
 
@@ -386,7 +380,7 @@ def draw_swaps(group: Group, panel_of: Callable[[Result], str]) -> Figure:
     pairs = range(max(sum(name.startswith("curve.xi.") for name in run.metrics) for run in group.results))
     for column, name in zip(panels.T, sorted(about), strict=True):
         top, bottom = column
-        bottom.axhspan(*TARGET_BAND, color=style.INK, alpha=0.08, linewidth=0)
+        bottom.axhspan(0.3, 0.4, color=style.INK, alpha=0.08, linewidth=0)  # where the paper's curves settle
         for axes, each in zip(column, ("xi", "swap_acceptance"), strict=True):
             bands = {}
             for pair in pairs:

@@ -15,7 +15,6 @@ from evodiverse.results.grouping import group_by
 START: Final = -1
 """Stands for the pool of an initial candidate that all pools share."""
 _UNITS: Final = {"circle packing": "score (sum of radii over the reference)", "equations": "error (NMSE, fitted data)"}
-_N_TOP: Final = 10
 _COLUMNS: Final = 5
 
 
@@ -39,7 +38,7 @@ def draw_lineage(group: Group) -> Figure:
     """
     _, log = reading.open_log(group, group.best)
     is_error = group.kind == "equations"
-    top, parents, pools = log.top(log.final_union, _N_TOP), log.column("parents"), log.column("pool")
+    top, parents, pools = log.top(log.final_union, 10), log.column("parents"), log.column("pool")
     scores = {call: log.scores[call] for call in find_ancestors(log, top)}
     heights = {call: max(-score, reading.LEAST) if is_error else score for call, score in scores.items()}
     figure = style.new_figure(style.PAGE * 0.72, 2.7)

@@ -13,10 +13,6 @@ from evodiverse.text import count_of, printable
 
 SUM: Final = "best_sum"
 _MOST_LINES: Final = 46
-_MOST_COLUMNS: Final = 92
-_N_SHOWN: Final = 5  # of the packings that set a record: the first, the last, and some evenly spaced between
-_SHARE_SHOWN: Final = 0.9
-"""The axis leaves out sums below this share of the best, since the first sums are far below the rest."""
 
 
 def read_texts(result: Result, name: str) -> dict[int, Any]:
@@ -29,7 +25,7 @@ def draw_records(group: Group) -> Figure:
     """Return a figure with the curves of all methods and, below them, packings with which the best run set a record."""
     (best,) = reading.keep_best(SUM, group.results)
     sums = dict(zip(map(int, reading.numbers(best, "sum_calls")), reading.numbers(best, "sum"), strict=True))
-    shown = thin([*sums], _N_SHOWN)
+    shown = thin([*sums], 5)
     packings = read_texts(best, "packing")
     figure = style.new_figure(style.PAGE * 0.72, 3.9)
     parts: Any = figure.subfigures(2, 1, height_ratios=(2.1, 1))
@@ -37,7 +33,8 @@ def draw_records(group: Group) -> Figure:
     axes = upper.subplots()
     bands = record_bands(group.results, "sum_calls", "sum")
     draw_bands(axes, bands, steps=True)
-    fit_axis(axes, bands, least=_SHARE_SHOWN * max(float(best.metrics[SUM]), 0.0))  # type: ignore[arg-type] # a number
+    # The first sums are far below the rest.
+    fit_axis(axes, bands, least=0.9 * max(float(best.metrics[SUM]), 0.0))  # type: ignore[arg-type] # a number
     axes.set(xlim=(0, reading.budget_of(group.results) * 1.01), xlabel="evaluations")
     axes.set_ylabel("best sum of radii (unit square = 1)")
     style.add_legend(upper, legend_of(group.results), 5)
@@ -86,7 +83,7 @@ def draw_program(group: Group) -> Figure:
     lines = [
         part
         for line in read_program(group)[".py"].splitlines()
-        for part in wrap(printable(line), _MOST_COLUMNS, drop_whitespace=False, subsequent_indent="    ") or [""]
+        for part in wrap(printable(line), 92, drop_whitespace=False, subsequent_indent="    ") or [""]
     ]
     if (rest := len(lines) - _MOST_LINES) > 0:
         lines[_MOST_LINES:] = [f"# … {count_of(rest, 'more line')}"]

@@ -15,9 +15,6 @@ from evodiverse.results.figures.reading import FloatArray, Group, Result
 from evodiverse.results.figures.style import Look
 from evodiverse.results.grouping import group_by
 
-SCIENCES_SHOWN: Final = ("biology", "chemistry")
-_LEAST_POINTS: Final = 3
-
 
 def read_members(group: Group, results: Sequence[Result]) -> pd.DataFrame:
     """Return the members of the final pools of some runs of a group: for each method, its run with the lowest seed.
@@ -49,11 +46,11 @@ def project_pca(vectors: FloatArray) -> FloatArray:
 def project_tsne(vectors: FloatArray) -> FloatArray:
     """Return the ``(n, 2)`` t-SNE embedding of ``(n, d)`` vectors, with seed 0.
 
-    For up to `_LEAST_POINTS` vectors, return the result of `project_pca` instead.
+    For up to three vectors, return the result of `project_pca` instead.
     """
     from sklearn.manifold import TSNE  # takes a second
 
-    if len(vectors) <= _LEAST_POINTS:
+    if len(vectors) <= 3:
         return project_pca(vectors)
     fit = TSNE(2, perplexity=min(30.0, (len(vectors) - 1) / 3), init="pca", random_state=0, n_jobs=1)
     return np.asarray(fit.fit_transform(vectors), dtype=np.float64)
@@ -142,7 +139,7 @@ def choose_problems(results: Sequence[Result]) -> dict[str, str]:
     """
     sciences, runs = reading.sciences_of(results), group_by(results, reading.science_of)
     problems = {}
-    for science in [name for name in sciences if name in SCIENCES_SHOWN] or sciences[:2]:
+    for science in [name for name in sciences if name in ("biology", "chemistry")] or sciences[:2]:
         by_problem = group_by(runs[science], lambda run: str(run.problem))
         problems[science] = max(sorted(by_problem), key=lambda name: len(reading.by_method(by_problem[name])))
     return problems

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -41,8 +41,7 @@ WHAT: Final = "95% t intervals of the mean over seeds"
 """The meaning of bands and whiskers, for captions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """The runs that a figure of the paper needs.
 
     Attributes:
@@ -63,8 +62,7 @@ class Wanted:
     engines: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What figures need besides the metrics of runs.
 
     Attributes:

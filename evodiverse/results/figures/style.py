@@ -31,8 +31,6 @@ PAGE: Final = 7.0
 INK: Final = "#222222"
 PALE: Final = "#c9ced6"
 TARGETS: Final = {"jnk3": "JNK3", "gsk3b": "GSK3β"}
-_PNG_DPI: Final = 200
-_CHARACTER: Final = 0.046  # the width of a character of small print, in inches
 _ENTRY: Final = 1.5  # the width of an entry in a legend, in inches
 
 _HERE: Final = Path(__file__).parent
@@ -79,7 +77,6 @@ _OTHER_COLORS: Final = ("#7a4900", "#5b2a86", "#2f4b26", "#8c1c13", "#00506b")
 _OTHER_MARKERS: Final = "1234"
 _PAIRS: Final = (("#009e73", "-", "o"), ("#0072b2", (0, (4, 1.5)), "s"), ("#d55e00", (0, (1, 1)), "^"))
 _POOL_COLORS: Final = ("#0072b2", "#d55e00", "#e69f00", "#cc79a7", "#009e73")
-_POOL_MARKERS: Final = "o^sDv"
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -105,7 +102,7 @@ def pool_look(pool: int) -> Look:
     """Return how figures draw a pool: as points of a color and a marker."""
     place = pool % len(_POOL_COLORS)
     label = "pool 0 (coldest)" if pool == 0 else f"pool {pool}"
-    return Look(label, _POOL_COLORS[place], "", _POOL_MARKERS[place], "")
+    return Look(label, _POOL_COLORS[place], "", "o^sDv"[place], "")
 
 
 def pair_look(pair: int) -> Look:
@@ -176,7 +173,7 @@ def add_legend(figure: Any, entries: Sequence[tuple[Any, str]], columns: int = 4
 def add_basis(figure: Figure, text: str) -> None:
     """Write small print above a figure: the number of runs and similar facts (`Picture.basis`)."""
     place = figure.subfigs[0] if figure.subfigs else figure
-    width = int(figure.bbox.width / figure.dpi / _CHARACTER)
+    width = int(figure.bbox.width / figure.dpi / 0.046)  # the width of a character of small print, in inches
     place.suptitle(fill(printable(text), width), fontsize=5.5, color=INK, alpha=0.8)
 
 
@@ -197,5 +194,5 @@ def write_image(figure: Figure, ending: str) -> bytes:
     """
     file = io.BytesIO()
     left_out = {"svg": "Date", "png": "Software", "pdf": "CreationDate"}[ending]
-    figure.savefig(file, format=ending, dpi=_PNG_DPI, metadata={left_out: None})
+    figure.savefig(file, format=ending, dpi=200, metadata={left_out: None})
     return file.getvalue()

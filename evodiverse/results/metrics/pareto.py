@@ -1,7 +1,7 @@
 """The front of a run with several objectives (``task.pareto``), and its hypervolume."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,6 @@ from evodiverse.runlog.log import Log, Measurement, find_rises
 from evodiverse.runlog.runs import Run
 from evodiverse.search.pareto import SCORE, Front, Objective, are_objectives, measure_objectives, read_objective
 from evodiverse.text import count_of
-
-_N_SHOWN: Final = 10
 
 
 def find_objectives(settings: Mapping[str, Any], columns: Collection[str]) -> tuple[Objective, ...]:
@@ -84,7 +82,7 @@ def highlight_front(log: Log) -> Highlight | None:
     front, volumes = _follow_front(log)
     if not front.calls:
         return None
-    names, shown = ", ".join(log.run.settings["task.pareto"]), front.spread()[:_N_SHOWN]
+    names, shown = ", ".join(log.run.settings["task.pareto"]), front.spread()[:10]
     note = (
         f"{count_of(len(front.calls), 'candidate')} on the front of {names}: no other one is at least as good in all "
         f"of them and better in one. The hypervolume is {volumes[-1][1]:.4g}. Here the {len(shown)} least crowded."

@@ -25,13 +25,10 @@ from evodiverse.runlog.runs import Run
 
 N_LISTED: Final = 200
 N_DRAWN: Final = 20
-N_IN_NOTEBOOK: Final = 10
 N_STEPS: Final = 40
 """How many steps of a lineage to show at most. Of a longer lineage, the youngest and a few of the oldest are shown."""
 
-_MOST_MEASURED: Final = 20
 _N_OLDEST: Final = 5
-_N_PARENTS: Final = 4
 _N_WINDOWS: Final = 40
 
 
@@ -104,7 +101,7 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     return History(
         log,
         view if isinstance(view, Drawable) else None,
-        [name for name, kind in {**find_objective_columns(run), **columns}.items() if kind is float][:_MOST_MEASURED],
+        [name for name, kind in {**find_objective_columns(run), **columns}.items() if kind is float][:20],
         pools,
         dict(zip(numbers, zip(*texts, strict=True), strict=True)),
         best,
@@ -178,7 +175,7 @@ def draw_table(run: Run) -> str:
     history = read_history(run)
     first = history.highlight
     shown = history.best if first is None else [history.by_call[call] for call in first.calls]
-    values = {"n_calls": len(history.by_call), "shown": shown[:N_IN_NOTEBOOK], "portray": history.portray}
+    values = {"n_calls": len(history.by_call), "shown": shown[:10], "portray": history.portray}
     return render("notebook.html", run=run, **values)
 
 
@@ -256,5 +253,5 @@ def _draw_step(history: History, row: Row) -> dict[str, Any]:
         drawing = (history.portray(row) or Markup()) + (drawing or Markup())
     is_known = parents and None not in (row["score"], parents[0]["score"])
     rise = row["score"] - parents[0]["score"] if is_known else None
-    calls = [parent["call"] for parent in parents[:_N_PARENTS]]
+    calls = [parent["call"] for parent in parents[:4]]
     return {"row": row, "drawing": drawing, "parents": calls, "rise": rise}

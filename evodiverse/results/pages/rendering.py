@@ -10,10 +10,9 @@ import hashlib
 import html
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import floor, isfinite, log10
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
@@ -94,8 +93,7 @@ _ENVIRONMENT.filters |= {"count": count_of, "cut": cut, "read": number, "sortabl
 _ENVIRONMENT.globals |= {"style": _load("page.css"), "script": _load("page.js"), "generator": GENERATOR}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line of a chart.
 
     Attributes:

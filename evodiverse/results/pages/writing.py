@@ -22,7 +22,6 @@ INDEX: Final = "index.html"
 N_AT: Final = 120
 """The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
 
-_HEAD_BYTES: Final = 2_000
 _SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
 
 
@@ -203,7 +202,7 @@ def is_current(run: Run) -> bool:
     try:
         check_regular(report)
         with report.open("rb") as file:
-            is_ours = GENERATOR.encode() in file.read(_HEAD_BYTES)
+            is_ours = GENERATOR.encode() in file.read(2_000)
         return is_ours and report.stat().st_mtime_ns >= (run.path / RECORD).stat().st_mtime_ns
     except (OSError, ValueError):
         return False

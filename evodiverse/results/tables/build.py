@@ -1,9 +1,11 @@
 """Fill tables: choose the runs for each cell, write the notes, and find the commands for missing runs."""
 
+import fnmatch
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import compress
 from operator import attrgetter
 from typing import Final
 
@@ -147,15 +149,12 @@ def _paper_table(
 def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, ...]:
     """Return the columns of a layout, those for several metrics as one for each, without extra ones that no run has."""
     measured = dict.fromkeys(metric for result in results for metric in result.metrics)
-    columns = []
+    columns: list[Column] = []
     for column in layout.columns:
-        prefix = column.metric.removesuffix("*")
-        names = [metric for metric in measured if metric.startswith(prefix)] if prefix != column.metric else []
-        columns += [
-            replace(column, metric=name, title=column.title.replace("*", name[len(prefix) :])) for name in names
-        ]
-        if prefix == column.metric and (not column.extra or column.metric in measured):
-            columns.append(column)
+        names = fnmatch.filter(measured, column.metric) if column.extra or "*" in column.metric else [column.metric]
+        for name in names:
+            rest = name.removeprefix(column.metric.removesuffix("*"))
+            columns.append(replace(column, metric=name, title=column.title.replace("*", rest or "*")))
     return tuple(columns)
 
 
@@ -177,11 +176,10 @@ def _finish(
         return any(one is not None and two is not None and abs(one - two) > _UNLIKE for one, two in means)
 
     places = {column.metric: at for at, column in enumerate(columns)}
-    kept = [at for at, column in enumerate(columns) if not column.unlike or differs(at, places[column.unlike])]
-    chosen = tuple(columns[at] for at in kept)
-    rows = [(line, tuple(line.cells[at] for at in kept)) for line in lines]
-    shown = tuple(Line(line.of, cells, tuple(line.paper[at] for at in kept if line.paper)) for line, cells in rows)
-    below = notes.note_table(layout, chosen, [cells for _, cells in rows], behind)
+    kept = [not column.unlike or differs(at, places[column.unlike]) for at, column in enumerate(columns)]
+    chosen = tuple(compress(columns, kept))
+    shown = tuple(Line(line.of, tuple(compress(line.cells, kept)), tuple(compress(line.paper, kept))) for line in lines)
+    below = notes.note_table(layout, chosen, [line.cells for line in shown], behind)
     return Table(layout.name, layout.title, head, chosen, shown, tuple(below))
 
 

@@ -15,8 +15,6 @@ from evodiverse.text import count_of
 
 # The settings in which the runs of a cell may differ without a note.
 _IGNORED: Final = {"seed", *CAPS}
-# The largest number of problems that are listed by name. For more, only their sources are listed.
-_NAMED_PROBLEMS: Final = 8
 _DASHES: Final = (
     "A dash in a row that has runs means that there is nothing to measure, such as swaps of a single pool, errors "
     "without held-out data, a score that no run reached, or a t-test of differences that are all the same."
@@ -47,7 +45,7 @@ def note_table(
     problems = sorted({result.problem for result in used if result.problem and layout.kind is None})
     if problems:
         sources = sorted({problem.partition("/")[0] for problem in problems})
-        about = problems if len(problems) <= _NAMED_PROBLEMS else sources
+        about = problems if len(problems) <= 8 else sources
         yield f"Ours: {count_of(len(problems), 'problem')} ({', '.join(about)})."
     yield from dict.fromkeys(column.note for column in columns if column.note)
     empty = [column for at, column in enumerate(columns) if column.needs and all(row[at] == EMPTY for row in cells)]
