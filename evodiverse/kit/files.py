@@ -125,9 +125,8 @@ def refuse_odd_files(folder: Path) -> None:
     Raises:
         InputError: The folder contains a link, a device or a pipe; the message names it.
     """
-    for path, folders, files in os.walk(folder):
-        for name in [*folders, *files]:
-            refuse_odd_file(Path(path, name))
+    for path in folder.rglob("*"):
+        refuse_odd_file(path)
 
 
 def check_regular(path: Path) -> None:

@@ -107,11 +107,7 @@ def find_unguarded() -> str | None:
 
 def is_docstring(statement: ast.stmt) -> bool:
     """Return whether a statement is a bare string literal."""
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
+    return isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str)
 
 
 def _count_marks(source: str) -> int:

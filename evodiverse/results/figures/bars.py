@@ -44,8 +44,7 @@ def draw_engines(group: Group) -> Figure:
         left.set_ylim(min(means) / 30, max(means) * 10)
     left.set_ylabel("NMSE, held out (lower is better)")
     right.set(ylabel="Acc0.1, held out (share of runs)", ylim=(0, 1.05))
-    methods = style.order_methods(reading.by_method(group.results))
-    style.add_legend(figure, [style.bar_of(style.look_of(method)) for method in methods], 5)
+    style.add_legend(figure, [style.bar_of(style.look_of(method)) for method in reading.by_method(group.results)], 5)
     return figure
 
 
@@ -54,7 +53,7 @@ def _draw_bars(axes: Axes, results: Sequence[Result], name: str, *, is_error: bo
 
     Where a run has a value that is not finite, write ∞ instead of drawing a bar. The mean of an error is geometric.
     """
-    about, methods = reading.sciences_of(results), style.order_methods(reading.by_method(results))
+    about, methods = reading.sciences_of(results), [*reading.by_method(results)]
     width, means = 0.8 / len(methods), []
     for (science, method), some in group_by(results, lambda run: (reading.science_of(run), run.run.method)).items():
         x = about.index(science) + (methods.index(method) - (len(methods) - 1) / 2) * width

@@ -107,7 +107,7 @@ def record_bands(
         change: A function applied to each record before averaging, for example the logarithm.
     """
     bands = {}
-    for method, some in _with_curves(results, x, y):
+    for method, some in by_method([run for run in results if has(run, x, y)]).items():
         curves = [(numbers(run, x), [*map(change, numbers(run, y))]) for run in some]
         bands[method] = make_band(curves, [run.problem for run in some], budget_of(results))
     return bands
@@ -121,13 +121,8 @@ def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
     """
     return {
         method: make_iteration_band([(numbers(run, "calls"), curve(run, name)) for run in some])
-        for method, some in _with_curves(results, "calls", name)
+        for method, some in by_method([run for run in results if has(run, "calls", name)]).items()
     }
-
-
-def _with_curves(results: Sequence[Result], *names: str) -> list[tuple[str, list[Result]]]:
-    grouped = by_method([result for result in results if has(result, *names)])
-    return [(method, grouped[method]) for method in style.order_methods(grouped)]
 
 
 def draw_bands(
@@ -222,7 +217,7 @@ def draw_graph_ga(group: Group) -> Figure:
 
 def legend_of(results: Sequence[Result]) -> list[tuple[Any, str]]:
     """Return the entries of a legend for the methods of some runs, each with its line and text."""
-    return [style.line_of(style.look_of(method)) for method in style.order_methods(by_method(results))]
+    return [style.line_of(style.look_of(method)) for method in by_method(results)]
 
 
 def _draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -> None:
@@ -234,8 +229,8 @@ def _draw_scores_and_counts(axes: Axes, results: Sequence[Result], title: str) -
     """
     both = by_method(results).keys() >= {*_COMPARED}
     shown = [result for result in results if result.run.method in _COMPARED or not both]
-    low, high = _draw_scores(axes, shown, DIVERSE, title)
-    right = axes.twinx()
+    _draw_scores(axes, shown, DIVERSE, title)
+    (low, high), right = axes.get_ylim(), axes.twinx()
     axes.set_zorder(right.get_zorder() + 1)
     axes.patch.set_visible(False)
     _draw_counts(right, shown, budget_of(shown))
@@ -248,9 +243,9 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
     points = np.linspace(budget / _N_BARS, budget, _N_BARS)
     width = 0.8 * points[0] / len(grouped)
     highest = 0.0
-    for place, method in enumerate(style.order_methods(grouped)):
+    for place, (method, some) in enumerate(grouped.items()):
         look, at = style.look_of(method), points - 0.9 * points[0] + (place + 0.5) * width
-        held = [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in grouped[method]]
+        held = [hold(numbers(run, "calls"), curve(run, "n_diverse"), points) for run in some]
         heights = np.mean(held, axis=0)
         pale = {"facecolor": to_rgba(look.color, 0.15), "edgecolor": to_rgba(look.color, 0.55), "linewidth": 0.6}
         axes.bar(at, heights, width, label=method, **(look.bar | pale))
@@ -261,8 +256,8 @@ def _draw_counts(axes: Axes, results: Sequence[Result], budget: int) -> None:
     axes.set_ylabel("diverse molecules, no cap")
 
 
-def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str) -> tuple[float, float]:
-    """Draw one line per method: the mean over its runs of the curve named ``metric``. Return the range of the axis."""
+def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str) -> None:
+    """Draw one line per method: the mean over its runs of the curve named ``metric``."""
     axes.set_title(title)
     bands = iteration_bands(results, metric)
     if len(_means(bands)):
@@ -272,8 +267,6 @@ def _draw_scores(axes: Axes, results: Sequence[Result], metric: str, title: str)
     else:
         axes.annotate("no such molecules yet", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
         axes.set(xticks=[], yticks=[])
-    low, high = axes.get_ylim()
-    return float(low), float(high)
 
 
 def describe_targets(group: Group) -> str:
@@ -315,8 +308,8 @@ def draw_hits(group: Group) -> Figure:
         words = {HITS: "hits", f"different_{HITS}": "hits that differ"}
         for axes, metric in zip(row, words, strict=True):
             bands = {}
-            for method in style.order_methods(own):
-                counted = [[0, *(counts[id(run)][f"{metric}{each}"] for each in percents)] for run in own[method]]
+            for method, some in own.items():
+                counted = [[0, *(counts[id(run)][f"{metric}{each}"] for each in percents)] for run in some]
                 bands[method] = make_band([(calls, values) for values in counted])
             draw_bands(axes, bands, steps=False)
             axes.set_ylim(0, float(_means(bands).max()) * 1.15 or 1)

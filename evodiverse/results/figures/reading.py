@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from evodiverse.errors import InputError
+from evodiverse.results.figures.style import order_methods
 from evodiverse.results.grouping import group_by
 from evodiverse.text import count_of
 
@@ -282,8 +283,9 @@ def draw_candidate(
 
 
 def by_method(results: Sequence[Result]) -> dict[str, list[Result]]:
-    """Return runs grouped by method."""
-    return group_by(results, lambda result: result.run.method)
+    """Return runs grouped by method, in the order of legends."""
+    groups = group_by(results, lambda result: result.run.method)
+    return {method: groups[method] for method in order_methods(groups)}
 
 
 def is_budget(key: str) -> bool:

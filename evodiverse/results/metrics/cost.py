@@ -1,5 +1,6 @@
 """The cost of a run (paper, "Computational Cost") and the size of its generations (table ``budget_details``)."""
 
+from collections import defaultdict
 from operator import itemgetter
 from statistics import median
 
@@ -58,20 +59,15 @@ def measure_rates(log: Log) -> Measurement:
     the attempts after iteration 0 take the place of replies.
     """
     requests = dict(zip(log.llm_calls["llm_call"], log.llm_calls["outcome"], strict=True))
-    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
-    made = [
-        (outcome, llm_call if requests else number)
-        for number, (iteration, outcome, llm_call) in enumerate(attempts)
-        if iteration > 0
-    ]
+    made: dict[str, set[int]] = defaultdict(set)
+    for number, row in enumerate(rows(log.attempts)):
+        if row["iteration"] > 0:
+            made[row["outcome"]].add(row["llm_call"] if requests else number)
     replies = {number for number, outcome in requests.items() if outcome != "error"}
     if not requests:
-        replies = {number for _, number in made}
-    rejected, duplicates = (
-        {number for outcome, number in made if outcome == of} & replies for of in (Outcome.REJECTED, Outcome.DUPLICATE)
-    )
-    unanswered = {number for number in replies if requests.get(number) == "no_answer"}
-    found = {"invalid_percent": rejected | unanswered, "duplicate_percent": duplicates}
+        replies.update(*made.values())
+    invalid = made[Outcome.REJECTED] | {number for number, outcome in requests.items() if outcome == "no_answer"}
+    found = {"invalid_percent": invalid & replies, "duplicate_percent": made[Outcome.DUPLICATE] & replies}
     return {name: 100 * len(some) / len(replies) if replies else None for name, some in found.items()}
 
 

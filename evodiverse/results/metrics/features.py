@@ -19,16 +19,13 @@ def find_features(settings: Mapping[str, Any]) -> dict[str, tuple[float, float]]
 
     The settings may come from somebody else's log, so features without usable bounds are left out.
     """
-    return {
-        key.removeprefix(_PREFIX): (value[0], value[1])
-        for key, value in settings.items()
-        if key.startswith(_PREFIX) and isinstance(value, list) and _are_bounds(*value)
-    }
+    bounds = {key.removeprefix(_PREFIX): value for key, value in settings.items() if key.startswith(_PREFIX)}
+    return {name: (value[0], value[1]) for name, value in bounds.items() if _are_bounds(value)}
 
 
-def _are_bounds(*values: Any) -> bool:
-    is_pair = len(values) == 2 and all(isinstance(value, int | float) and isfinite(value) for value in values)
-    return is_pair and bool(values[0] < values[1])
+def _are_bounds(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2 and all(isinstance(one, int | float) for one in value)
+    return is_pair and all(map(isfinite, value)) and bool(value[0] < value[1])
 
 
 def count_intervals(n_features: int) -> int:

@@ -131,11 +131,10 @@ def write_tables(folder: Path, tables: Sequence[Table], facts: Sequence[str]) ->
         name = find_unused(table.name[:_LONGEST], by_name)
         by_name[name] = _clean(table, name)
     tables = [*by_name.values()]
-    files = {f"{table.name}.{ending}": write(table) for table in tables for ending, write in WRITERS.items()}
+    files = {f"{table.name}.{ending}": write(table).encode() for table in tables for ending, write in WRITERS.items()}
     page = to_page(tables, [*map(printable, facts)])
     try:
-        contents = {name: text.encode() for name, text in files.items()}
-        write_listed(folder, contents, {INDEX: page.encode()})
+        write_listed(folder, files, {INDEX: page.encode()})
     except OSError as error:
         why = f"{folder} cannot be written ({reason(error)})"
         raise InputError(f"{why}; choose another folder with outputs=…") from error
