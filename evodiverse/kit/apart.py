@@ -14,9 +14,6 @@ from weakref import finalize
 
 from evodiverse.errors import ServiceError, describe
 
-DEATHS = 3
-"""How often the process may die during the same call, for instance because memory is short, before the call fails."""
-
 _CODE = "import sys; sys.path[:] = {path!r}; from evodiverse.kit.apart import serve; serve({descriptor})"
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -28,6 +25,10 @@ class TooLongError(Exception):
     """A call took too long, and its process was killed."""
 
 
+class DiedError(ServiceError):
+    """The process died too often during a call, or was ended."""
+
+
 class Apart:
     """A process that calls functions for one thread at a time. It starts with the first call.
 
@@ -36,17 +37,19 @@ class Apart:
     Args:
         timeout: The seconds that a call may take; None for no limit.
         load: A function that each process calls first, and that may take any time.
+        n_deaths: How often the process may die during the same call, for instance because memory is short, before the
+            call fails.
     """
 
-    def __init__(self, timeout: float | None, load: Callable[[], object] = object) -> None:
+    def __init__(self, timeout: float | None, load: Callable[[], object] = object, n_deaths: int = 3) -> None:
         self.timeout = timeout
-        self._load = load
+        self._load, self._n_deaths = load, n_deaths
         self._child: _Child | None = None
         self._is_closed = False
 
-    def __reduce__(self) -> tuple[type["Apart"], tuple[float | None, Callable[[], object]]]:
+    def __reduce__(self) -> tuple[type["Apart"], tuple[float | None, Callable[[], object], int]]:
         """Return how a copy is created in another process."""
-        return Apart, (self.timeout, self._load)
+        return Apart, (self.timeout, self._load, self._n_deaths)
 
     def call(
         self, function: Callable[Arguments, Returned], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -57,14 +60,14 @@ class Apart:
 
         Raises:
             TooLongError: The call took too long.
-            ServiceError: The process died again and again during the call, or `close` was called.
+            DiedError: The process died again and again during the call, or `close` was called.
         """
-        for _ in range(DEATHS):
+        for _ in range(self._n_deaths):
             try:
                 is_new = self._child is None
                 child = self._child = self._child or _Child()
                 if self._is_closed:  # only now: `close` ends a process that it sees
-                    raise ServiceError("the evaluation was stopped")  # noqa: TRY301
+                    raise DiedError("the evaluation was stopped")  # noqa: TRY301
                 if is_new:
                     _take(child.call(self._load, (), {}, None))
                 outcome = child.call(function, args, kwargs, self.timeout)
@@ -76,9 +79,9 @@ class Apart:
                 raise
             returned: Returned = _take(outcome)
             return returned
-        raise ServiceError(
-            f"the process that scores candidates died {DEATHS} times on the same work (killed, or out of memory); run "
-            "the same command again to resume"
+        raise DiedError(
+            f"the process that scores candidates died {self._n_deaths} times on the same work (killed, or out of "
+            "memory); run the same command again to resume"
         )
 
     def prepare(self) -> None:
@@ -86,7 +89,7 @@ class Apart:
         self.call(id, None)
 
     def close(self) -> None:
-        """End the process. A call that another thread is waiting for raises a `ServiceError`, as do all later calls."""
+        """End the process. A call that another thread is waiting for raises a `DiedError`, as do all later calls."""
         self._is_closed = True
         self._end()
 
@@ -116,31 +119,24 @@ def call_each(
         n_processes: The number of processes that run at the same time, at least 1.
         is_silent: Whether to drop what the processes print.
     """
-    children: list[_Child] = []
-    stopped = threading.Event()
 
-    def call(item: Item) -> Answer | Failure:
-        children.append(child := _Child())
+    def call(apart: Apart, item: Item) -> Answer | Failure:
         try:
-            if not stopped.is_set():  # only now: the end of the generator kills the processes that it sees
-                answer: Answer | Failure = _take(child.call(_answer, (function, item, is_silent), {}, None))
-                return answer
-        except (EOFError, OSError):
-            pass
+            return apart.call(_answer, function, item, is_silent)
+        except DiedError:
+            return Failure("its process died (killed, or out of memory)")
         finally:
-            child.end()
-        return Failure("its process died (killed, or out of memory)")
+            apart.close()
 
-    threads = ThreadPoolExecutor(n_processes)
+    threads, processes = ThreadPoolExecutor(n_processes), [Apart(None, n_deaths=1) for _ in items]
     try:
-        calls = {threads.submit(call, item): item for item in items}
+        calls = {threads.submit(call, apart, item): item for apart, item in zip(processes, items, strict=True)}
         for done in as_completed(calls):
             yield calls[done], done.result()
     finally:
-        stopped.set()
         threads.shutdown(wait=False, cancel_futures=True)
-        for child in children:
-            child.end()
+        for apart in processes:
+            apart.close()
 
 
 def _answer(function: Callable[[Item], Answer], item: Item, is_silent: bool) -> Answer | Failure:

@@ -138,9 +138,7 @@ def average(name: str, curves: Sequence[Curve]) -> Line:
 
 def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:
     best = [curve.best for curve in curves if curve.best is not None]
-    if len(best) < 2:
-        return (name, len(best), best[0] if best else None, None, None)
-    return (name, len(best), *t_interval(best))
+    return (name, len(best), *(t_interval(best) if len(best) > 1 else [*best, None, None, None][:3]))
 
 
 def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> tuple[list[Path], list[str]]:
