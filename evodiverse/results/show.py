@@ -85,20 +85,19 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
         console: The console, with markup and emoji disabled.
     """
     compared = summary.compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
-    calls = {log.run.path: log.n_calls for log in logs}
-    standings = {log.run.path: read_standing(log.run.path) for log in logs}
-    any_running = any(standing.state == "running" for standing in standings.values())
+    known = {log.run.path: (log.n_calls, read_standing(log.run.path)) for log in logs}
+    any_running = any(standing.state == "running" for _, standing in known.values())
     lines: list[Line] = []
     for one in compared:
-        standing = standings[one.run.path]
+        n_calls, standing = known[one.run.path]
         left = "" if standing.seconds_left is None else str(timedelta(seconds=round(standing.seconds_left)))
         status = _text(standing.state, style=_STYLES.get(standing.state, "yellow"))
         best = "–" if one.best is None else f"{one.best:.6g}"
         settings = [*map(_text, one.differing.values())]
-        lines.append((best, calls[one.run.path], *settings, status, *[left][:any_running], _text(str(one.run.path))))
+        lines.append((best, n_calls, *settings, status, *[left][:any_running], _text(str(one.run.path))))
     names = (">best", ">calls", *compared[0].differing, "status", *[">left"][:any_running], "run")
     console.print(_table(names, lines))
-    for path, standing in standings.items():
+    for path, (_, standing) in known.items():
         if standing.error is not None:
             console.print(_text(f"{path} {standing.state}: {standing.error}"), soft_wrap=True)
 
@@ -204,20 +203,18 @@ def _sections(log: Log) -> list[Section]:
     measured = [name for name, kind in shown.items() if kind is float]
     counts, view = Counter(attempts["outcome"]), find_view(log.run)
     shares = [(str(outcome), counts[outcome], f"{counts[outcome] / counts.total():.1%}") for outcome in Outcome]
-    best, failed = (
-        summary.best_candidates(attempts),
-        [row_at(attempts, at) for at in summary.find_failed(attempts)[-1:]],
-    )
-    found: list[RenderableType] = (
-        [f"so far {_trace(summary.best_so_far(attempts))}", _list_candidates(best, measured)] if best else []
-    )
+    best = summary.best_candidates(attempts)
+    found: list[RenderableType] = ["no candidate has a score yet"]
+    if best:
+        found = [f"so far {_trace(summary.best_so_far(attempts))}", _list_candidates(best, measured)]
+    failed = [row_at(attempts, at) for at in summary.find_failed(attempts)[-1:]]
     sheet = view.tabulate([row_at(attempts, at) for at in log.charged]) if isinstance(view, Annotated) else None
     errors, requests = summary.errors_by_reason(attempts), summary.requests_by_pool(log.llm_calls)
     sections: list[Section] = [
         *_draw_highlight(log, measured),
         ("attempts, including the initial ones", [_table(("outcome", ">attempts", ">share"), shares)]),
         ("language model", _draw_requests(requests) if requests else []),
-        ("best", [*(found or ["no candidate has a score yet"]), *_draw_notes(view, best[:1])]),
+        ("best", [*found, *_draw_notes(view, best[:1])]),
         *([(sheet.title, [_table(sheet.names, sheet.lines)])] if sheet else []),
         ("exchange", _draw_exchange(log)),
         ("errors", [_table(errors.names, errors.lines) if errors.lines else "none", *_draw_notes(view, failed)]),

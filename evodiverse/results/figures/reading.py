@@ -63,7 +63,8 @@ class Wanted(NamedTuple):
     engines: Sequence[str] = ()
 
 
-class Context(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Context:
     """What figures need besides the metrics of runs.
 
     Attributes:

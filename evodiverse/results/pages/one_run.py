@@ -98,15 +98,10 @@ def read_history(run: Run, own: frozenset[str] = frozenset()) -> History:
     numbers, *texts = run.columns_so_far("llm_calls", ["llm_call", "prompt", "reply", "error"]).values()
     log = read_log_so_far(run, {"genotype": str, "error": str, "operator": str, **find_own_columns(run), **columns})
     best = summary.best_candidates(log.attempts, None)
-    return History(
-        log,
-        view if isinstance(view, Drawable) else None,
-        [name for name, kind in {**find_objective_columns(run), **columns}.items() if kind is float][:20],
-        pools,
-        dict(zip(numbers, zip(*texts, strict=True), strict=True)),
-        best,
-        find_highlight(log, best, own),
-    )
+    drawable = view if isinstance(view, Drawable) else None
+    measured = [name for name, kind in {**find_objective_columns(run), **columns}.items() if kind is float][:20]
+    requests = dict(zip(numbers, zip(*texts, strict=True), strict=True))
+    return History(log, drawable, measured, pools, requests, best, find_highlight(log, best, own))
 
 
 def find_lineage(by_call: Mapping[int, Row], call: int) -> list[Row]:

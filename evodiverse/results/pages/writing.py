@@ -22,8 +22,6 @@ INDEX: Final = "index.html"
 N_AT: Final = 120
 """The number of evenly spaced numbers of calls at which the best scores of runs are averaged."""
 
-_SUBJECT: Final = ("task.name", "task.problem", "task.evaluator")
-
 
 class Curve(NamedTuple):
     """A run's best score so far, as a function of the number of calls.
@@ -56,18 +54,13 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
         curves: The curves of the runs, at least one.
         folder: The folder of the page. The links on the page are relative to it.
     """
-    groups = group_by(
-        curves, lambda curve: tuple(str(curve.run.settings[key]) for key in _SUBJECT if key in curve.run.settings)
-    )
-    named = enumerate(sorted(groups.items()), start=1)
-    titles = {f"subject-{at}": " · ".join(dict.fromkeys(names)) for at, (names, _) in named}
-    return render(
-        "comparison.html",
-        title="Comparison",
-        **_list_runs([(curve.run, curve.best) for curve in curves], folder),
-        subjects=dict(zip(titles, [_compare(some) for _, some in sorted(groups.items())], strict=True)),
-        titles=titles,
-    )
+    keys = ("task.name", "task.problem", "task.evaluator")
+    named = group_by(curves, lambda curve: tuple(str(curve.run.settings.get(key, "")) for key in keys))
+    groups = {" · ".join(dict.fromkeys(filter(None, names))): some for names, some in sorted(named.items())}
+    titles = {f"subject-{at}": title for at, title in enumerate(groups, start=1)}
+    subjects = {name: _compare(groups[title]) for name, title in titles.items()}
+    listed = _list_runs([(curve.run, curve.best) for curve in curves], folder)
+    return render("comparison.html", title="Comparison", titles=titles, subjects=subjects, **listed)
 
 
 def report_index(runs: Iterable[tuple[Run, float | None]], folder: Path, errors: Sequence[str]) -> str:
@@ -128,12 +121,11 @@ def average(name: str, curves: Sequence[Curve]) -> Line:
     for step in range(1, N_AT + 1):
         calls = last * step / N_AT
         found = [score for curve in curves if (score := curve.at(calls)) is not None]
-        if len(found) < len(curves):
-            continue
-        mean, low, high = t_interval(found)
-        points.append((calls, mean))
-        band += [(calls, low, high)] if len(found) > 1 else []
-    return Line(name, points, band)
+        if len(found) == len(curves):
+            mean, low, high = t_interval(found)
+            points.append((calls, mean))
+            band.append((calls, low, high))
+    return Line(name, points, band if len(curves) > 1 else ())
 
 
 def _tell_final(name: str, curves: Sequence[Curve]) -> tuple[str | float | None, ...]:

@@ -121,19 +121,12 @@ def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> R
         del overrides[_PROPOSALS]
     model = identify_model(run)
     oracle = {key: value for key, value in overrides.items() if key.startswith(_ORACLE)}
-    return Result(
-        run,
-        {BEST_SCORE.metric: run.record.get("totals", {}).get(BEST_SCORE.metric), **measured},
-        metrics.kind,
-        _with_changes(run.task, oracle),
-        _with_changes(model, find_changes(run, overrides, model)),
-        subject.problem,
-        subject.group,
-        subject.fit,
-        subject.keys,
-        {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *subject.keys))},
-        getattr(metrics, "headlines", (BEST_SCORE,)),
-    )
+    known = {BEST_SCORE.metric: run.record.get("totals", {}).get(BEST_SCORE.metric), **measured}
+    task, named = _with_changes(run.task, oracle), _with_changes(model, find_changes(run, overrides, model))
+    problem, group, fit, keys = subject.problem, subject.group, subject.fit, subject.keys
+    rest = {key: value for key, value in overrides.items() if not key.startswith(("llm.", *_ORACLE, *keys))}
+    headlines = getattr(metrics, "headlines", (BEST_SCORE,))
+    return Result(run, known, metrics.kind, task, named, problem, group, fit, keys, rest, headlines)
 
 
 def compare_by(results: Sequence[Result], names: Sequence[str]) -> list[Result]:

@@ -147,14 +147,9 @@ def _clean(table: Table, name: str) -> Table:
     Each such character is replaced by ``�`` in the title, labels, notes and commands, but not in the titles of the
     columns.
     """
-    return replace(
-        table,
-        name=name,
-        title=printable(table.title),
-        lines=tuple(replace(line, of=tuple(map(printable, line.of))) for line in table.lines),
-        notes=tuple(map(printable, table.notes)),
-        commands=tuple(map(printable, table.commands)),
-    )
+    lines = tuple(replace(line, of=tuple(map(printable, line.of))) for line in table.lines)
+    notes, commands = (tuple(map(printable, texts)) for texts in (table.notes, table.commands))
+    return replace(table, name=name, title=printable(table.title), lines=lines, notes=notes, commands=commands)
 
 
 def find_unused(name: str, names: Collection[str]) -> str:
@@ -169,12 +164,5 @@ def to_page(tables: Sequence[Table], facts: Sequence[str]) -> str:
         tables: The tables, in the order of the page.
         facts: Sentences about the runs that were read.
     """
-    return render(
-        "tables.html",
-        title="Tables",
-        facts=facts,
-        tables=tables,
-        endings=[*WRITERS],
-        lay_out=_lay_out,
-        missing=_MISSING,
-    )
+    values = {"facts": facts, "tables": tables, "endings": [*WRITERS], "lay_out": _lay_out, "missing": _MISSING}
+    return render("tables.html", title="Tables", **values)
