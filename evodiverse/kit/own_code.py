@@ -22,6 +22,7 @@ from evodiverse.text import printable
 _PACKAGE = "evodiverse"
 _FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
 _IMPORTLIB = str(Path(importlib.__file__).parent)
+_LIBRARIES = {"site-packages", "dist-packages"}
 _MAX_SHOWN = 80
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -196,9 +197,7 @@ def find_imports(file: Path, without: Path | None = None) -> list[Path]:
 
 
 def _is_library(folder: Path) -> bool:
-    return not {"site-packages", "dist-packages"}.isdisjoint(folder.parts) or folder.is_relative_to(
-        sysconfig.get_path("stdlib")
-    )
+    return not _LIBRARIES.isdisjoint(folder.parts) or folder.is_relative_to(sysconfig.get_path("stdlib"))
 
 
 @lru_cache(maxsize=1024)

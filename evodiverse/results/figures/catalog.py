@@ -32,7 +32,7 @@ def _make(
     name: str,
     groups: Groups,
     draw: Callable[[Group], Figure],
-    facts: Callable[[Group], str] = lambda _: "",
+    facts: Callable[[Group], object] = lambda _: "",
     **more: Any,
 ) -> FigureKind:
     """Return a figure with its texts from ``catalog.yaml``."""
@@ -58,14 +58,15 @@ _OURS: Final = Runs(
 )
 
 
-def _is_graph_ga(run: reading.Result) -> bool:
-    return run.model == OFF and run.run.method in ("graph_ga", OURS)
-
-
-def _is_other(run: reading.Result) -> bool:
-    """Return whether no figure of the paper shows the best score of a run by calls."""
-    return run.kind not in (_MOLECULES, _EQUATIONS, _PACKING)
-
+_GRAPH_GA: Final = _CURVES(counts=lambda run: run.model == OFF and run.run.method in ("graph_ga", OURS))
+_OTHERS: Final = Runs(
+    curves=("best",),
+    part=lambda run: (run.task,),
+    counts=lambda run: run.kind not in (_MOLECULES, _EQUATIONS, _PACKING),
+)
+_WITH_HITS: Final = Runs(counts=lambda run: f"{curves.HITS}100" in run.metrics)
+_WITH_TRIPS: Final = Runs(counts=lambda run: run.metrics.get(bars.TRIPS) is not None)
+_WITH_BEST: Final = Runs(curves=("best",), part=_task_and_method, choose=lineage.keep_best)
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("mol", _CURVES(), partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE), describe_targets),
@@ -73,7 +74,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("circle_trajectory", _WITH_SUMS(), packings.draw_records, packings.describe_records),
     _make("si_mol_top10", _CURVES(), partial(curves.draw_molecules, target="gsk3b", metric=DIVERSE), describe_targets),
     _make("si_mol_chembl", _OURS, space.draw_path, space.describe_path, missing=space.find_missing),
-    _make("si_mol_graphga", _CURVES(counts=_is_graph_ga), curves.draw_graph_ga, describe_targets),
+    _make("si_mol_graphga", _GRAPH_GA, curves.draw_graph_ga, describe_targets),
     _make(
         "diagnostic_mol", _WITH_SWAPS(_MOLECULES), partial(curves.draw_swaps, panel_of=lambda run: name_of(run.task))
     ),
@@ -91,35 +92,16 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("diagnostic_algo", _WITH_SWAPS(_PACKING), partial(curves.draw_swaps, panel_of=_task)),
     _make("tsne_algo", _PROGRAMS, partial(projections.draw_programs, axis="t-SNE"), projections.seeds_of),
     _make("diverse_molecules", _DRAWN, lineage.draw_top, lambda group: name_of(group.best.task)),
-    _make(
-        "best_by_calls",
-        Runs(curves=("best",), part=lambda run: (run.task,), counts=_is_other),
-        partial(curves.draw_rises, name="best", label="best score"),
-    ),
+    _make("best_by_calls", _OTHERS, partial(curves.draw_rises, name="best", label="best score")),
     _make(
         "hypervolume_by_calls",
         Runs(curves=("hypervolume",), part=lambda run: (run.task,)),
         partial(curves.draw_rises, name="hypervolume", label="hypervolume"),
         lambda group: ", ".join(group.best.run.settings["task.pareto"]),
     ),
-    _make(
-        "hits_by_calls",
-        Runs(counts=lambda run: f"{curves.HITS}100" in run.metrics),
-        curves.draw_hits,
-        curves.describe_hits,
-    ),
-    _make(
-        "round_trips",
-        Runs(counts=lambda run: run.metrics.get(bars.TRIPS) is not None),
-        bars.draw_trips,
-        lambda group: group.kind.capitalize(),
-    ),
-    _make(
-        "lineage",
-        Runs(curves=("best",), part=_task_and_method, choose=lineage.keep_best),
-        lineage.draw_lineage,
-        lambda group: ", ".join(filter(None, [group.best.task, group.best.problem, group.words])),
-    ),
+    _make("hits_by_calls", _WITH_HITS, curves.draw_hits, curves.describe_hits),
+    _make("round_trips", _WITH_TRIPS, bars.draw_trips, lambda group: group.kind.capitalize()),
+    _make("lineage", _WITH_BEST, lineage.draw_lineage, lineage.describe),
     _make("sweep", sweep.find, sweep.draw, sweep.describe_grid),
 )
 

@@ -276,14 +276,11 @@ def describe_targets(group: Group) -> str:
     return f"{'; '.join(each)}. Bands: {reading.WHAT}; a single seed has none."
 
 
-def describe_hits(group: Group) -> str:
-    """Return the part of a caption about what counts as a hit, and what as different."""
+def describe_hits(group: Group) -> dict[str, float]:
+    """Return the least score of a hit, and the similarity from which on two hits do not differ."""
     metrics: Any = reading.find_metrics(group, group.best)
     threshold = metrics.threshold if group.context.threshold is None else group.context.threshold
-    return (
-        f"how many of the candidates evaluated so far score at least {threshold:g} (left), and how many of these "
-        f"differ from each other, with similarities below {metrics.limit:g} (right)"
-    )
+    return {"least": threshold, "limit": metrics.limit}
 
 
 def _read_hits(group: Group, result: Result) -> Mapping[str, Any]:

@@ -23,6 +23,11 @@ def keep_best(results: Sequence[Result], _: Sequence[Result] = ()) -> list[Resul
     return [max(results, key=lambda run: reading.numbers(run, "best")[-1])]
 
 
+def describe(group: Group) -> str:
+    """Return the task and, if there is one, the problem, and the model of a run."""
+    return ", ".join(filter(None, [group.best.task, group.best.problem, group.words]))
+
+
 def find_ancestors(log: Log, top: Sequence[int]) -> list[int]:
     """Return the calls of some candidates and of all their ancestors that have a score, sorted."""
     calls, parents = {*top}, log.column("parents")

@@ -44,14 +44,10 @@ def draw_records(group: Group) -> Figure:
     return figure
 
 
-def describe_records(group: Group) -> str:
-    """Return the part of a caption about the curves and about the run whose packings are drawn below them."""
+def describe_records(group: Group) -> dict[str, Any]:
+    """Return the number of circles, and the run whose packings are drawn below the curves."""
     (best,) = reading.keep_best(SUM, group.results)
-    return (
-        f"{best.run.settings.get('task.n')} circles, {group.words}. Mean over seeds of the largest sum of radii so "
-        "far; sums far below the best are not shown. Below: packings with which the best run "
-        f"({best.run.method}, seed {best.run.seed}) set a record, each with its evaluation and its sum"
-    )
+    return {"n": best.run.settings.get("task.n"), "run": best.run}
 
 
 def _find_best(run: Result) -> tuple[int, float]:

@@ -145,15 +145,12 @@ def choose_problems(results: Sequence[Result]) -> dict[str, str]:
     return problems
 
 
-def describe_equations(group: Group) -> str:
-    """Return the part of a caption about the vectors and the problems."""
+def describe_equations(group: Group) -> dict[str, str]:
+    """Return what the vectors are, and the problems."""
     encoder = [*group.context.measurer.encoders][-1]
     how = "TF-IDF vectors" if encoder == "tfidf" else f"embeddings by {encoder}"
     about = "; ".join(f"{science}: {problem}" for science, problem in choose_problems(group.results).items())
-    return (
-        f"{how} of the bodies of their functions, one run per method and problem (the one with the lowest seed). "
-        + about
-    )
+    return {"vectors": how, "problems": about}
 
 
 def draw_equations(group: Group) -> Figure:

@@ -208,7 +208,7 @@ class FigureKind:
             in the next two, ``{group}`` and its attributes are inserted, and ``{name}``, ``{other}``, ``{facts}``.
         basis: The small print above a picture: the number of runs, and their seeds.
         file: The name of a picture; ``{other}`` is the last part of the group, if names mention it.
-        facts: A function that returns what only captions of this figure say.
+        facts: A function that returns what only captions of this figure say: a text, or values by name.
         texts: A function that returns the text files to write next to a picture: their contents by suffix.
         wanted: The runs that the paper's figure needs; None for our own.
         example: A command whose runs fill a figure of our own; None for a figure of the paper.
@@ -225,7 +225,7 @@ class FigureKind:
     caption: str
     basis: str = "{group.runs}"
     file: str = "{name}_{group.suffix}{other}"
-    facts: Callable[[Group], str] = lambda _: ""
+    facts: Callable[[Group], object] = lambda _: ""
     texts: Callable[[Group], Mapping[str, str]] = lambda _: {}
     wanted: Wanted | None = None
     example: str | None = None

@@ -30,14 +30,10 @@ def find_missing() -> str | None:
     return None if find_spec("umap") else "needs umap-learn; run pip install 'evodiverse[projections]'"
 
 
-def describe_path(group: Group) -> str:
-    """Return the part of a caption about the molecules that are projected."""
+def describe_path(group: Group) -> dict[str, Any]:
+    """Return the largest number of reference molecules, and the seed of each target."""
     seeds = ", ".join(f"{style.name_of(run.task)} seed {run.run.seed}" for run in group.results)
-    return (
-        f"up to {_N_REFERENCE:,} molecules of {group.context.reference_name} (gray) and of all "
-        "molecules that were in a pool. Points: centroid of the pools' molecules after each iteration; later ones are "
-        f"brighter. One run of {reading.OURS} per target: {seeds}"
-    )
+    return {"most": _N_REFERENCE, "seeds": seeds}
 
 
 def draw_path(group: Group) -> Figure:

@@ -42,13 +42,8 @@ def measure_generations(log: Log) -> Measurement:
     - ``budget``: the budget of oracle calls
     """
     settings = log.run.settings
-    return {
-        "n_pools": len(settings["method.ladder"]),
-        "capacity": settings["method.capacity"],
-        "parents": settings["method.parents"],
-        "offspring": settings["method.offspring"],
-        "budget": settings["budget.oracle_calls"],
-    }
+    sizes = {name: settings[f"method.{name}"] for name in ("capacity", "parents", "offspring")}
+    return {"n_pools": len(settings["method.ladder"]), **sizes, "budget": settings["budget.oracle_calls"]}
 
 
 def measure_rates(log: Log) -> Measurement:

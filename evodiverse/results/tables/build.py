@@ -113,16 +113,12 @@ def _for_model(layout: Layout, model: str) -> Layout:
         group = column.group if column.llm is None else None
         columns.setdefault((column.title, group), replace(column, llm=None, group=group))
     instead = "without a model (llm=off)" if model == OFF else f"with {model}"
-    return replace(
-        layout,
-        name=f"{layout.name}_{_UNSAFE.sub('_', model).strip('_')}",
-        title=f"{layout.title}: the same rows {instead}",
-        llm=(model,),
-        columns=tuple(columns.values()),
-        rows=tuple(replace(row, paper=()) for row in layout.rows),
-        notes=(*layout.notes, f"The paper's values are in the table {layout.name}."),
-        label=f"{layout.label}-{_UNSAFE.sub('-', model).strip('-')}",
-    )
+    name = f"{layout.name}_{_UNSAFE.sub('_', model).strip('_')}"
+    label = f"{layout.label}-{_UNSAFE.sub('-', model).strip('-')}"
+    title, shown = f"{layout.title}: the same rows {instead}", tuple(columns.values())
+    below = (*layout.notes, f"The paper's values are in the table {layout.name}.")
+    rows = tuple(replace(row, paper=()) for row in layout.rows)
+    return replace(layout, name=name, title=title, llm=(model,), columns=shown, rows=rows, notes=below, label=label)
 
 
 def _paper_table(
