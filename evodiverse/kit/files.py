@@ -62,9 +62,8 @@ def write_cached(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, content)
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be written ({reason(error)}); set EVODIVERSE_CACHE to a writable folder"
-        ) from error
+        why = f"{path} cannot be written ({reason(error)})"
+        raise DataError(f"{why}; set EVODIVERSE_CACHE to a writable folder") from error
 
 
 def sync_folder(path: Path) -> None:

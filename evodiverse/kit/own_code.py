@@ -82,10 +82,8 @@ def folder_of(module: object) -> Path:
 
 def raised_by(function: Callable[..., object], error: BaseException) -> ServiceError:
     """Return the error that reports an exception of a user's function, for the caller to raise."""
-    return ServiceError(
-        f"{name_of(function)} raised {describe(error)} ({_place(error, function)}); "
-        "fix it, then run the same command again"
-    )
+    told = f"{name_of(function)} raised {describe(error)} ({_place(error, function)})"
+    return ServiceError(f"{told}; fix it, then run the same command again")
 
 
 def broken(function: Callable[..., object], answer: str, expected: str) -> ContractError:

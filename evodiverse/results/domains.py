@@ -17,7 +17,6 @@ from evodiverse.runlog.runs import Run
 
 OURS: Final = "evodiverse.tasks."
 VIEW: Final = "view"
-TABLES: Final = "tables.yaml"
 MOST_RANKED: Final = 10_000
 """The largest number of candidates from which a domain names those to show first, since comparing them takes time."""
 
@@ -112,4 +111,4 @@ def find_highlight(log: Log, ranked: Sequence[Row], own: frozenset[str] = frozen
 
 def table_files(domains: Iterable[Measured]) -> list[Path]:
     """Return the path of the ``tables.yaml`` of each domain that defines tables of its own."""
-    return [file for domain in domains if (file := folder_of(domain) / TABLES).is_file()]
+    return [file for domain in domains if (file := folder_of(domain) / "tables.yaml").is_file()]

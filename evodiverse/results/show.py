@@ -70,10 +70,8 @@ def read_whole_log(path: Path, *, with_domain: bool = False) -> Log:
     log = read_log_so_far(run, {"genotype": str, "error": str, **own})
     n_expected = max(log.last_call - log.n_free, run.record.get("totals", {}).get("oracle_calls") or 0)
     if log.n_calls != n_expected:
-        raise InputError(
-            f"{path / 'evaluations'} holds {log.n_calls:,} of {count_of(n_expected, 'call')}, so a part is missing; "
-            "run it again with overwrite=true"
-        )
+        held = f"{path / 'evaluations'} holds {log.n_calls:,} of {count_of(n_expected, 'call')}"
+        raise InputError(f"{held}, so a part is missing; run it again with overwrite=true")
     return log
 
 

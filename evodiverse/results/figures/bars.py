@@ -98,9 +98,8 @@ def draw_trips(group: Group) -> Figure:
             axes.scatter(values, [place] * len(values), s=9, color=look.color, marker=look.marker, zorder=3)
         axes.set_xlim(-0.03 * max(1.0, axes.get_xlim()[1]), max(1.0, axes.get_xlim()[1]))
         style.use_counts(axes)
-    left.set_yticks(
-        range(len(about)), [f"{style.look_of(method).label}, {style.shorten(task, 18)}" for task, method in about]
-    )
+    labels = [f"{style.look_of(method).label}, {style.shorten(task, 18)}" for task, method in about]
+    left.set_yticks(range(len(about)), labels)
     left.set(ylim=(len(about) - 0.4, -0.6), xlabel="round trips per run")
     right.set(xlabel="of the ten best, from the hottest pool", xlim=(-0.3, 10.3))
     return figure

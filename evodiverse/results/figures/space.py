@@ -18,8 +18,6 @@ from evodiverse.kit.files import write_cached
 from evodiverse.results.figures import reading, style
 from evodiverse.results.figures.reading import FloatArray, Group, Log
 
-BoolArray = NDArray[np.bool_]
-
 _N_REFERENCE: Final = 50_000
 _N_NEIGHBORS: Final = 15
 _DISTANCE: Final = 0.1
@@ -73,7 +71,7 @@ def centroids(log: Log, places: dict[str, FloatArray]) -> FloatArray:
     return np.array([np.mean([places[log.keys[call]] for call in {*chain(*pools)}], axis=0) for pools in log.states])
 
 
-def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
+def project_once(vectors: NDArray[np.bool_], folder: Path) -> FloatArray:
     """Return the result of `project_umap`, taken from the cache if possible, since it takes minutes to compute.
 
     Args:
@@ -99,7 +97,7 @@ def project_once(vectors: BoolArray, folder: Path) -> FloatArray:
     return plane
 
 
-def project_umap(vectors: BoolArray) -> FloatArray:
+def project_umap(vectors: NDArray[np.bool_]) -> FloatArray:
     """Return the ``(n, 2)`` UMAP coordinates of ``(n, d)`` fingerprints; equal input gives equal coordinates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about parametric UMAP without TensorFlow, and about inverse transforms

@@ -25,12 +25,8 @@ from evodiverse.text import count_of, printable
 Point = tuple[float, float]
 Chart = Mapping[str, Any]
 
-MOST_POINTS: Final = 400
-"""The largest number of points of a line; more would not be visible on a screen."""
-
-WIDTH, HEIGHT = 420, 250
 LEFT, RIGHT, TOP, BOTTOM = 52, 410, 10, 212
-"""The edges of the plot within the drawing, which is `WIDTH` by `HEIGHT`."""
+"""The edges of the plot within the drawing, which is 420 by 250."""
 
 GENERATOR: Final = f"evodiverse-report evodiverse {__version__}"
 _FOLDER: Final = Path(__file__).parent / "templates"
@@ -117,9 +113,8 @@ def plan_chart(title: str, x_label: str, y_label: str, lines: Sequence[Line], *,
         lines: The lines to draw; those without points are left out.
         stepped: Whether the lines are step functions, whose value holds until the next point.
     """
-    drawn = [
-        Line(line.name, thin(line.points, MOST_POINTS), thin(line.band, MOST_POINTS)) for line in lines if line.points
-    ]
+    # More points would not be visible on a screen.
+    drawn = [Line(line.name, thin(line.points, 400), thin(line.band, 400)) for line in lines if line.points]
     edges = [(x, y) for line in drawn for x, *ends in line.band for y in ends]
     x_low, x_high = _bounds([x for line in drawn for x, _ in line.points])
     y_low, y_high = _bounds([y for _, y in [*edges, *(point for line in drawn for point in line.points)]])

@@ -194,8 +194,7 @@ def identify_model(run: Run) -> str:
     the result names all of them.
     """
     settings = run.settings
-    client = settings.get("llm.client", "none" if run.llm == OFF else "litellm")
-    if client == "none":
+    if settings.get("llm.client", "none" if run.llm == OFF else "litellm") == "none":
         return OFF
     named = []
     for pool in _POOLS:
