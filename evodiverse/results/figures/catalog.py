@@ -29,11 +29,7 @@ _PACKING: Final = "circle packing"
 
 
 def _make(
-    name: str,
-    groups: Groups,
-    draw: Callable[[Group], Figure],
-    facts: Callable[[Group], object] = lambda _: "",
-    **more: Any,
+    name: str, groups: Groups, draw: Callable[..., Figure], facts: Callable[[Group], object] = lambda _: "", **more: Any
 ) -> FigureKind:
     """Return a figure with its texts from ``catalog.yaml``."""
     texts = {**_TEXTS[name]}

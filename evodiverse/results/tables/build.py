@@ -14,7 +14,7 @@ from evodiverse.results.grouping import group_by
 from evodiverse.results.tables import notes
 from evodiverse.results.tables.cells import DASH, EMPTY, RUNS, Cell, Line, Table, make_cell, make_test_cell, pair_up
 from evodiverse.results.tables.layout import FIT, OFF, Benchmark, Column, Layout, Row, found_layouts, paper_layouts
-from evodiverse.results.tables.results import Result, choose_words, show_overrides
+from evodiverse.results.tables.results import LeftOut, Result, choose_words, show_overrides
 from evodiverse.text import count_of
 
 # A variant of a metric is shown next to the metric itself only if the two differ by more than this in some row.
@@ -24,7 +24,7 @@ _UNSAFE: Final = re.compile(r"[^A-Za-z0-9.=-]+")
 
 def build_tables(
     results: Sequence[Result],
-    left_out: Sequence[tuple[Result, str]],
+    left_out: LeftOut,
     task: str | None = None,
     llm: str | None = None,
     own: Collection[str] = (),
@@ -54,9 +54,7 @@ def build_tables(
     return tables + [table for table in found if table.lines]
 
 
-def _paper_tables(
-    layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]], llm: str | None
-) -> Iterator[Table]:
+def _paper_tables(layout: Layout, results: Sequence[Result], others: LeftOut, llm: str | None) -> Iterator[Table]:
     """Yield a table of the paper, and a copy of it for each model of the runs that is not one of the table's models.
 
     If ``llm`` is given, the table is left out unless it uses runs of ``llm``, and only its part about ``llm`` is
@@ -121,9 +119,7 @@ def _for_model(layout: Layout, model: str) -> Layout:
     return replace(layout, name=name, title=title, llm=(model,), columns=shown, rows=rows, notes=below, label=label)
 
 
-def _paper_table(
-    layout: Layout, whole: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]
-) -> Table:
+def _paper_table(layout: Layout, whole: Layout, results: Sequence[Result], others: LeftOut) -> Table:
     """Return a filled table; ``whole`` is the layout in the paper, of which ``layout`` may be a part or a copy."""
     mine = [result for result in results if layout.admits(result.model)]
     by_row, left_out = _keep_common(layout, [[result for result in mine if result.belongs(row)] for row in layout.rows])
@@ -137,7 +133,7 @@ def _paper_table(
         lines.append(Line(row.of, tuple(_fill(column, row, own, theirs) for column in columns), beside))
         absent += _find_absent(layout, row, own, theirs)
     commands = notes.choose_commands(whole, absent, choose_words(mine))
-    table = _finish(layout, layout.head, columns, lines, [*by_row, *rivals])
+    table = _finish(layout, columns, lines, [*by_row, *rivals])
     below = (*table.notes, *left_out, *notes.note_left_out(layout, results, others))
     return replace(table, notes=below, commands=tuple(commands), label=layout.label, is_of_paper=True)
 
@@ -155,11 +151,7 @@ def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, .
 
 
 def _finish(
-    layout: Layout,
-    head: tuple[str, ...],
-    columns: Sequence[Column],
-    lines: Sequence[Line],
-    behind: Sequence[Sequence[Result]],
+    layout: Layout, columns: Sequence[Column], lines: Sequence[Line], behind: Sequence[Sequence[Result]]
 ) -> Table:
     """Return a table with its notes, without the columns of variants of a metric that agree with it in every row.
 
@@ -176,7 +168,7 @@ def _finish(
     chosen = tuple(compress(columns, kept))
     shown = tuple(Line(line.of, tuple(compress(line.cells, kept)), tuple(compress(line.paper, kept))) for line in lines)
     below = notes.note_table(layout, chosen, [line.cells for line in shown], behind)
-    return Table(layout.name, layout.title, head, chosen, shown, tuple(below))
+    return Table(layout.name, layout.title, layout.head, chosen, shown, tuple(below))
 
 
 def _fill(column: Column, row: Row, own: Sequence[Result], rivals: Sequence[Result]) -> Cell:
@@ -253,7 +245,7 @@ def _found_table(layout: Layout, results: Sequence[Result]) -> Table:
         n_problems = [str(len({result.problem for result in some}))] if layout.has_problems else []
         lines.append(Line((*of, *n_problems, str(len(some))), tuple(make_cell(column, some) for column in columns)))
     head = (*layout.head, *(["problems"] if layout.has_problems else []), RUNS)
-    return _finish(layout, head, columns, lines, [*groups.values()])
+    return _finish(replace(layout, head=head), columns, lines, [*groups.values()])
 
 
 def _group(result: Result, *, with_fit: bool) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from evodiverse.results.grouping import group_by
 from evodiverse.results.tables.cells import EMPTY, Cell
 from evodiverse.results.tables.layout import FIT, OFF, Column, Layout
-from evodiverse.results.tables.results import Result
+from evodiverse.results.tables.results import LeftOut, Result
 from evodiverse.runlog.runs import CAPS
 from evodiverse.text import count_of
 
@@ -144,7 +144,7 @@ def _differing(groups: Iterable[Sequence[Result]], start: str = "") -> set[str]:
     }
 
 
-def note_left_out(layout: Layout, results: Sequence[Result], others: Sequence[tuple[Result, str]]) -> Iterator[str]:
+def note_left_out(layout: Layout, results: Sequence[Result], others: LeftOut) -> Iterator[str]:
     """Yield a note on how many runs of the table's tasks, methods and models are left out, and why.
 
     Args:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from evodiverse.errors import InputError
 from evodiverse.kit.files import read_shipped
@@ -104,6 +104,10 @@ class Result:
             and row.fit in (None, self.fit)
             and self.overrides == row.overrides
         )
+
+
+LeftOut: TypeAlias = Sequence[tuple[Result, str]]
+"""Runs that do not count, with the reasons."""
 
 
 def read_result(run: Run, measured: Measurement, own: Collection[str] = ()) -> Result:
