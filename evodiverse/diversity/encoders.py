@@ -88,8 +88,7 @@ class Encoder:
         with torch.inference_mode():
             layer = self._model(**tokens).last_hidden_state
         mask = tokens["attention_mask"].unsqueeze(-1).to(layer.dtype)
-        means: FloatArray = ((layer * mask).sum(dim=1) / mask.sum(dim=1)).numpy()
-        return means
+        return np.asarray(((layer * mask).sum(dim=1) / mask.sum(dim=1)).numpy(), dtype=np.float32)
 
 
 def load_codebert(*, offline: bool = False) -> Encoder:

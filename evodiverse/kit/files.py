@@ -189,10 +189,7 @@ def encode_line(record: Mapping[str, object]) -> bytes:
 def decode_line(line: bytes) -> dict[str, Any] | None:
     """Return the record in a line, given without its line break; None if the line is damaged."""
     checksum, _, content = line.partition(b" ")
-    if checksum != b"%08x" % zlib.crc32(content):
-        return None
-    record: dict[str, Any] = json.loads(content)
-    return record
+    return dict(json.loads(content)) if checksum == b"%08x" % zlib.crc32(content) else None
 
 
 def write_listed(folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes]) -> None:

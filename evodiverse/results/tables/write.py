@@ -69,8 +69,7 @@ def to_latex(table: Table) -> str:
 
 def _lay_lines(rows: Sequence[Sequence[str]], header: Sequence[str], style: str) -> str:
     """Return a table as text in a format of the library tabulate, such as ``pipe`` or ``html``."""
-    text: str = tabulate(rows, header, style, disable_numparse=True)
-    return text
+    return str(tabulate(rows, header, style, disable_numparse=True))
 
 
 def _lay_out(table: Table) -> tuple[list[str], list[list[str]]]:
