@@ -5,9 +5,10 @@ Lengths are in pixels. Only the functions import matplotlib, so a search that dr
 
 import base64
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from markupsafe import Markup
@@ -29,33 +30,21 @@ _DPI: Final = 72  # makes matplotlib's points, the units of fonts and lines, pix
 _MONO: Final = "DejaVu Sans Mono"  # comes with matplotlib, like DejaVu Sans, so pictures do not depend on the machine
 _SPACE: Final = 0.28  # between panels, as a share of their side
 _IMAGE: Final = Markup('<img src="data:image/svg+xml;base64,{}" alt="{}" loading="lazy">')
-_RC: Final[dict[str, Any]] = {
-    "font.size": 14,
-    "savefig.dpi": _DPI,
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar sign in a name is not a formula
-    "axes.axisbelow": True,
-    "axes.edgecolor": INK,
-    "axes.facecolor": GROUND,
-    "axes.formatter.useoffset": False,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 9,
-    "grid.color": "#e4e4e0",
-}
+_STYLE: Final = Path(__file__).with_suffix(".mplstyle")  # with the colors above
 
 
 @contextmanager
-def styled(settings: Mapping[str, Any] = _RC) -> Iterator[None]:
+def styled(style: Path = _STYLE) -> Iterator[None]:
     """Within the context, draw in one style, regardless of the user's own matplotlib settings.
 
     Args:
-        settings: The settings of matplotlib that make the style; by default, that of this module.
+        style: The style sheet of matplotlib; by default, that of this module.
     """
     import matplotlib as mpl
 
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(settings)
+        mpl.rcParams.update(mpl.rc_params_from_file(style, use_default_template=False))
         yield
 
 

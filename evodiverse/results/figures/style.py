@@ -10,7 +10,6 @@ from textwrap import fill
 from typing import Any, Final
 from zlib import crc32
 
-import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -179,7 +178,7 @@ def add_basis(figure: Figure, text: str) -> None:
 
 def styled() -> AbstractContextManager[None]:
     """Return a context in which the style of figures holds, regardless of the user's own matplotlib settings."""
-    return pictures.styled(mpl.rc_params_from_file(_HERE / "figures.mplstyle", use_default_template=False))
+    return pictures.styled(_HERE / "figures.mplstyle")
 
 
 def new_figure(width: float, height: float) -> Figure:
