@@ -39,30 +39,23 @@ def _make(
 
 
 _task: Final = attrgetter("task")
-_task_and_method: Final = attrgetter("task", "run.method")
 _CURVES: Final = partial(Runs, _MOLECULES, TARGETS, ("calls", DIVERSE, DRUG_LIKE, "n_diverse"))
-_WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=lambda run: (run.task,))
+_WITH_SUMS: Final = partial(Runs, _PACKING, curves=("sum_calls", "sum"), part=("task",))
 _WITH_SWAPS: Final = partial(
-    Runs, curves=("exchanges",), part=lambda run: (run.run.method,), counts=lambda run: any(reading.curve(run, "xi.0"))
+    Runs, curves=("exchanges",), part=("run.method",), counts=lambda run: any(reading.curve(run, "xi.0"))
 )
 _PROGRAMS: Final = Runs(_PACKING, ("circle_packing",))
-_DRAWN: Final = Runs(_MOLECULES, part=_task_and_method, choose=partial(reading.keep_best, "diverse_top10_full"))
+_DRAWN: Final = Runs(_MOLECULES, part=("task", "run.method"), choose=partial(reading.keep_best, "diverse_top10_full"))
 _OURS: Final = Runs(
-    *(_MOLECULES, TARGETS),
-    counts=lambda run: run.run.method == OURS,
-    choose=lambda some, _: reading.first_of(some, _task),
+    _MOLECULES, TARGETS, counts=lambda run: run.run.method == OURS, choose=lambda some, _: reading.first_of(some, _task)
 )
-
-
 _GRAPH_GA: Final = _CURVES(counts=lambda run: run.model == OFF and run.run.method in ("graph_ga", OURS))
 _OTHERS: Final = Runs(
-    curves=("best",),
-    part=lambda run: (run.task,),
-    counts=lambda run: run.kind not in (_MOLECULES, _EQUATIONS, _PACKING),
+    curves=("best",), part=("task",), counts=lambda run: run.kind not in (_MOLECULES, _EQUATIONS, _PACKING)
 )
 _WITH_HITS: Final = Runs(counts=lambda run: f"{curves.HITS}100" in run.metrics)
 _WITH_TRIPS: Final = Runs(counts=lambda run: run.metrics.get(bars.TRIPS) is not None)
-_WITH_BEST: Final = Runs(curves=("best",), part=_task_and_method, choose=lineage.keep_best)
+_WITH_BEST: Final = Runs(curves=("best",), part=("task", "run.method"), choose=lineage.keep_best)
 
 FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("mol", _CURVES(), partial(curves.draw_molecules, target="jnk3", metric=DRUG_LIKE), describe_targets),
@@ -91,7 +84,7 @@ FIGURES: Final[tuple[FigureKind, ...]] = (
     _make("best_by_calls", _OTHERS, partial(curves.draw_rises, name="best", label="best score")),
     _make(
         "hypervolume_by_calls",
-        Runs(curves=("hypervolume",), part=lambda run: (run.task,)),
+        Runs(curves=("hypervolume",), part=("task",)),
         partial(curves.draw_rises, name="hypervolume", label="hypervolume"),
         lambda group: ", ".join(group.best.run.settings["task.pareto"]),
     ),

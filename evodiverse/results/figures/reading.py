@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -167,7 +168,7 @@ class Runs:
         kind: The kind of the runs that count, such as "molecules"; empty for all kinds.
         tasks: The only tasks whose runs count; empty for all.
         curves: The curves that a run must have to count.
-        part: A function that returns the task or the method of a run, or both, if each has a picture of its own.
+        part: The attributes of runs, such as ``task`` and ``run.method``, for each of whose values there is a picture.
         counts: A function that says whether a run counts.
         choose: A function that is called with the runs of a group and with all runs, and returns those to show. Without
             any, there is no picture.
@@ -176,7 +177,7 @@ class Runs:
     kind: str = ""
     tasks: Collection[str] = ()
     curves: Sequence[str] = ()
-    part: Callable[[Result], tuple[str, ...]] = lambda _: ()
+    part: Sequence[str] = ()
     counts: Callable[[Result], bool] = lambda _: True
     choose: Callable[[Sequence[Result], Sequence[Result]], Sequence[Result]] = lambda some, _: some
 
@@ -185,7 +186,8 @@ class Runs:
         from evodiverse.results.tables.results import show_overrides  # here because it loads much of EvoDiverse
 
         def describe(run: Result) -> tuple[Any, ...]:
-            return run.kind, run.model, run.fit or "", show_overrides(run.overrides), self.part(run)
+            part = tuple(attrgetter(name)(run) for name in self.part)
+            return run.kind, run.model, run.fit or "", show_overrides(run.overrides), part
 
         usable = [run for run in results if self.kind in ("", run.kind) and run.fit != OWN_FIT and self.counts(run)]
         usable = [run for run in usable if (not self.tasks or run.task in self.tasks) and has(run, *self.curves)]
