@@ -26,6 +26,8 @@ _TITLES: Final = {DRUG_LIKE: "QED > 0.5, SA < 5.5", DIVERSE: "diverse top 10"}
 _COMPARED: Final = ("molleo", "pt")
 _N_BARS: Final = 8
 Curve = tuple[Sequence[float], Sequence[Any]]  # numbers, and None or NaN for no value
+Change = Callable[[FloatArray], FloatArray]
+LookOf = Callable[[Any], Look]
 
 
 class Band(NamedTuple):
@@ -126,12 +128,7 @@ def iteration_bands(results: Sequence[Result], name: str) -> dict[str, Band]:
 
 
 def draw_bands(
-    axes: Axes,
-    bands: Mapping[Any, Band],
-    change: Callable[[FloatArray], FloatArray] = lambda values: values,
-    *,
-    steps: bool,
-    look: Callable[[Any], Look] = style.look_of,
+    axes: Axes, bands: Mapping[Any, Band], change: Change = np.asarray, *, steps: bool, look: LookOf = style.look_of
 ) -> None:
     """Draw a line and a band for each method.
 
