@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ConfigDict, TypeAdapter
-
 from evodiverse.kit.files import read_shipped
 
 OFF: Final = "off"
@@ -150,7 +148,7 @@ class Layout:
     name: str
     title: str
     head: tuple[str, ...]
-    columns: tuple[Column, ...] = ()
+    columns: tuple[Column, ...]
     llm: tuple[str, ...] = ()
     rows: tuple[Row, ...] = ()
     kind: str | None = None
@@ -196,5 +194,15 @@ def found_layouts(*files: Path) -> tuple[Layout, ...]:
 @lru_cache
 def _read(file: Path) -> tuple[Layout, ...]:
     """Return the layouts in a YAML file."""
-    entries = [{"name": name, **entry} for name, entry in read_shipped(file).items()]
-    return TypeAdapter(tuple[Layout, ...], config=ConfigDict(extra="forbid")).validate_python(entries)
+    layouts = []
+    for name, entry in read_shipped(file).items():
+        table = _freeze(entry)
+        benchmark = table.pop("benchmark", None)
+        table["columns"] = tuple(Column(**column) for column in table.get("columns", ()))
+        table["rows"] = tuple(Row(**_freeze(row)) for row in table.get("rows", ()))
+        layouts.append(Layout(name, benchmark=None if benchmark is None else Benchmark(**benchmark), **table))
+    return tuple(layouts)
+
+
+def _freeze(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
