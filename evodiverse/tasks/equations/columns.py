@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from evodiverse.errors import InputError
 from evodiverse.tasks.equations.problems import FloatArray, Rows, Splits
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 
@@ -59,48 +60,40 @@ def _nearest_free(name: str, taken: set[str]) -> str:
     return free
 
 
-def find_unusable(columns: Mapping[str, FloatArray], where: str) -> list[str]:
-    """Return what keeps data from being used: too few rows, or the first row of a column without a finite number.
-
-    Args:
-        columns: The ``(n,)`` values of each column, by name.
-        where: What the messages call the data.
-    """
-    n_rows = len(next(iter(columns.values())))
-    if n_rows < MIN_ROWS:
-        return [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
-    wrong = {name: np.flatnonzero(~np.isfinite(values)) for name, values in columns.items()}
-    return [
-        f"the column {name!r} of {where} has no finite number in row {rows[0] + 1}"
-        for name, rows in wrong.items()
-        if len(rows)
-    ]
-
-
-def find_wrong_target(name: str, values: FloatArray, where: str) -> list[str]:
-    """Return a violation if the variance of a target is not a positive finite number, otherwise an empty list.
-
-    Args:
-        name: The name of the target's column.
-        values: ``(n,)`` values of the target, finite.
-        where: What the message calls the data.
-    """
-    if np.ptp(values) == 0:
-        return [f"the target {name!r} is the same in all rows of {where}"]
-    with np.errstate(over="ignore"):
-        if 0 < np.var(values) < np.inf:
-            return []
-    return [f"the target {name!r} is too small or too large to compute its variance; rescale it"]
-
-
-def make_splits(tables: Sequence[Mapping[str, FloatArray]], names: Sequence[str], target: str) -> Splits:
+def make_splits(tables: Mapping[str, Mapping[str, FloatArray]], names: Sequence[str], target: str) -> Splits:
     """Return the splits of the data; an empty table is a split without rows.
 
     Args:
-        tables: The ``(n,)`` values of each column, by name, for each split.
+        tables: The ``(n,)`` values of each column, by name, for each split, by what messages call the split.
         names: The names of the variables.
         target: The name of the target's column.
+
+    Raises:
+        InputError: A split has too few rows, or a value that is not a finite number; or the variance of the training
+            target is not a positive finite number.
     """
+    faults = [fault for where, table in tables.items() if table for fault in _find_unusable(table, where)]
+    where, train = next(iter(tables.items()))
+    with np.errstate(over="ignore"):
+        if not faults and np.ptp(train[target]) == 0:
+            faults = [f"the target {target!r} is the same in all rows of {where}"]
+        elif not faults and not 0 < np.var(train[target]) < np.inf:
+            faults = [f"the target {target!r} is too small or too large to compute its variance; rescale it"]
+    if faults:
+        raise InputError(*faults)
     none = {name: np.empty(0) for name in (*names, target)}
-    filled = [table or none for table in tables]
+    filled = [table or none for table in tables.values()]
     return Splits(*(Rows(np.stack([table[name] for name in names], axis=1), table[target]) for table in filled))
+
+
+def _find_unusable(columns: Mapping[str, FloatArray], where: str) -> list[str]:
+    """Return what keeps data from being used: too few rows, or the first row of a column without a finite number."""
+    n_rows = len(next(iter(columns.values())))
+    if n_rows < MIN_ROWS:
+        return [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
+    is_wrong = {name: ~np.isfinite(values) for name, values in columns.items()}
+    return [
+        f"the column {name!r} of {where} has no finite number in row {np.argmax(rows) + 1}"
+        for name, rows in is_wrong.items()
+        if rows.any()
+    ]

@@ -4,7 +4,7 @@ Files may be large, so Arrow parses them. How they are encoded and delimited is 
 """
 
 import io
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from csv import reader as reader_of
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +19,7 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.documented import nearest
 from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
-from evodiverse.tasks.equations.columns import (
-    as_identifier,
-    find_unusable,
-    find_wrong_target,
-    make_splits,
-    make_usable,
-    name_columns,
-)
+from evodiverse.tasks.equations.columns import as_identifier, make_splits, make_usable, name_columns
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Variable
 from evodiverse.tasks.equations.settings import DROP, DataSettings
 from evodiverse.text import count_of
@@ -38,24 +31,42 @@ MAX_SHOWN: Final = 5
 _MISSING: Final = frozenset(csv.ConvertOptions().null_values)
 
 
+Column = FloatArray | NDArray[np.str_]
+"""The ``(n,)`` numbers or texts of a column."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Columns:
     """The usable rows of a file.
 
     Attributes:
         labels: The name of each column as it is written, by its name as a variable.
-        columns: The ``(n,)`` numbers or texts of each column.
+        values: The values of each column that is used.
+        target: The name of the target.
+        sigma: The name of the column of the target's standard errors, or None if there is none.
         note: What was left out; empty if nothing was.
     """
 
     labels: Mapping[str, str]
-    columns: Mapping[str, FloatArray | NDArray[np.str_]]
+    values: Mapping[str, Column]
+    target: str
+    sigma: str | None
     note: str
 
     @property
-    def keys(self) -> dict[str, str]:
-        """The name of each column as a variable, by this name and by the name as it is written."""
-        return {**{name: name for name in self.labels}, **{label: name for name, label in self.labels.items()}}
+    def variables(self) -> list[Variable]:
+        """A variable for each column of numbers, and one for each text of the other columns, 1 where it stands."""
+        variables, taken = [], list(self.values)
+        for name, values in self.values.items():
+            if values.dtype != np.float64:
+                for text in map(str, np.unique(values)):
+                    own = make_usable([*taken, as_identifier(f"{name}_{text}")])[-1]
+                    taken.append(own)
+                    label = f"1 if {self.labels[name]} is {text}, else 0"
+                    variables.append(Variable(own, "", label, (name, text)))
+            elif name not in (self.target, self.sigma):
+                variables.append(Variable(name, "", self.labels[name]))
+        return variables
 
 
 def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> Dataset:
@@ -71,88 +82,59 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> D
         InputError: A file cannot be read, or its content is not as required; the message covers all files.
     """
     read: dict[str, _Columns] = {}
+    tables: dict[str, dict[str, FloatArray]] = {}
     violations: list[str] = []
     for key, path in files.items():
-        if path is not None:
-            try:
+        try:
+            table = tables[f"task.data.{key}={path}"] = {}
+            if path is not None:
                 read[key] = _read_columns(path, settings, read.get("train"))
-            except InputError as error:
-                violations += [f"task.data.{key}: {fault}" for fault in error.violations]
+                table.update(_encode(read[key], read.get("train", read[key])))
+        except InputError as error:
+            violations += [f"task.data.{key}: {fault}" for fault in error.violations]
     if violations:
         raise InputError(*violations)
-    train, first = files["train"], read["train"]
-    target = first.keys[as_identifier(str(settings.target))]
-    sigma = None if settings.sigma is None else first.keys[as_identifier(settings.sigma)]
-    variables = dict(_list_variables(first, (target, sigma)))
-    tables: dict[str, dict[str, FloatArray]] = {}
-    for key, one in read.items():
-        tables[key], faults = _encode(one, variables, target)
-        faults = faults or find_unusable(tables[key], str(files[key]))
-        violations += [f"task.data.{key}: {fault}" for fault in faults]
-    if not violations:
-        faults = find_wrong_target(target, tables["train"][target], str(train))
-        faults += [] if variables else [f"{train} has no column other than the target"]
-        violations += [f"task.data.train: {fault}" for fault in faults]
-    if violations:
-        raise InputError(*violations)
-    names = list(variables)
-    splits = make_splits([tables.get(key, {}) for key in files], names, target)
+    first = read["train"]
+    variables, target, sigma = first.variables, first.target, first.sigma
+    if not variables:
+        raise InputError(f"task.data.train: {files['train']} has no column other than the target")
+    names = [variable.name for variable in variables]
+    splits = make_splits(tables, names, target)
     if sigma is not None:
-        splits = splits._replace(train=splits.train._replace(weights=_weigh(first.columns[sigma])))
+        errors = np.asarray(first.values[sigma], dtype=np.float64)
+        weights = (errors.min() / errors) ** 2
+        splits = splits._replace(train=splits.train._replace(weights=weights / weights.mean()))
     return Dataset(
         Variable(target, "", first.labels[target]),
-        tuple(variable for variable, _, _ in variables.values()),
+        tuple(variables),
         splits,
         notes=tuple(filter(None, (one.note for one in read.values()))),
-        keys={**{name: name for name in names}, **first.keys},
+        keys={name: name for name in (*names, *first.labels)} | {label: name for name, label in first.labels.items()},
         sigma=None if sigma is None else Variable(sigma, "", first.labels[sigma]),
     )
 
 
-def _list_variables(
-    table: _Columns, others: Sequence[str | None]
-) -> Iterator[tuple[str, tuple[Variable, str, str | None]]]:
-    """Yield each variable by its name, with its column and, if it is 1 for a text of this column, this text.
+def _encode(table: _Columns, first: _Columns) -> dict[str, FloatArray]:
+    """Return the ``(n,)`` values in a file of each variable of the training data, and of the target.
 
-    The columns ``others`` are none.
+    Raises:
+        InputError: The file has a text that has no variable.
     """
-    taken = [*table.columns]
-    for name, values in table.columns.items():
-        if name in others:
-            continue
-        if values.dtype == np.float64:
-            yield name, (Variable(name, "", table.labels[name]), name, None)
-        else:
-            for text in map(str, np.unique(values)):
-                own = make_usable([*taken, as_identifier(f"{name}_{text}")])[-1]
-                taken.append(own)
-                label = f"1 if {table.labels[name]} is {text}, else 0"
-                yield own, (Variable(own, "", label, (name, text)), name, text)
-
-
-def _weigh(sigma: Any) -> FloatArray:
-    """Return ``(n,)`` weights of the mean 1 from standard errors."""
-    weights = (sigma.min() / sigma) ** 2
-    return np.asarray(weights / weights.mean())
-
-
-def _encode(
-    table: _Columns, variables: Mapping[str, tuple[Variable, str, str | None]], target: str
-) -> tuple[dict[str, FloatArray], list[str]]:
-    """Return the ``(n,)`` values of each variable and of the target in a file, and its texts that have no variable."""
-    encoded: dict[str, FloatArray] = {target: np.asarray(table.columns[target], dtype=np.float64)}
-    known: dict[str, list[str]] = {}
-    for own, (_, name, text) in variables.items():
-        values = table.columns[name]
-        encoded[own] = np.asarray(values if text is None else values == text, dtype=np.float64)
-        known.setdefault(name, []).extend(() if text is None else (text,))
-    unknown = [(name, set(map(str, table.columns[name])) - set(texts)) for name, texts in known.items() if texts]
+    encoded: dict[str, FloatArray] = {}
+    for one in (*first.variables, Variable(first.target, "")):
+        name, text = one.category or (one.name, None)
+        values = table.values[name]
+        encoded[one.name] = np.asarray(values if text is None else values == text, dtype=np.float64)
+    known = {one.category for one in first.variables}
+    texts = {name: values.tolist() for name, values in table.values.items() if values.dtype != np.float64}
     faults = [
-        f"the column {table.labels[name]!r} has the value {min(texts)!r}, which task.data.train does not have"
-        for name, texts in unknown
-        if texts
+        f"the column {table.labels[name]!r} has the value {min(unknown)!r}, which task.data.train does not have"
+        for name, own in texts.items()
+        if (unknown := {text for text in own if (name, text) not in known})
     ]
-    return encoded, faults
+    if faults:
+        raise InputError(*faults)
+    return encoded
 
 
 def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) -> _Columns:
@@ -167,84 +149,79 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     except (OSError, UnicodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
         raise InputError(f"cannot read {path} ({why}); check the path and that it is a CSV file") from None
-    if len({*written}) < len(written):
-        repeated = [
-            own.strip() for own, name in zip(table.column_names, written, strict=True) if written.count(name) > 1
-        ]
+    repeated = [own.strip() for own, name in zip(table.column_names, written, strict=True) if written.count(name) > 1]
+    if repeated:
         same = "" if len({*repeated}) < len(repeated) else ", which are the same identifier in Python"
         shown = ", ".join(map(repr, dict.fromkeys(repeated)))[:200]
         raise InputError(f"{path} has several columns named {shown}{same}; rename all but one")
     names = name_columns(written, {} if first is None else first.labels)
-    keys = {**{name: name for name in names}, **dict(zip(written, names, strict=True))}
-    target = keys.get(as_identifier(str(settings.target)))
-    if target is None:
-        hint = "" if len(names) > 1 else "; columns must be separated by commas, semicolons or tabs"
-        known = ", ".join(written)[:200]
-        raise InputError(f"task.data.target={settings.target} is not a column of {path}; its columns are {known}{hint}")
-    unknown = [name for name in settings.ignore or () if as_identifier(name) not in keys] if first is None else []
-    if unknown:
-        raise InputError(f"task.data.ignore: {path} has no column {unknown[0]!r}; {nearest(unknown[0], written)}")
-    ignored = {keys.get(as_identifier(name), "") for name in settings.ignore or ()}
-    roles = keys if first is None else first.keys
-    sigma = None if settings.sigma is None else roles.get(as_identifier(settings.sigma), "")
-    if settings.sigma is not None and not sigma and first is None:
-        raise InputError(
-            f"task.data.sigma: {path} has no column {settings.sigma!r}; {nearest(settings.sigma, written)}"
-        )
-    for role, name in (("target", target), ("sigma", sigma)):
-        if name and name in ignored:
-            raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")
-    ignored |= set() if first is None else {sigma or ""}
-    used = [name for name in (names if first is None else first.columns) if name not in ignored]
-    if missing := ", ".join(name for name in used if name not in names):
+    labels = dict(zip(names, written, strict=True))
+    if first is None:
+        target, sigma, used = _choose_columns(path, settings, labels)
+    else:
+        target, sigma, used = first.target, None, [name for name in first.values if name != first.sigma]
+    if missing := ", ".join(name for name in used if name not in labels):
         raise InputError(f"{path} is missing the columns {missing}, which task.data.train has")
-    columns: dict[str, FloatArray | NDArray[np.str_]] = {}
+    columns: dict[str, Column] = {}
     faults = []
     for name in used:
-        at = names.index(name)
-        if first is not None and first.columns[name].dtype != np.float64:
-            columns[name] = np.array(_read_texts(table.columns[at]))
+        cells = table.column(names.index(name))
+        if first is not None and first.values[name].dtype != np.float64:
+            columns[name] = np.array(_read_texts(cells))
             continue
-        may_be_text = first is None and name not in (target, sigma)
-        columns[name], fault = _read_column(written[at], table.columns[at], delimiter, may_be_text=may_be_text)
-        if not fault and columns[name].dtype == np.float64:
-            fault = _find_fault(columns[name], written[at], is_sigma=name == sigma)
-        if fault:
-            other = "" if name in (target, sigma) else f", or leave the column out with task.data.ignore=[{name}]"
-            faults.append(f"{path}: {fault}; correct it{other}")
+        has_role = name in (target, sigma)
+        columns[name], wrong = _read_column(cells, delimiter, may_be_text=first is None and not has_role)
+        if name == sigma and not wrong:
+            is_wrong = np.asarray(columns[name], dtype=np.float64) <= 0
+            wrong = [(row, "must be above 0, as task.data.sigma") for row in (np.flatnonzero(is_wrong) + 1).tolist()]
+        if wrong:
+            other = "" if has_role else f", or leave the column out with task.data.ignore=[{name}]"
+            faults.append(f"{path}: {_describe(labels[name], wrong)}; correct it{other}")
     if faults:
         raise InputError(*faults)
-    columns, note = _drop_missing(path, delimiter, columns, settings)
-    return _Columns(dict(zip(names, written, strict=True)), columns, note)
+    columns, note = _drop_missing(path, delimiter, columns, settings.missing)
+    return _Columns(labels, columns, target, sigma, note)
 
 
-def _read_column(
-    name: str, column: Any, delimiter: str, *, may_be_text: bool
-) -> tuple[FloatArray | NDArray[np.str_], str]:
-    """Return the ``(n,)`` numbers of a column, NaN where there is none, or its texts; and what is wrong with it."""
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        return np.asarray(column.to_numpy(), dtype=np.float64), ""
-    cells = _read_texts(column)
-    numbers, wrong = _read_numbers(cells, delimiter)
-    if not wrong:
-        return numbers, ""
-    filled = [cell for cell in cells if cell]
-    n_texts = len({*filled})
-    are_texts = len(wrong) == len(filled) and all(any(map(str.isalpha, cell)) for cell in filled)
-    if may_be_text and are_texts and n_texts <= min(MAX_CATEGORIES, len(filled) // 2):
-        return np.array(cells), ""
-    return numbers, _describe(name, wrong)
+def _choose_columns(path: Path, settings: DataSettings, labels: Mapping[str, str]) -> tuple[str, str | None, list[str]]:
+    """Return the names of the target, of the column of its standard errors, and of all columns that are used."""
+    written = list(labels.values())
+    keys = {name: name for name in labels} | {label: name for name, label in labels.items()}
+
+    def find(key: str, name: str) -> str:
+        if as_identifier(name) not in keys:
+            raise InputError(f"task.data.{key}: {path} has no column {name!r}; {nearest(name, written)}")
+        return keys[as_identifier(name)]
+
+    target = keys.get(as_identifier(str(settings.target)))
+    if target is None:
+        hint = "" if len(labels) > 1 else "; columns must be separated by commas, semicolons or tabs"
+        known = ", ".join(written)[:200]
+        raise InputError(f"task.data.target={settings.target} is not a column of {path}; its columns are {known}{hint}")
+    ignored = [find("ignore", name) for name in settings.ignore or ()]
+    sigma = None if settings.sigma is None else find("sigma", settings.sigma)
+    for role, name in (("target", target), ("sigma", sigma)):
+        if name in ignored:
+            raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")
+    return target, sigma, [name for name in labels if name not in ignored]
 
 
-def _find_fault(values: Any, name: str, *, is_sigma: bool) -> str:
-    """Return which of the ``(n,)`` values of a column is infinite, or no standard error; empty if none is."""
-    for wrong, fault in (
-        (np.isinf(values), "must be a finite number"),
-        (is_sigma & (values <= 0), "must be above 0, as task.data.sigma"),
-    ):
-        if wrong.any():
-            return f"row {np.argmax(wrong) + 1} of the column {name!r} {fault}"
-    return ""
+def _read_column(column: Any, delimiter: str, *, may_be_text: bool) -> tuple[Column, list[tuple[int, str]]]:
+    """Return the ``(n,)`` numbers of a column, NaN where there is none, or its texts; and the faults of its rows.
+
+    Each fault comes with the number of its row, counted from 1.
+    """
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        cells = _read_texts(column)
+        numbers, wrong = _read_numbers(cells, delimiter)
+        filled = [cell for cell in cells if cell]
+        are_texts = len(wrong) == len(filled) and all(any(map(str.isalpha, cell)) for cell in filled)
+        if wrong and may_be_text and are_texts and len({*filled}) <= min(MAX_CATEGORIES, len(filled) // 2):
+            return np.array(cells), []
+    else:
+        numbers, wrong = np.asarray(column.to_numpy(), dtype=np.float64), []
+    is_infinite = np.isinf(numbers)
+    return numbers, wrong or [(row, "must be a finite number") for row in (np.flatnonzero(is_infinite) + 1).tolist()]
 
 
 def _read_texts(column: Any) -> list[str]:
@@ -254,8 +231,8 @@ def _read_texts(column: Any) -> list[str]:
 
 
 def _drop_missing(
-    path: Path, delimiter: str, columns: Mapping[str, FloatArray | NDArray[np.str_]], settings: DataSettings
-) -> tuple[dict[str, FloatArray | NDArray[np.str_]], str]:
+    path: Path, delimiter: str, columns: dict[str, Column], missing: str
+) -> tuple[dict[str, Column], str]:
     """Return the columns without the rows that lack a value, and a note if there are any.
 
     Raises:
@@ -264,13 +241,13 @@ def _drop_missing(
     lacking = {name: np.isnan(one) if one.dtype == np.float64 else one == "" for name, one in columns.items()}
     is_lacking = np.any([*lacking.values()], axis=0)
     if not is_lacking.any():
-        return dict(columns), ""
+        return columns, ""
     rows = np.flatnonzero(is_lacking)
     lines = _find_lines(path, delimiter)
     shown = ", ".join(str(lines[1 + row]) for row in rows[:MAX_SHOWN]) + (", …" if len(rows) > MAX_SHOWN else "")
     names = ", ".join(name for name, one in lacking.items() if one.any())[:200]
     where = f"{'line' if len(rows) == 1 else 'lines'} {shown}, in {names}"
-    if settings.missing != DROP:
+    if missing != DROP:
         what = f"{path} has {count_of(len(rows), 'row')} with a missing value ({where})"
         raise InputError(f"{what}; complete them, or leave them out with task.data.missing={DROP}")
     note = f"{path}: {len(rows):,} of {len(is_lacking):,} rows are left out, since a value is missing ({where})"
@@ -296,7 +273,7 @@ def read_columns(
     names: Collection[str],
     texts: Collection[str],
     labels: Mapping[str, str],
-) -> dict[str, FloatArray | NDArray[np.str_]]:
+) -> dict[str, Column]:
     """Return the ``(n,)`` values of those columns of a table that have one of some names, by name.
 
     Args:
@@ -310,11 +287,11 @@ def read_columns(
     Raises:
         InputError: A row has too few or too many cells, or a cell holds no number.
     """
-    uneven = [row for row, cells in enumerate(rows, 1) if len(cells) != len(table.names)]
-    if uneven:
-        n = len(rows[uneven[0] - 1])
-        raise InputError(f"{path}: row {uneven[0]} has {count_of(n, 'cell')}, expected {len(table.names)}; correct it")
-    columns: dict[str, FloatArray | NDArray[np.str_]] = {}
+    n_cells = len(table.names)
+    for row, cells in enumerate(rows, 1):
+        if len(cells) != n_cells:
+            raise InputError(f"{path}: row {row} has {count_of(len(cells), 'cell')}, expected {n_cells}; correct it")
+    columns: dict[str, Column] = {}
     faults = []
     for place, name in enumerate(name_columns(table.names, labels)):
         cells = [row[place].strip() for row in rows]

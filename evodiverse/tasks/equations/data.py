@@ -18,7 +18,7 @@ from evodiverse.tasks.equations.columns import as_identifier
 from evodiverse.tasks.equations.csv_data import read_own_data
 from evodiverse.tasks.equations.front import EXACT
 from evodiverse.tasks.equations.problems import PROBLEMS, Dataset, FloatArray, Problem, Rows, Splits, Variable
-from evodiverse.tasks.equations.settings import BUILTIN, SRBENCH, DataSettings, EquationSettings
+from evodiverse.tasks.equations.settings import BUILTIN, CSV, SRBENCH, DataSettings, EquationSettings
 from evodiverse.tasks.equations.srbench import read_problem
 
 _LOG = logging.getLogger("evodiverse.tasks.equations")
@@ -42,18 +42,16 @@ def read_dataset(settings: EquationSettings) -> Dataset:
 
 def _read_named(settings: EquationSettings) -> Dataset:
     if settings.source == BUILTIN:
-        found = PROBLEMS[settings.name]
-        return Dataset(found.target, found.variables, builtin_splits(found), found)
+        law = PROBLEMS[settings.name]
+        return Dataset(law.target, law.variables, builtin_splits(law), law)
     if settings.source == SRBENCH:
         (explained, *variables), splits = read_problem(settings.name, settings.data.root)
         return Dataset(explained, tuple(variables), splits)
-    data, files = settings.data, _list_files(settings.data)
-    own = read_own_data(files, data)
-    unknown = sorted(name for name in data.descriptions if as_identifier(name) not in own.keys)
+    data = settings.data
+    own = read_own_data(_list_files(data), data)
+    unknown = ", ".join(sorted(name for name in data.descriptions if as_identifier(name) not in own.keys))
     if unknown:
-        raise InputError(
-            f"task.data.descriptions describes columns that {files['train']} does not have: {', '.join(unknown)}"
-        )
+        raise InputError(f"task.data.descriptions describes columns that {data.train} does not have: {unknown}")
     meanings = {own.keys[as_identifier(name)]: text for name, text in data.descriptions.items()}
     units = {own.keys.get(as_identifier(name), name): f"in {unit}" for name, unit in (data.units or {}).items()}
     target, *variables = (
@@ -72,9 +70,8 @@ def anonymize(dataset: Dataset) -> Dataset:
         renamed = re.sub(r"\w+", lambda word: names.get(word[0], word[0]), law.law)
         law = replace(law, target=target, variables=variables, law=renamed)
     hidden = {**names, dataset.target.name: target.name}
-    keys = {
-        key: hidden.get(name, name) for key, name in (dataset.keys or dict(zip(hidden, hidden, strict=True))).items()
-    }
+    known = dataset.keys or {name: name for name in hidden}
+    keys = {key: hidden.get(name, name) for key, name in known.items()}
     return replace(dataset, target=target, variables=variables, problem=law, keys=keys)
 
 
@@ -157,18 +154,15 @@ def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
     """
     initial = settings.initial.path
     sources: dict[str, str | Path] = {} if initial is None else {"initial": expanded(initial)}
-    if settings.source == BUILTIN:
-        return sources | {"data": _hash(builtin_splits(PROBLEMS[settings.name]))}
+    if settings.source == CSV:
+        return sources | {role: path for role, path in _list_files(settings.data).items() if path is not None}
+    dataset = _read_named(settings)
+    arrays = [array for rows in dataset.splits for array in rows[:2]]
+    sources["data"] = hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
     if settings.source == SRBENCH:
-        columns, splits = read_problem(settings.name, settings.data.root)
-        names = "\n".join(column.name for column in columns)
-        return sources | {"data": _hash(splits), "names": hashlib.sha256(names.encode()).hexdigest()}
-    return sources | {role: path for role, path in _list_files(settings.data).items() if path is not None}
-
-
-def _hash(splits: Splits) -> str:
-    arrays = [array for rows in splits for array in rows[:2]]
-    return hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
+        names = "\n".join((dataset.target.name, *dataset.names))
+        sources["names"] = hashlib.sha256(names.encode()).hexdigest()
+    return sources
 
 
 def _list_files(data: DataSettings) -> dict[str, Path | None]:

@@ -193,17 +193,14 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source not in (BUILTIN, SRBENCH, CSV) or (source == CSV and not _NAME.fullmatch(name)):
         forms = f"{BUILTIN}/<name>, {SRBENCH}/<science>/<name> or {CSV}/<name>"
         return [f"task.problem must be {forms}, got {settings.problem}"]
-    own = {
-        key: getattr(data, key)
-        for key in ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma", "units")
-    }
+    own = ("train", "test_id", "test_ood", "target", "science", "ignore", "sigma", "units")
     violations = settings.permitted.find_violations()
     if settings.loss == HUBER and settings.fit != "lm":
         violations.append(f"task.loss={HUBER} needs task.fit=lm, got {settings.fit}")
     violations += [
         f"task.data.{key} is for your own data; use task.problem=csv/{name.rpartition('/')[2] or 'mine'}"
-        for key, value in own.items()
-        if value is not None and source != CSV
+        for key in own
+        if getattr(data, key) is not None and source != CSV
     ]
     if data.root is not None and source != SRBENCH:
         violations.append("task.data.root is for LLM-SRBench; use task.problem=srbench/<science>/<name>")
@@ -212,14 +209,16 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
     if source == SRBENCH:  # whether the science has this problem is known only from the data
         science, _, problem = name.partition("/")
         if not problem or "/" in problem:
-            form = f"{SRBENCH}/<science>/<name>, such as {SRBENCH}/physics/PO0"
+            form = "srbench/<science>/<name>, such as srbench/physics/PO0"
             violations.append(f"task.problem must be {form}, got {settings.problem}")
         elif science not in GROUPS:
             known = nearest(science, list(GROUPS))
             violations.append(f"task.problem={settings.problem} names an unknown science; {known}")
     if source == CSV:
         needed = {"train": "name the CSV file to fit", "target": "name the column to explain"}
-        violations += [f"task.data.{key} has no value; {what}" for key, what in needed.items() if own[key] is None]
+        violations += [
+            f"task.data.{key} has no value; {what}" for key, what in needed.items() if getattr(data, key) is None
+        ]
         if data.science is not None and not _NAME.fullmatch(data.science):
             violations.append(f"task.data.science must be one word, such as physics, got {data.science!r}")
     return violations

@@ -20,7 +20,7 @@ from evodiverse.errors import DataError, InputError, describe
 from evodiverse.kit.documented import nearest
 from evodiverse.kit.environment import OFFLINE_VARIABLE, cache_folder, is_offline
 from evodiverse.kit.inputs import expanded, open_input
-from evodiverse.tasks.equations.columns import find_unusable, find_wrong_target, make_splits, make_usable
+from evodiverse.tasks.equations.columns import make_splits, make_usable
 from evodiverse.tasks.equations.problems import FloatArray, Splits, Variable
 from evodiverse.tasks.equations.settings import GROUPS
 
@@ -32,8 +32,6 @@ _LOG: Final = logging.getLogger("evodiverse.tasks.equations")
 _SYMBOLS: Final = ("symbols", "symbol_descs", "symbol_properties")
 _SPLITS: Final = (("train_data", "train"), ("id_test_data", "test"), ("ood_test_data", "ood_test"))
 """The two names of each split in the benchmark: first in its synthetic problems, then in the transformed ones."""
-_REQUIRED: Final = _SPLITS[:2]
-_OUTPUT: Final = "O"
 _DATA_BYTES: Final = 4_000_000_000
 
 
@@ -60,11 +58,17 @@ def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], 
     if name not in rows:
         raise InputError(f"task.problem=srbench/{problem} is unknown; {nearest(name, list(rows))}")
     with _reading(tables[0]):
-        target, *variables = _read_columns(rows[name])
+        names, meanings, properties = (rows[name][key] for key in _SYMBOLS)
+        variables = [Variable(own, meaning.strip()) for own, meaning in zip(names, meanings, strict=True)]
+        target = variables.pop(properties.index("O"))
     with _reading(numbers):
         splits = _read_splits(numbers, f"{GROUPS[science]}/{name}", [one.name for one in (target, *variables)])
     usable = make_usable([variable.name for variable in variables])
-    return (target, *map(_rename, variables, usable)), splits
+    renamed = (
+        one if own == one.name else Variable(own, f"{one.meaning} (in the data: {one.name})".strip())
+        for own, one in zip(usable, variables, strict=True)
+    )
+    return (target, *renamed), splits
 
 
 def find_files(science: str, root: str | None) -> tuple[Path, list[Path]]:
@@ -133,29 +137,16 @@ def _reading(path: Path) -> Iterator[None]:
         raise DataError(f"cannot read {path} ({describe(error)}); remove the file and fetch it again") from error
 
 
-def _read_columns(row: Mapping[str, Any]) -> list[Variable]:
-    """Return the columns described by a row of a table, the target first."""
-    names, meanings, properties = (row[key] for key in _SYMBOLS)
-    columns = [Variable(name, meaning.strip()) for name, meaning in zip(names, meanings, strict=True)]
-    return [columns.pop(properties.index(_OUTPUT)), *columns]
-
-
-def _rename(variable: Variable, name: str) -> Variable:
-    meaning = variable.meaning if name == variable.name else f"{variable.meaning} (in the data: {variable.name})"
-    return Variable(name, meaning.strip())
-
-
 def _read_splits(path: Path, group: str, names: Sequence[str]) -> Splits:
     """Return the splits of a problem, given the names of its columns, the target first."""
     h5py = _load("h5py")
-    tables: list[dict[str, FloatArray]] = []
-    violations: list[str] = []
+    tables: dict[str, dict[str, FloatArray]] = {}
     with h5py.File(path, "r", locking=False) as file:
         problem = file[group]
         for titles in _SPLITS:
             title = next((title for title in titles if title in problem), titles[0])
-            if title not in problem and titles not in _REQUIRED:
-                tables.append({})
+            table = tables[f"{path}: {group}/{title}"] = {}
+            if title not in problem and titles is _SPLITS[-1]:  # the only one that may be missing
                 continue
             data = problem[title]
             if data.shape[1:] != (len(names),) or data.nbytes > _DATA_BYTES:
@@ -163,9 +154,5 @@ def _read_splits(path: Path, group: str, names: Sequence[str]) -> Splits:
                 raise ValueError(f"{group}/{title} has the shape {data.shape}, expected {expected}")
             with np.errstate(over="ignore"):
                 values = np.asarray(data[()], dtype=np.float64)
-            tables.append(dict(zip(names, np.ascontiguousarray(values.T), strict=True)))
-            violations += find_unusable(tables[-1], f"{path}: {group}/{title}")
-    violations = violations or find_wrong_target(names[0], tables[0][names[0]], f"{path}: {group}")
-    if violations:
-        raise DataError(*violations)
+            table.update(zip(names, np.ascontiguousarray(values.T), strict=True))
     return make_splits(tables, names[1:], names[0])
