@@ -52,6 +52,10 @@ class Fitted(NamedTuple):
     predictions: tuple[FloatArray | None, ...]
 
 
+Given = Sequence[Sequence[float] | FloatArray] | None
+"""The ``(n_params,)`` parameters of each skeleton, if they are to be used as they are; None to fit all."""
+
+
 class Fitter:
     """Fits skeletons, which are equations with free parameters, to data.
 
@@ -74,7 +78,7 @@ class Fitter:
         self._limits = Limits(settings.timeout, settings.memory)
         self._ranges = find_ranges(names, splits[0].inputs)
 
-    def fit(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None = None) -> list[Fitted | Rejection]:
+    def fit(self, skeletons: Sequence[Skeleton], given: Given = None) -> list[Fitted | Rejection]:
         """Fit the parameters of each skeleton (a candidate equation); return each fit, or the reason why it failed.
 
         The skeletons share one process, which saves half of the time. If this process fails, each skeleton gets a
@@ -82,7 +86,7 @@ class Fitter:
 
         Args:
             skeletons: The skeletons to fit.
-            given: The ``(n_params,)`` parameters of each skeleton, if they are to be used as they are; None to fit all.
+            given: Their parameters, or None; see `Given`.
         """
         (together,) = self._sandbox.run([self._job(skeletons, given)])
         if together.failure is None:
@@ -93,12 +97,13 @@ class Fitter:
         alone = range(len(skeletons))
         return [fit for at in alone for fit in self.fit(skeletons[at : at + 1], given and given[at : at + 1])]
 
-    def _job(self, skeletons: Sequence[Skeleton], given: Sequence[FloatArray] | None) -> Job:
-        method, parameters = "given", [params.tolist() for params in given or ()]
+    def _job(self, skeletons: Sequence[Skeleton], given: Given) -> Job:
         if given is None:
             units = [find_units(one.source, one.n_params, self._ranges) for one in skeletons]
-            method = self._method
             parameters = [[one.n_params, one.linear, own] for one, own in zip(skeletons, units, strict=True)]
+        else:
+            parameters = [[*map(float, params)] for params in given]
+        method = self._method if given is None else "given"
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(
@@ -258,13 +263,10 @@ class _Finder:
             known = [size for size in map(self._size, addends) if size is not None]
             return max(known, default=None) if there is None else (there.high - there.low) / 2
         sizes = [self._size(argument) for argument in node.arguments]
-        if node.operation in PRODUCTS and None in sizes:
-            return None
-        function = _SIZES.get(node.operation)
-        if function is None or None in sizes:
-            return 1.0
+        if None in sizes:
+            return None if node.operation in PRODUCTS else 1.0
         try:
-            value = function(*sizes)
-        except (ArithmeticError, ValueError):
+            value = _SIZES[node.operation](*sizes)
+        except (KeyError, ArithmeticError, ValueError):
             return 1.0
         return value if isfinite(value) else 1.0

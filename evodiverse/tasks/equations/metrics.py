@@ -6,7 +6,7 @@ that were held out, from the same domain (``id``) and from outside it (``ood``).
 
 import json
 from collections.abc import Mapping, Sequence
-from math import inf, log
+from math import inf, isfinite, log
 from textwrap import dedent
 from typing import Any, Final
 
@@ -231,15 +231,18 @@ def _mean_known(pools: Sequence[float | None]) -> float | None:
 
 
 def mean_squared_error(
-    predicted: FloatArray, target: FloatArray, weights: FloatArray | None = None, *, is_robust: bool = False
-) -> float | None:
-    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``, or None if it is not finite.
+    predicted: FloatArray | None, target: FloatArray, weights: FloatArray | None = None, *, is_robust: bool = False
+) -> float:
+    """Return the mean squared error of predictions ``(n,)`` of a target ``(n,)``.
 
-    With weights, or if robust, it is the mean of the losses of `measure_losses`.
+    It is infinite if there are no predictions, or if it is not finite. With weights, or if robust, it is the mean of
+    the losses of `measure_losses`.
     """
+    if predicted is None:
+        return inf
     with np.errstate(over="ignore", invalid="ignore"):
         error = float(np.mean(measure_losses(predicted - target, weights, is_robust=is_robust)))
-    return error if np.isfinite(error) else None
+    return error if isfinite(error) else inf
 
 
 def measure_variance(target: FloatArray) -> float:
@@ -267,30 +270,22 @@ def measure_held_back(
     """
     if predicted is None or not len(rows.target):
         return {}
-    squares, is_wild = _find_wild(predicted, rows, fitted, variance, is_robust=is_robust)
+    squares, is_wild = find_wild_errors(predicted, rows, fitted, variance, is_robust=is_robust)
     with np.errstate(over="ignore", invalid="ignore"):
         squares = squares[~is_wild]
         error, deviation = float(np.mean(squares)), float(np.std(squares)) / len(squares) ** 0.5
-    if not np.isfinite([error, deviation]).all():
-        return {}
-    return {"nmse_held": error, "nmse_held_se": max(deviation, rounding)}
-
-
-def select_tame(
-    predicted: FloatArray | None, rows: Rows, fitted: FloatArray, variance: float, *, is_robust: bool
-) -> Rows:
-    """Return the rows that `measure_held_back` counts, given the same arguments."""
-    if predicted is None or not len(rows.target):
-        return rows.select(np.zeros(len(rows.target), np.bool_))
-    _, is_wild = _find_wild(predicted, rows, fitted, variance, is_robust=is_robust)
-    return rows.select(~is_wild)
+    is_known = isfinite(error) and isfinite(deviation)
+    return {"nmse_held": error, "nmse_held_se": max(deviation, rounding)} if is_known else {}
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _find_wild(
+def find_wild_errors(
     predicted: FloatArray, rows: Rows, fitted: FloatArray, variance: float, *, is_robust: bool
 ) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the losses of predictions, in units of the variance, and which measurements are wild."""
+    """Return the losses of predictions, in units of the variance, and which measurements are wild.
+
+    The arguments are those of `measure_held_back`.
+    """
     low, high = fitted.min(), fitted.max()
     squares = measure_losses(predicted - rows.target, rows.weights, is_robust=is_robust) / variance
     least_wild = max(WILD * np.quantile(squares, USUAL, method="lower"), LEAST_WILD)
@@ -329,5 +324,5 @@ def measure_split(name: str, predicted: FloatArray | None, target: FloatArray) -
         return {f"acc01_{name}": 0, f"acc01_95_{name}": 0}
     right = np.abs(predicted - target) <= TOLERANCE * np.abs(target)
     error, variance = mean_squared_error(predicted, target), measure_variance(target)
-    nmse = None if error is None or variance == 0 else error / variance
+    nmse = error / variance if error < inf and variance else None
     return {f"nmse_{name}": nmse, f"acc01_{name}": int(right.all()), f"acc01_95_{name}": int(right.mean() >= LENIENT)}

@@ -400,8 +400,7 @@ def explain_no_error(
     if predicted is not None:
         if measure_variance(rows.target) == 0:
             return "the target is the same in all rows"
-        is_known = mean_squared_error(predicted, rows.target) is not None
-        return None if is_known else "a prediction is too large to be squared"
+        return None if mean_squared_error(predicted, rows.target) < inf else "a prediction is too large to be squared"
     try:
         node = read_tree(source)
     except RecursionError:  # equations of a language model may be that large

@@ -406,12 +406,12 @@ class _Reader:
         The slice may be ``params`` itself, which starts at 0. The result is None for other nodes.
         """
         match node:
-            case ast.Name(name):
-                meant = self._names.get(name)
-                return meant if isinstance(meant, ast.Constant | int) else None
-            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)):
-                start = self._names.get(name)
-                return start + (0 if lower is None else self._integer(lower)) if isinstance(start, int) else None
+            case ast.Name(name) if isinstance(meant := self._names.get(name), ast.Constant | int):
+                return meant
+            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)) if isinstance(
+                start := self._names.get(name), int
+            ):
+                return start + (0 if lower is None else self._integer(lower))
         return None
 
     def _parameter(self, index: int) -> ast.expr:
@@ -448,14 +448,11 @@ def _without_dead(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     needed: set[str] = set()
     kept: list[ast.stmt] = []
     for statement in reversed(statements):
-        match statement:
-            case ast.Assign([ast.Name(name)]) if name not in needed:
-                continue
-            case ast.Assign([ast.Name(name)]):
-                needed.discard(name)
-        used = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
-        needed |= {name.id for name in used if isinstance(name.ctx, ast.Load)}
-        kept.append(statement)
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        bound, used = ({name.id for name in names if isinstance(name.ctx, ctx)} for ctx in (ast.Store, ast.Load))
+        if bound <= needed:  # which is so for the return, since it binds no name
+            needed = (needed - bound) | used
+            kept.append(statement)
     return kept[::-1]
 
 

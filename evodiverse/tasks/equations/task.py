@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -13,14 +14,14 @@ from evodiverse.diversity.distances import hashed_counts, jaccard
 from evodiverse.kit.files import read_shipped
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import find_wild, hold_back, measure_rounding
-from evodiverse.tasks.equations.fitter import Fitted, Fitter
+from evodiverse.tasks.equations.fitter import Fitted, Fitter, Given
 from evodiverse.tasks.equations.front import COST, Member, choose, find_front, measure_complexity, weigh
 from evodiverse.tasks.equations.metrics import (
+    find_wild_errors,
     mean_squared_error,
     measure_description,
     measure_held_back,
     measure_split,
-    select_tame,
 )
 from evodiverse.tasks.equations.parsing import count_parts, find_terms, parse_equation
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows, Splits
@@ -107,14 +108,8 @@ class EquationTask:
         """Return the state without the data, since the worker processes that receive the task evaluate nothing."""
         none = Rows(np.empty((0, 0)), np.empty(0))
         dataset = Dataset(self._dataset.target, self._dataset.variables, Splits(none, none, none))
-        return self.__dict__ | {
-            "_dataset": dataset,
-            "_rows": (),
-            "_fitter": None,
-            "_fit_rows": None,
-            "_pruner": None,
-            "_requirements": None,
-        }
+        left_out = dict.fromkeys(("_rows", "_fitter", "_fit_rows", "_pruner", "_requirements"))
+        return self.__dict__ | left_out | {"_dataset": dataset}
 
     def initial(self, stream: Stream) -> list[str]:  # noqa: ARG002 (nothing is drawn)
         """Return the skeletons (equations with free parameters) that every pool starts from."""
@@ -185,7 +180,7 @@ class EquationTask:
             return {}
         self._shown = calls
         chosen = choose(list(front))
-        _, (fitted,) = self._fit([front[chosen].candidate.genotype], [np.array(read_params(front[chosen]))])
+        _, (fitted,) = self._fit([front[chosen].candidate.genotype], [read_params(front[chosen])])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
         own = self._select_tame(predictions[1])
         return lay_out(front, chosen, self._dataset, self._rows, own, predictions, self._sandbox)
@@ -201,7 +196,7 @@ class EquationTask:
         """
         if (fault := self._permitted.find_fault(source)) is not None:
             return source, Evaluation(None, None, valid=False, error=fault)
-        (canonical,), (fitted,) = self._fit([source], None if params is None else [np.array(params)])
+        (canonical,), (fitted,) = self._fit([source], None if params is None else [params])
         return canonical, self._evaluation(canonical, fitted)
 
     def _fit_all(self, source: str, params: Sequence[float]) -> Sequence[float]:
@@ -209,35 +204,33 @@ class EquationTask:
 
         The given parameters stay if those fitted are no better for these rows.
         """
-        _, (fitted,) = self._fit([source], [np.array(params)])
+        _, (fitted,) = self._fit([source], [params])
         if not params or isinstance(fitted, Rejection):
             return params
         rows = self._select_tame(fitted.predictions[1])
         if len(rows.target) == len(self._rows[0].target):
             return params
         fitter, skeleton = self._fit_rows((rows,)), read_skeleton(source, self._dataset.names, len(params))
-        (found,), (known,) = fitter.fit([skeleton]), fitter.fit([skeleton], [np.array(params)])
+        (found,), (known,) = fitter.fit([skeleton]), fitter.fit([skeleton], [params])
         if isinstance(found, Rejection) or isinstance(known, Rejection):
             return params
         error, least = (self._measure(one.predictions[0], rows) for one in (found, known))
-        is_better = error is not None and (least is None or error < least)
-        return [float(value) for value in found.params] if is_better else params
+        return found.params.tolist() if error < least else params
 
-    def _measure(self, predicted: FloatArray | None, rows: Rows) -> float | None:
-        """Return the mean squared error, or the mean loss, of predictions for rows; None if it is not finite."""
-        if predicted is None:
-            return None
+    def _measure(self, predicted: FloatArray | None, rows: Rows) -> float:
+        """Return the mean squared error, or the mean loss, of predictions for rows; see `mean_squared_error`."""
         return mean_squared_error(predicted, rows.target, rows.weights, is_robust=self._is_robust)
 
     def _select_tame(self, predicted: FloatArray | None) -> Rows:
         """Return the fitted rows and those held back, without wild measurements, given the predictions for the last."""
         fitted, held_back, *_ = self._rows
+        if predicted is None or not len(held_back.target):
+            return fitted
         robust = self._is_robust
-        return fitted.join(select_tame(predicted, held_back, fitted.target, self._variance, is_robust=robust))
+        _, is_wild = find_wild_errors(predicted, held_back, fitted.target, self._variance, is_robust=robust)
+        return fitted.join(held_back.select(~is_wild))
 
-    def _fit(
-        self, sources: Sequence[str], given: Sequence[FloatArray] | None
-    ) -> tuple[list[str], list[Fitted | Rejection]]:
+    def _fit(self, sources: Sequence[str], given: Given) -> tuple[list[str], list[Fitted | Rejection]]:
         """Return equations in canonical form and their fits, with the given parameters or else fitted ones."""
         most = [MAX_PARAMS] * len(sources) if given is None else map(len, given)
         skeletons = [read_skeleton(source, self._dataset.names, n) for source, n in zip(sources, most, strict=True)]
@@ -249,18 +242,17 @@ class EquationTask:
         fitted_rows, held_back, *held_out = self._rows
         predicted, checked, *others = fitted.predictions
         mse = self._measure(predicted, fitted_rows)
-        if mse is None:
+        if mse == inf:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit
-        held = measure_held_back(
-            checked, held_back, fitted_rows.target, self._variance, self._rounding, is_robust=self._is_robust
-        )
         details: dict[str, Detail] = {
             "mse": error,
             "nmse_train": mse / self._variance,
             "params": json.dumps(fitted.params.tolist()),
-            **held,
         }
+        details |= measure_held_back(
+            checked, held_back, fitted_rows.target, self._variance, self._rounding, is_robust=self._is_robust
+        )
         if not len(held_back.target):
             n_params, n_rows = len(fitted.params), len(fitted_rows.target)
             details["description_length"] = measure_description(mse / self._variance, n_params, n_rows)
