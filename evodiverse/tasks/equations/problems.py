@@ -99,20 +99,25 @@ class Problem:
     sampling: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
+    def names(self) -> list[str]:
+        """The names of the variables."""
+        return [variable.name for variable in self.variables]
+
+    @property
     def skeleton(self) -> str:
         """The source code of the law as a function ``equation``, in the form of a candidate."""
-        return write_function([variable.name for variable in self.variables], self.law)
+        return write_function(self.names, self.law)
 
     def evaluate(self, inputs: FloatArray) -> FloatArray:
         """Return the target at inputs ``(n, variables)``."""
-        scope: dict[str, Any] = {"np": np, "params": self.constants}
-        scope |= {variable.name: inputs[:, place] for place, variable in enumerate(self.variables)}
+        scope = {"np": np, "params": self.constants, **dict(zip(self.names, inputs.T, strict=True))}
         return np.asarray(eval(_compiled(self.law, "law", "eval"), scope), dtype=np.float64)  # noqa: S307 (our own text)
 
     def sample(self) -> Splits:
         """Generate the data."""
         rng = np.random.Generator(np.random.Philox(int.from_bytes(hashlib.sha256(self.name.encode()).digest()[:8])))
-        known, beyond = self._draw(rng) if "inside" in self.sampling else self._follow(rng)
+        exact = self._draw(rng) if "inside" in self.sampling else self._follow(rng)
+        known, beyond = (np.round(inputs, DECIMALS) for inputs in exact)
         parts = known[:N_TRAIN], known[N_TRAIN:], beyond
         return Splits(*(Rows(inputs, self.evaluate(inputs)) for inputs in parts))
 
@@ -120,8 +125,8 @@ class Problem:
         """Draw inputs uniformly, in the domain and out of it."""
 
         def draw(n: int, bounds: Mapping[str, tuple[float, float]]) -> FloatArray:
-            limits = np.array([bounds[variable.name] for variable in self.variables])
-            return _rounded(rng.uniform(limits[:, 0], limits[:, 1], (n, len(limits))))
+            low, high = np.transpose([bounds[name] for name in self.names])
+            return rng.uniform(low, high, (n, len(low)))
 
         inside, beyond = self.sampling["inside"], self.sampling["beyond"]
         return draw(N_TRAIN + N_TEST, inside), draw(N_TEST, {**inside, **beyond})
@@ -133,17 +138,16 @@ class Problem:
         has the position and then the velocity. The last sixth of the time ``t`` is out of domain.
         """
         start, end = self.sampling["start"], self.sampling["end"]
-        names = [variable.name for variable in self.variables]
 
         def derivatives(time: float, state: FloatArray) -> list[float]:
             now = {"t": time, **dict(zip(start, state, strict=True))}
-            (rate,) = self.evaluate(np.array([[now[name] for name in names]]))
+            (rate,) = self.evaluate(np.array([[now[name] for name in self.names]]))
             return [*state[1:], float(rate)]
 
         times = np.linspace(0, end, round((N_TRAIN + N_TEST) / (1 - LATER)))
         solution = solve_ivp(derivatives, (0, end), list(start.values()), "DOP853", times, rtol=1e-10, atol=1e-12)
         columns: dict[str, FloatArray] = {"t": times, **dict(zip(start, solution.y, strict=True))}
-        inputs = _rounded(np.stack([columns[name] for name in names], axis=1))
+        inputs = np.stack([columns[name] for name in self.names], axis=1)
         known, later = inputs[: N_TRAIN + N_TEST], inputs[N_TRAIN + N_TEST :]
         order = rng.permutation(len(known))
         return known[order], later[np.linspace(0, len(later) - 1, N_TEST).astype(int)]
@@ -189,10 +193,6 @@ class Dataset:
 
 
 _compiled: Final = cache(compile)
-
-
-def _rounded(inputs: NDArray[Any]) -> FloatArray:
-    return np.asarray(np.round(inputs, DECIMALS), dtype=np.float64)
 
 
 def _read_problems() -> Iterator[Problem]:

@@ -6,6 +6,7 @@ something that is never negative in the data. Such parts are recognized by their
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from math import exp, inf, log
 from typing import Final, NamedTuple
@@ -59,6 +60,10 @@ _ROUNDINGS: Final = 8
 _CHOSEN_BY: Final = ("mse", "nmse_train", "nmse_held", "nmse_held_se", "description_length")
 """What an equation is chosen by. The last fit, also to the rows held back, does not change it."""
 
+Columns = Mapping[str, FloatArray]
+Rank = tuple[int, int]
+"""The size of an equation, and the number of its parameters."""
+
 Assess = Callable[[str, Sequence[float] | None], tuple[str, Evaluation]]
 FitAll = Callable[[str, Sequence[float]], Sequence[float]]
 
@@ -84,12 +89,7 @@ class Pruner:
     """
 
     def __init__(
-        self,
-        columns: Mapping[str, FloatArray],
-        variance: float,
-        rounding: float,
-        assess: Assess,
-        fit_all: FitAll | None,
+        self, columns: Columns, variance: float, rounding: float, assess: Assess, fit_all: FitAll | None
     ) -> None:
         n = len(next(iter(columns.values())))
         some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
@@ -116,23 +116,21 @@ class Pruner:
 
     def _shorten(self, found: Discovery) -> Discovery:
         """Remove parts, fit again, and repeat this until nothing can be removed."""
-        if self._fit_all is None:
-            return found
         first = found
         rank = _rank(read_tree(found.candidate.genotype))
-        while rank[0] <= MAX_SIZE and (shorter := self._step(first, found, rank)) is not None:
+        if self._fit_all is None or rank[0] > MAX_SIZE:
+            return found
+        while (shorter := self._step(first, found, rank)) is not None:
             found, rank = shorter  # the rank falls each time, so this ends
         tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
-        if rank[0] <= MAX_SIZE and _rank(simple := simplify(tree)) < rank:
+        if _rank(simple := simplify(tree)) < rank:
             own = [params[at] for at in _list_parameters(tree)]
             for form, fixed in ((simple, None), (tree, own)):
                 if pruned := self._try(found, write_tree(form, tuple(self._columns)), fixed, self._limits(found)):
                     return pruned
         return found
 
-    def _step(
-        self, first: Discovery, found: Discovery, rank: tuple[int, int]
-    ) -> tuple[Discovery, tuple[int, int]] | None:
+    def _step(self, first: Discovery, found: Discovery, rank: Rank) -> tuple[Discovery, Rank] | None:
         """Return an equation of lower rank with a description that is no longer, and its rank; None if none is found.
 
         The description is that of the data, as in `evodiverse.tasks.equations.front`. It must not get longer than with
@@ -147,8 +145,7 @@ class Pruner:
                 tried.add((tree, params is None))
                 limits = self._limits(first, _rank(tree))
                 limits = {name: min(limits[name], most) for name, most in self._limits(found, _rank(tree)).items()}
-                pruned = self._try(found, write_tree(tree, tuple(self._columns)), params, limits)
-                if pruned is not None:
+                if pruned := self._try(found, write_tree(tree, tuple(self._columns)), params, limits):
                     return pruned, _rank(tree)
         return None
 
@@ -157,7 +154,7 @@ class Pruner:
         formula = Formula(read_tree(found.candidate.genotype), read_params(found))
         edits = (
             *product((remove_parts,), _SHARES),
-            (shorten_by_constants, _SHARES[0]),
+            (partial(snap_constants, is_scaled=True), _SHARES[0]),
             *product((snap_constants,), _SHARES[1:]),
         )
         for edit, share in edits:
@@ -172,15 +169,18 @@ class Pruner:
 
         For either, at most `N_REFITTED` equations are yielded, the one with the nearest predictions first.
         """
-        expected = formula.tree.evaluate(self._columns, formula.params)
-        for edits in (_list_without_a_term(formula.tree), _list_adapted(formula.tree)):
+        tree = formula.tree
+        expected = tree.evaluate(self._columns, formula.params)
+        sums = [(path, total) for path, total, _ in tree.places() if total.operation in SUMS]
+        without = [(tree.put(path, addend), None) for path, total in sums for addend in total.arguments]
+        for edits in (without, _list_adapted(tree)):
             changes: dict[Node, float] = {}
-            for tree, base in edits:
+            for edited, base in edits:
                 offset = 0.0 if base is None else base.evaluate(self._columns, formula.params)
-                moved = tree.evaluate(self._columns, formula.params) - offset
+                moved = edited.evaluate(self._columns, formula.params) - offset
                 change = _size(_scaled(moved, expected - offset) - (expected - offset))
-                if change <= tolerance and not tree.is_constant:
-                    changes[simplify(tree)] = change
+                if change <= tolerance and not edited.is_constant:
+                    changes[simplify(edited)] = change
             yield from sorted(changes, key=changes.__getitem__)[:N_REFITTED]
 
     def _finish(self, found: Discovery) -> Discovery:
@@ -205,30 +205,24 @@ class Pruner:
             if rounded == params:
                 break
             change = tree.evaluate(self._columns, rounded) - expected
-            if _size(change) <= self._tolerance(found, _SHARES[-1]):
-                shown = self._try(found, found.candidate.genotype, rounded, limits)
-                if shown is not None:
-                    return shown
+            is_same = _size(change) <= self._tolerance(found, _SHARES[-1])
+            if is_same and (shown := self._try(found, found.candidate.genotype, rounded, limits)):
+                return shown
         return found
 
     def _try(
         self, found: Discovery, source: str, params: Sequence[float] | None, limits: Mapping[str, float]
     ) -> Discovery | None:
         """Return a discovery with another equation, or None if one of its errors is above its limit."""
-        canonical, evaluation = self._assess(source, params)
-        errors = {name: evaluation.details.get(name) for name in limits}
+        canonical, new = self._assess(source, params)
+        errors = {name: new.details.get(name) for name in limits}
         if not limits or any(error is None or float(error) > limits[name] for name, error in errors.items()):
             return None
-        shown = replace(
-            found.candidate,
-            genotype=canonical,
-            score=evaluation.score,
-            energy=evaluation.energy,
-            details={**found.details, **evaluation.details},
-        )
+        details = {**found.details, **new.details}
+        shown = replace(found.candidate, genotype=canonical, score=new.score, energy=new.energy, details=details)
         return replace(found, candidate=shown)
 
-    def _limits(self, found: Discovery, rank: tuple[int, int] | None = None) -> dict[str, float]:
+    def _limits(self, found: Discovery, rank: Rank | None = None) -> dict[str, float]:
         """Return the largest errors that an equation may have in another form; empty if its errors are not known.
 
         Each part and each parameter that a form of lower rank saves pays for a larger error, since it shortens the
@@ -247,13 +241,6 @@ class Pruner:
     def _tolerance(self, found: Discovery, share: tuple[float, float]) -> float:
         error = float(found.details.get("nmse_train") or 0.0) ** 0.5
         return float(self._deviation * (max(share[0], self._least) + share[1] * error))
-
-
-def _list_without_a_term(tree: Node) -> Iterator[tuple[Node, None]]:
-    """Yield an expression without one addend of a sum."""
-    for path, part, _ in tree.places():
-        for addend in part.arguments if part.operation in SUMS else ():
-            yield tree.put(path, addend), None
 
 
 def _list_adapted(tree: Node) -> Iterator[tuple[Node, Node]]:
@@ -279,11 +266,11 @@ def _list_parameters(tree: Node) -> list[int]:
     return list(dict.fromkeys(int(leaf.value) for leaf in tree.leaves("parameter")))
 
 
-def _rank(tree: Node) -> tuple[int, int]:
+def _rank(tree: Node) -> Rank:
     return tree.size, tree.n_parameters()
 
 
-def remove_parts(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
+def remove_parts(formula: Formula, columns: Columns, tolerance: float) -> Formula:
     """Replace parts of an expression by their own parts, or by constants, as long as the predictions stay the same.
 
     For example, ``X + 1e-13 * Y`` and ``tanh(a + 50) * X`` become ``X``, and ``log(1e-9 * a + 1)`` becomes
@@ -301,9 +288,7 @@ def remove_parts(formula: Formula, columns: Mapping[str, FloatArray], tolerance:
 
 
 @np.errstate(all="ignore")
-def _remove_part(
-    formula: Formula, columns: Mapping[str, FloatArray], expected: FloatArray, tolerance: float
-) -> Formula | None:
+def _remove_part(formula: Formula, columns: Columns, expected: FloatArray, tolerance: float) -> Formula | None:
     tree, params = formula
     known: dict[Node, FloatArray] = {}
     for _, part, _ in reversed(list(tree.places())):  # arguments before the operations that take them
@@ -336,22 +321,13 @@ def _value(node: Node, known: Mapping[Node, FloatArray]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def shorten_by_constants(formula: Formula, columns: Mapping[str, FloatArray], tolerance: float) -> Formula:
-    """Replace parameters as `snap_constants` does, but only where this makes the simplified expression shorter.
-
-    The predictions need to stay the same only up to a factor, which other constants may make up for.
-    """
-    return snap_constants(formula, columns, tolerance, least_gain=1)
-
-
-def snap_constants(
-    formula: Formula, columns: Mapping[str, FloatArray], tolerance: float, least_gain: int = 0
-) -> Formula:
+def snap_constants(formula: Formula, columns: Columns, tolerance: float, *, is_scaled: bool = False) -> Formula:
     """Replace parameters by simple numbers, or by each other, as long as the predictions stay the same.
 
     A simple number is the nearest multiple of a half or a third. It must not make the simplified expression longer.
-    Another parameter must make it shorter, as in ``(a + params[0]) / (a + params[1])`` if both are equal. The arguments
-    are those of `remove_parts`.
+    Another parameter must make it shorter, as in ``(a + params[0]) / (a + params[1])`` if both are equal. If scaled,
+    the predictions need to stay the same only up to a factor, which other constants may make up for, but a number must
+    make it shorter, too. The other arguments are those of `remove_parts`.
     """
     tree, params = formula
     expected = tree.evaluate(columns, params)
@@ -361,12 +337,12 @@ def snap_constants(
         others = [other for other in forms.values() if other.operation == "parameter" and other != leaf]
         distances = [abs(params[int(other.value)] - value) for other in others]
         nearest = [others[distances.index(min(distances))]] if others else []
-        for form, gain in ((number(nearest_fraction(value)), least_gain), *((other, 1) for other in nearest)):
+        for form, gain in ((number(nearest_fraction(value)), int(is_scaled)), *((other, 1) for other in nearest)):
             tried = {**forms, leaf: form}
             snapped = formula.tree.replace_parameters(tried.__getitem__)
             values = snapped.evaluate(columns, params)
-            is_same = _size((_scaled(values, expected) if least_gain else values) - expected) <= tolerance
-            is_simple = form.operation == "parameter" or not least_gain or abs(value) <= LARGEST_FRACTION
+            is_same = _size((_scaled(values, expected) if is_scaled else values) - expected) <= tolerance
+            is_simple = form.operation == "parameter" or not is_scaled or abs(value) <= LARGEST_FRACTION
             if is_same and is_simple and simplify(snapped).size <= simplify(tree).size - gain:
                 tree, forms = snapped, tried
                 break

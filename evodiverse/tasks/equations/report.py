@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.pictures import GRAY, GROUND, new_figure, styled, to_png
-from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.equations.data import find_wild
 from evodiverse.tasks.equations.front import EXACT, Member
 from evodiverse.tasks.equations.metrics import mean_squared_error, measure_variance
-from evodiverse.tasks.equations.operators.trees import Node, number, read_tree, write_infix
+from evodiverse.tasks.equations.operators.trees import Node, number, read_tree
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows
-from evodiverse.tasks.equations.result import find_intervals
+from evodiverse.tasks.equations.result import find_intervals, write_right_side
 from evodiverse.tasks.equations.skeleton import NAME, PARAMS
 from evodiverse.tasks.equations.symbolic import Law, read_law
 from evodiverse.vocabulary import Job, Limits
@@ -83,9 +82,11 @@ def lay_out(
     found = front[chosen]
     source, params = found.candidate.genotype, read_params(found)
     intervals = _find_intervals(source, params, dataset.names, own)
-    explained = [
-        explain_no_error(*split, dataset.names, source, params) for split in zip(rows, predictions, strict=True)
-    ]
+    no_error = {
+        name: why
+        for name, split, predicted in zip(SPLITS, rows, predictions, strict=True)
+        if (why := explain_no_error(split, predicted, dataset.names, source, params)) is not None
+    }
     law = dataset.problem
     match = None if law is None else Law(law, dataset.splits).is_same(source, params)
     equations = [(one.candidate.genotype, read_params(one)) for one in front.values()]
@@ -100,7 +101,7 @@ def lay_out(
         "score": found.candidate.score,
         "complexity": chosen.complexity,
         **{name: value for name, value in found.details.items() if name != "params"},
-        "no_error": {name: why for name, why in zip(SPLITS, explained, strict=True) if why is not None},
+        "no_error": no_error,
         "params": params,
         "intervals": [ends if np.isfinite(ends).all() else None for ends in intervals.tolist()],
         "law": None if law is None else law.law,
@@ -123,11 +124,19 @@ def lay_out(
             for member, one in front.items()
         ],
     }
+    verdict = {True: "; it is the law", False: "; it is not the law", None: ""}[match]
+    lines = [
+        f"{dataset.target.label or dataset.target.name}: prediction against data",
+        f"call {found.candidate.call}, iteration {found.iteration}{verdict}",
+        write_equation(dataset.target.name, found),
+        *([] if law is None else [f"law: {law.law}"]),
+        *(f"no NMSE, {SPLITS[name]}: {why}" for name, why in no_error.items()),
+    ]
     return {
         "equation.py": write_module(found, dataset, params, intervals).encode(),
         "equation.tex": _write_tex(forms[chosen], written[len(front) :]).encode(),
         "equation.json": (json.dumps(about, indent=1) + "\n").encode(),
-        "fit.png": _draw(front, chosen, dataset, rows, predictions, explained, match),
+        "fit.png": draw_fit(_list_panels(found, rows, predictions), list(front), chosen, lines),
         "hall_of_fame.csv": _list_front(front, chosen, forms).encode(),
     }
 
@@ -225,12 +234,8 @@ def _to_lists(node: Node) -> list[Any]:
 
 
 def write_equation(target: str, discovery: Discovery) -> str:
-    """Return an equation in one line of text, with … for a right-hand side that is too large."""
-    try:
-        right = write_infix(read_tree(discovery.candidate.genotype), read_params(discovery))
-    except NOT_PYTHON:  # equations of a language model may be that large
-        right = "…"
-    return f"{target} = {right}"
+    """Return an equation in one line of text; see `write_right_side`."""
+    return f"{target} = {write_right_side(discovery.candidate.genotype, read_params(discovery))}"
 
 
 def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
@@ -259,39 +264,6 @@ def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | N
     return "\n".join([*lines, *(f"% the law: {law[0] if law else None}" for law in laws)]) + "\n"
 
 
-def _draw(
-    front: Mapping[Member, Discovery],
-    chosen: Member,
-    dataset: Dataset,
-    splits: Sequence[Rows],
-    predictions: Sequence[FloatArray | None],
-    explained: Sequence[str | None],
-    match: bool | None,
-) -> bytes:
-    """Return a picture of predictions against data, and of the front.
-
-    If the data set has test rows, they are shown. If it has none, the training rows that no fit saw are shown instead.
-    """
-    panels, discovery = [], front[chosen]
-    is_held_out = any(len(rows.target) for rows in splits[2:])
-    for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):
-        if len(rows.target) and not (name == "held" and is_held_out):
-            nmse = discovery.details.get(f"nmse_{name}")
-            caption = "no NMSE" if nmse is None else f"NMSE {nmse:.3g}"
-            known = np.full(len(rows.target), np.nan) if predicted is None else predicted
-            panels.append(Panel(title, rows.target, known, caption))
-    law = dataset.problem
-    verdict = {True: "; it is the law", False: "; it is not the law", None: ""}[match]
-    lines = [
-        f"{dataset.target.label or dataset.target.name}: prediction against data",
-        f"call {discovery.candidate.call}, iteration {discovery.iteration}{verdict}",
-        write_equation(dataset.target.name, discovery),
-        *([] if law is None else [f"law: {law.law}"]),
-        *(f"no NMSE, {title}: {why}" for title, why in zip(SPLITS.values(), explained, strict=True) if why is not None),
-    ]
-    return draw_fit(panels, list(front), chosen, lines)
-
-
 class Panel(NamedTuple):
     """A panel of the picture.
 
@@ -306,6 +278,22 @@ class Panel(NamedTuple):
     target: FloatArray
     predicted: FloatArray
     caption: str
+
+
+def _list_panels(found: Discovery, splits: Sequence[Rows], predictions: Sequence[FloatArray | None]) -> list[Panel]:
+    """Return a panel for the training rows, and one for each kind of test rows.
+
+    If the data set has no test rows, the training rows that no fit saw are shown instead.
+    """
+    panels = []
+    is_held_out = any(len(rows.target) for rows in splits[2:])
+    for (name, title), rows, predicted in zip(SPLITS.items(), splits, predictions, strict=True):
+        if len(rows.target) and not (name == "held" and is_held_out):
+            nmse = found.details.get(f"nmse_{name}")
+            caption = "no NMSE" if nmse is None else f"NMSE {nmse:.3g}"
+            known = np.full(len(rows.target), np.nan) if predicted is None else predicted
+            panels.append(Panel(title, rows.target, known, caption))
+    return panels
 
 
 @styled()

@@ -59,20 +59,17 @@ def read_unit(text: str) -> Unit:
             raise ValueError(f"{text!r} is not a unit; write it like kg, m/s, 1/h or kg*m^2")
         sign, symbol, exponent = factor.groups()
         one = NONE if symbol in ("1", "%") else read_unit(_DERIVED[symbol]) if symbol in _DERIVED else ((symbol, 1.0),)
-        product = _multiply(product, _raise(one, float(exponent or 1) * (-1 if sign == "/" else 1)))
+        product = _multiply(product, one, float(exponent or 1) * (-1 if sign == "/" else 1))
         at = factor.end()
     return product
 
 
-def _multiply(one: Unit, other: Unit) -> Unit:
+def _multiply(one: Unit, other: Unit, exponent: float) -> Unit:
+    """Return the product of a unit and a power of another."""
     sums = dict(one)
-    for symbol, exponent in other:
-        sums[symbol] = sums.get(symbol, 0.0) + exponent
-    return tuple(sorted((symbol, round(exponent, 9)) for symbol, exponent in sums.items() if abs(exponent) > _ROUNDING))
-
-
-def _raise(unit: Unit, exponent: float) -> Unit:
-    return _multiply(NONE, tuple((symbol, own * exponent) for symbol, own in unit))
+    for symbol, own in other:
+        sums[symbol] = sums.get(symbol, 0.0) + own * exponent
+    return tuple(sorted((symbol, round(total, 9)) for symbol, total in sums.items() if abs(total) > _ROUNDING))
 
 
 def count_misfits(tree: Node, units: Mapping[str, Unit], target: Unit | None) -> int:
@@ -107,21 +104,19 @@ def count_misfits(tree: Node, units: Mapping[str, Unit], target: Unit | None) ->
             return agree(node, arguments[1:])
         first, *others = [find(argument) for argument in arguments]
         if name in ("multiply", "divide"):
-            other = others[0]
-            if first is None or other is None:
-                return None
-            return _multiply(first, _raise(other, 1 if name == "multiply" else -1))
+            (other,) = others
+            return None if first is None or other is None else _multiply(first, other, 1 if name == "multiply" else -1)
         if name in _SAME or name in _NO_UNIT:
             return first if name in _SAME else NONE
         if name in _POWERS:
-            return None if first is None else _raise(first, _POWERS[name])
+            return None if first is None else _multiply(NONE, first, _POWERS[name])
         if name in ("power", "float_power"):
             if others[0]:
                 misfits.append(node)
             exponent = arguments[1]
             if first is None or any(exponent.leaves("parameter")) or not exponent.is_constant:
                 return NONE if first == NONE else None
-            return _raise(first, float(exponent.evaluate({}, ())))
+            return _multiply(NONE, first, float(exponent.evaluate({}, ())))
         if any((first, *others)):
             misfits.append(node)
         return NONE

@@ -5,6 +5,7 @@ The 95% confidence intervals of constants come from the covariance of a fit, or 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,9 +67,8 @@ class Equation:
         try:
             values = np.broadcast_to(read_tree(self.source).evaluate(columns, list(params)), n)
         except RecursionError as error:  # equations of a language model may be that large
-            raise InputError(
-                f"the equation of size {self.size} is too large to be read; choose another size"
-            ) from error
+            what = f"the equation of size {self.size} is too large to be read; choose another size"
+            raise InputError(what) from error
         return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -126,10 +126,7 @@ class Result:
         unknown = np.flatnonzero(~np.isfinite(found.evaluate(columns, found.params) - target))
         if len(unknown):
             raise InputError(f"row {unknown[0] + 1} has no finite target or no finite prediction; leave out such rows")
-
-        def predict(params: FloatArray) -> FloatArray:
-            return found.evaluate(columns, params)
-
+        predict = partial(found.evaluate, columns)
         if bootstrap:
             return bootstrap_intervals(predict, found.params, target, bootstrap, 1 / sigma)
         return find_intervals(predict, found.params, target, 1 / sigma)
@@ -144,9 +141,8 @@ class Result:
         if isinstance(data, np.ndarray | Sequence):
             array = np.asarray(data)
             if array.ndim != 2 or array.shape[1] != len(names):
-                raise InputError(
-                    f"expected an array of shape (n, {len(names)}) for {', '.join(names)}, got {array.shape}"
-                )
+                expected = f"(n, {len(names)}) for {', '.join(names)}"
+                raise InputError(f"expected an array of shape {expected}, got {array.shape}")
             given = dict(zip(names, array.T, strict=True))
         else:
             held = list(getattr(data, "column_names", data))  # an Arrow table has these; others yield their names
@@ -187,20 +183,17 @@ def read_result(run: Path) -> Result:
     path = run / "best" / ABOUT
     try:
         about = read_json(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)}); use a run of equations that has found one") from None
-    except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
-    if not {"front", "labels"} <= about.keys():
-        raise InputError(f"{path} is from an older version; run it again with overwrite=true")
-    try:
+        if not {"front", "labels"} <= about.keys():
+            raise InputError(f"{path} is from an older version; run it again with overwrite=true")
         variables = tuple(map(str, about["variables"]))
         front = {one["call"]: _read(one, variables) for one in about["front"]}
-        categories = {str(name): (str(column), str(text)) for name, (column, text) in about["categories"].items()}
-        labels = {str(name): str(label) for name, label in about["labels"].items()}
+        categories = {name: (str(column), str(text)) for name, (column, text) in about["categories"].items()}
+        labels = {name: str(label) for name, label in about["labels"].items()}
         chosen = front[about["call"]]
         target, sigma = str(about["target"]), about["sigma"]
         return Result(target, variables, categories, tuple(front.values()), chosen, labels, sigma and str(sigma))
+    except OSError as error:
+        raise InputError(f"cannot read {path} ({reason(error)}); use a run of equations that has found one") from None
     except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
 
@@ -209,11 +202,21 @@ def _read(one: Mapping[str, Any], variables: Sequence[str]) -> Equation:
     """Return an equation of the front; what is no elementwise arithmetic is refused, since the file may be foreign."""
     params = tuple(map(float, one["params"]))
     source = read_skeleton(one["source"], variables, len(params)).source
+    size, error, text = int(one["complexity"]), float(one["nmse_train"]), write_right_side(source, params)
+    return Equation(size, error, text, one["latex"], one["sympy"], source, params)
+
+
+def write_right_side(source: str, params: Sequence[float]) -> str:
+    """Return the right-hand side of an equation as a person reads it, or … if it is too large.
+
+    Args:
+        source: The equation as a skeleton in canonical form.
+        params: The values of its parameters.
+    """
     try:
-        text = write_infix(read_tree(source), params)
+        return write_infix(read_tree(source), params)
     except NOT_PYTHON:  # equations of a language model may be that large
-        text = "…"
-    return Equation(int(one["complexity"]), float(one["nmse_train"]), text, one["latex"], one["sympy"], source, params)
+        return "…"
 
 
 def find_intervals(
@@ -260,16 +263,14 @@ def bootstrap_intervals(
     Each sample draws as many rows as there are, with replacement. The arguments are those of `find_intervals`, besides
     the number of samples. The result is always the same for the same arguments.
     """
+
+    def find_residues(params: FloatArray, rows: NDArray[np.int64]) -> FloatArray:
+        residues = (roots * (predict(params) - target))[rows]
+        return np.where(np.isfinite(residues), residues, _NO_NUMBER)
+
     rng, fits = np.random.default_rng(0), []
     sizes = np.where(np.array(params) == 0, 1.0, np.abs(params))
     for _ in range(n_samples if len(params) else 0):
         rows = rng.integers(len(target), size=len(target))
-        fits.append(least_squares(_find_residues, params, x_scale=sizes, args=(predict, target, roots, rows)).x)
+        fits.append(least_squares(find_residues, params, x_scale=sizes, args=(rows,)).x)
     return np.quantile(fits, [_TAIL, 1 - _TAIL], axis=0).T if fits else np.empty((0, 2))
-
-
-def _find_residues(
-    params: FloatArray, predict: Predict, target: FloatArray, roots: FloatArray | float, rows: NDArray[np.int64]
-) -> FloatArray:
-    residues = (roots * (predict(params) - target))[rows]
-    return np.where(np.isfinite(residues), residues, _NO_NUMBER)

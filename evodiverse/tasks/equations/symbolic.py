@@ -43,8 +43,7 @@ class Law:
     def __init__(self, problem: Problem, splits: Splits) -> None:
         self._tree = read_tree(read_law(problem))
         self._constants = np.array(problem.constants)
-        names = [variable.name for variable in problem.variables]
-        self._columns = dict(zip(names, draw_points(splits).T, strict=True))
+        self._columns = dict(zip(problem.names, draw_points(splits).T, strict=True))
 
     @property
     def size(self) -> int:
@@ -114,7 +113,7 @@ class Law:
 
 def read_law(problem: Problem) -> str:
     """Return the law of a problem in canonical form. Unlike a candidate, the law may have any number of constants."""
-    return read_skeleton(problem.skeleton, [one.name for one in problem.variables], len(problem.constants)).source
+    return read_skeleton(problem.skeleton, problem.names, len(problem.constants)).source
 
 
 def draw_points(splits: Splits) -> FloatArray:

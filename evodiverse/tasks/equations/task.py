@@ -49,13 +49,11 @@ VIOLATIONS: Final = "violations"
 """The one column that only a task with requirements has."""
 
 _NO_NUMBER: Final = Rejection(Reason.NON_FINITE, "it predicts NaN or numbers that are too large")
-_KINDS: Final = {"float": float, "int": int, "str": str}
 COLUMNS: Final = {
-    name: OwnColumn(**column | {"kind": _KINDS[column["kind"]]})
+    name: OwnColumn({"float": float, "int": int, "str": str}[column.pop("kind")], **column)
     for name, column in read_shipped(Path(__file__).with_name("evaluations.yaml")).items()
 }
 """The columns that equation tasks add to the dataset ``evaluations`` of the log."""
-_COLUMNS: Final = {name: kind for name, kind in column_types(COLUMNS).items() if name != VIOLATIONS}
 
 
 class EquationTask:
@@ -71,7 +69,7 @@ class EquationTask:
             have used all training rows. None for a search, which fits all parameters.
     """
 
-    columns: Mapping[str, type] = _COLUMNS
+    columns: Mapping[str, type] = {name: kind for name, kind in column_types(COLUMNS).items() if name != VIOLATIONS}
     batch_size = 16
     summary_name = f"top-{N_TOP} train NMSE"
 
@@ -84,6 +82,7 @@ class EquationTask:
         given: Mapping[str, FloatArray] | None = None,
     ) -> None:
         self._initial = list(initial)
+        self._settings = settings
         self._dataset = dataset
         self._given = given
         self._sandbox = sandbox
@@ -92,11 +91,9 @@ class EquationTask:
         self._is_robust = settings.loss == HUBER
         self._fit_rows = partial(Fitter, sandbox, dataset.names, settings)
         self._fitter = self._fit_rows(self._rows)
-        self._permitted = settings.permitted
         self._requirements = Requirements(dataset, settings) if has_requirements(settings) else None
         if self._requirements is not None:
             self.columns = dict(column_types(COLUMNS))
-        self._is_log = settings.energy == "log"
         self._shown: tuple[int, ...] = ()  # oracle calls of the equations on the front that `show_best` showed last
         self._variance = float(np.var(train.target[~find_wild(train.target)]))
         self._rounding = measure_rounding(train)
@@ -117,7 +114,7 @@ class EquationTask:
 
     def parse(self, genotypes: Sequence[str]) -> list[Hypothesis | Rejection]:
         """Return the skeleton (an equation with free parameters) in each text, or the reason for its rejection."""
-        return [parse_equation(text, self._dataset.names, self._permitted) for text in genotypes]
+        return [parse_equation(text, self._dataset.names, self._settings.permitted) for text in genotypes]
 
     def similarities(self, hypothesis: Hypothesis, others: Sequence[Hypothesis]) -> NDArray[np.float64]:
         """Return ``(n,)`` Jaccard similarities of an equation's terms to those of others, regardless of constants."""
@@ -194,7 +191,7 @@ class EquationTask:
 
         An equation that is not permitted is not evaluated.
         """
-        if (fault := self._permitted.find_fault(source)) is not None:
+        if (fault := self._settings.permitted.find_fault(source)) is not None:
             return source, Evaluation(None, None, valid=False, error=fault)
         (canonical,), (fitted,) = self._fit([source], None if params is None else [params])
         return canonical, self._evaluation(canonical, fitted)
@@ -261,7 +258,7 @@ class EquationTask:
         if self._requirements is not None:
             details[VIOLATIONS] = violations = self._requirements.measure(source, fitted.params.tolist())
             error = max(error, floor) * COST**violations if violations else error
-        energy = float(np.log(max(error, floor))) if self._is_log else error
+        energy = float(np.log(max(error, floor))) if self._settings.energy == "log" else error
         return Evaluation(-error, energy, details=details)
 
 
