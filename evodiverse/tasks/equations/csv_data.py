@@ -7,6 +7,7 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 from csv import reader as reader_of
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -259,11 +260,8 @@ def _find_lines(path: Path, delimiter: str) -> list[int]:
     with pa.input_stream(path) as stream:
         content = stream.read()
     reader = reader_of(io.StringIO(content.decode(find_encoding(content)), newline=""), delimiter=delimiter)
-    lines, line = [], 1
-    for cells in reader:
-        lines += [line] if cells else []
-        line = reader.line_num + 1
-    return lines
+    last_lines = [(reader.line_num, cells) for cells in reader]
+    return [before + 1 for (before, _), (_, cells) in pairwise([(0, []), *last_lines]) if cells]
 
 
 def read_columns(
@@ -336,10 +334,8 @@ def _read_numbers(cells: Sequence[str], delimiter: str) -> tuple[FloatArray, lis
     mark = find_decimal_mark(cells, delimiter)
     numbers, faults = np.full(len(cells), np.nan), []
     for row, cell in enumerate(cells):
-        if not cell:
-            continue
         try:
-            numbers[row] = read_number(cell, mark)
+            numbers[row] = read_number(cell or "nan", mark)
         except ValueError as error:
             faults.append((row + 1, str(error)))
     return numbers, faults

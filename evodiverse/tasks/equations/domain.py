@@ -22,8 +22,7 @@ libraries = ("scipy", "sympy")
 
 def find_violations(settings: EquationSettings) -> list[str]:
     """Return what is wrong with the values of ``task.*`` and with the user's own files that these values name."""
-    violations = find_setting_violations(settings)
-    if violations:
+    if violations := find_setting_violations(settings):
         return violations
     try:
         build_prompts(settings)
@@ -113,9 +112,8 @@ def choose_problems(groups: Collection[str | None]) -> list[str]:
 def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     """Return the prompts for a language model."""
     dataset = read_dataset(settings)
-    is_normalized = settings.data.normalize == "target"
-    unit = "in units of the target's variance" if is_normalized else "in squared units of the target"
-    templates = prompts.read_chosen(settings.prompts.dir)
+    units = {"target": "in units of the target's variance", "none": "in squared units of the target"}
+    templates, unit = prompts.read_chosen(settings.prompts.dir), units[settings.data.normalize]
     return prompts.EquationPrompts(
         templates, dataset.target, dataset.variables, unit, settings.permitted, describe(settings)
     )

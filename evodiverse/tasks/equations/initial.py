@@ -31,11 +31,11 @@ def read_equations(path: str, variables: Sequence[str], permitted: Permitted = N
         if right:
             try:
                 sources.append(read_skeleton(write_function(variables, right), variables).source)
+                fault = permitted.find_fault(sources[-1])
+                why = "" if fault is None else f"is not permitted: {fault}"
             except SkeletonError as error:
-                malformed.append(f"task.initial.path: {path} line {number} is not an equation ({error})")
-                continue
-            if (fault := permitted.find_fault(sources[-1])) is not None:
-                malformed.append(f"task.initial.path: {path} line {number} is not permitted: {fault}")
+                why = f"is not an equation ({error})"
+            malformed += [f"task.initial.path: {path} line {number} {why}"] if why else []
     if malformed:
         raise InputError(*malformed[:MAX_SHOWN])
     if not sources:

@@ -76,13 +76,7 @@ def _spell(node: Node) -> str:
         return "*".join([*above, *(f"/{factor}" for factor in below)])
     if node.operation == "power":
         base, exponent = node.arguments
-        return f"{_spell(base)}**{_spell_exponent(exponent)}"
+        sign, leaf = ("-", exponent.arguments[0]) if exponent.operation == "negative" else ("", exponent)
+        written = f"{sign}{leaf.value}" if leaf.operation == "number" else _spell(exponent)
+        return f"{_spell(base)}**{written}"
     return f"{node.operation}({','.join(map(_spell, node.arguments))})"
-
-
-def _spell_exponent(node: Node) -> str:
-    if node.operation == "number":
-        return str(node.value)
-    if node.operation == "negative" and node.arguments[0].operation == "number":
-        return f"-{node.arguments[0].value}"
-    return _spell(node)

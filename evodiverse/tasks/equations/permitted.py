@@ -32,16 +32,15 @@ class Permitted(NamedTuple):
         max_size: The largest complexity, see `measure_complexity`; None for no limit.
     """
 
-    allow: tuple[str, ...] | None = None
-    deny: tuple[str, ...] = ()
+    allow: Sequence[str] | None = None
+    deny: Sequence[str] = ()
     max_size: int | None = None
 
     def permits(self, operation: str) -> bool:
         """Return whether an equation may use an operation, given by its name in numpy."""
-        if operation in _FREE:
-            return True
-        allowed, denied = (None if names is None else {_merge(name) for name in names} for names in self[:2])
-        return (allowed is None or _merge(operation) in allowed) and _merge(operation) not in (denied or ())
+        same = {name for name in FUNCTIONS if _SAME.get(name, name) == _SAME.get(operation, operation)}
+        is_allowed = self.allow is None or not same.isdisjoint(self.allow)
+        return operation in _FREE or (is_allowed and same.isdisjoint(self.deny))
 
     def find_fault(self, source: str) -> str | None:
         """Return why an equation is not permitted, or None if it is.
@@ -58,8 +57,7 @@ class Permitted(NamedTuple):
         refused = dict.fromkeys(join_or(names) for names in used if names and not any(map(self.permits, names)))
         if refused:
             return f"it uses {', '.join(refused)}, which task.operators does not permit"
-        size = measure_complexity(source) if self.max_size is not None else 0
-        if self.max_size is not None and size > self.max_size:
+        if self.max_size is not None and (size := measure_complexity(source)) > self.max_size:
             return f"its size is {size}, but task.max_size={self.max_size}"
         return None
 
@@ -90,10 +88,6 @@ NO_LIMIT: Final = Permitted()
 def list_in_prompt(heading: str, lines: Sequence[str]) -> str:
     """Return a part of a prompt with a heading and a list; empty if there are no lines."""
     return "\n".join([f"# {heading}", "", *(f"- {line}" for line in lines)]) if lines else ""
-
-
-def _merge(operation: str) -> str:
-    return _SAME.get(operation, operation)
 
 
 def _list_operations(node: Node) -> Sequence[str]:

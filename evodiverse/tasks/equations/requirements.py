@@ -155,13 +155,13 @@ class Requirements:
 
     def __init__(self, dataset: Dataset, settings: EquationSettings) -> None:
         self._constraints = settings.constraints
-        known = dict.fromkeys((*dataset.names, dataset.target.name))
+        known = [*dataset.names, dataset.target.name]
         faults: list[str] = []
 
         def resolve(key: str, name: str) -> str:
             own = dataset.keys.get(as_identifier(name), name)
             if own not in known:
-                faults.append(f"{key}: {name!r} is not a variable; {nearest(name, list(known))}")
+                faults.append(f"{key}: {name!r} is not a variable; {nearest(name, known)}")
             return own
 
         self._units: dict[str, Unit] = {}
@@ -171,10 +171,9 @@ class Requirements:
             except ValueError as error:
                 faults.append(f"task.data.units: {error}")
         self._target = self._units.get(dataset.target.name)
-        signs = (("increasing", 1), ("decreasing", -1))
         self._trends = [
             (resolve(f"task.constraints.{key}", name), sign)
-            for key, sign in signs
+            for key, sign in (("increasing", 1), ("decreasing", -1))
             for name in getattr(self._constraints, key) or ()
         ]
         if faults:
@@ -205,20 +204,19 @@ class Requirements:
         return misfits + sum(1 + share for share in broken if share)
 
     def _find_broken(self, tree: Node, params: Sequence[float]) -> list[NDArray[np.bool_]]:
-        """Return for each constraint whether it is broken at each of the points; it is where there is no number."""
-        given, values = self._constraints, self._values(tree, params, self._points)
+        """Return for each constraint whether it is broken at each of the points; it is where there is no number.
+
+        For a constant, a constraint may have only one flag, for all points.
+        """
+        given, values = self._constraints, tree.evaluate(self._points, params)
         flags = [~(values > 0)] if given.positive else []
         flags += [~(values >= given.least)] if given.least is not None else []
         flags += [~(values <= given.most)] if given.most is not None else []
         for name, sign in self._trends:
-            other = self._values(tree, params, {**self._points, name: self._others[name]})
+            other = tree.evaluate({**self._points, name: self._others[name]}, params)
             rise = sign * (other - values) * np.sign(self._others[name] - self._points[name])
             flags.append(~(rise >= -_ROUNDING * np.maximum(np.abs(values), np.abs(other))))
         return flags
-
-    @staticmethod
-    def _values(tree: Node, params: Sequence[float], columns: Mapping[str, FloatArray]) -> FloatArray:
-        return np.broadcast_to(tree.evaluate(columns, params), N_POINTS)
 
 
 def _spread(column: FloatArray, shares: FloatArray) -> FloatArray:

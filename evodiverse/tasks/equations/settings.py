@@ -171,8 +171,7 @@ class EquationSettings:
     @property
     def permitted(self) -> Permitted:
         """The limits on equations."""
-        allow, deny = self.operators.allow, self.operators.deny
-        return Permitted(None if allow is None else tuple(allow), tuple(deny or ()), self.max_size)
+        return Permitted(self.operators.allow, self.operators.deny or (), self.max_size)
 
     @property
     def source(self) -> str:

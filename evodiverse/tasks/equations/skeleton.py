@@ -156,6 +156,16 @@ def list_arguments(function: ast.FunctionDef) -> list[str]:
     return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
 
 
+def _read_arguments(function: ast.FunctionDef) -> list[str]:
+    """Return the names of a function's arguments, and refuse a function that takes any number of them."""
+    names = list_arguments(function)
+    if function.args.vararg or function.args.kwarg:
+        raise SkeletonError(f"line {function.lineno}: {function.name} takes any number of arguments")
+    if len(set(names)) != len(names):
+        raise SkeletonError(f"line {function.lineno}: two arguments with the same name")
+    return names
+
+
 class _Reader:
     """Turns a function's statements into assignments and one return."""
 
@@ -173,26 +183,15 @@ class _Reader:
         self._n_nodes = self._n_steps = self._depth = self._line = 0
 
     def read(self, function: ast.FunctionDef) -> list[ast.stmt]:
-        given, known = self._arguments(function), [*self._variables, PARAMS]
+        given, known = _read_arguments(function), [*self._variables, PARAMS]
         if len(given) != len(known):
-            raise self._refused(f"the arguments must be {', '.join(known)}")
+            raise SkeletonError(f"line {function.lineno}: the arguments must be {', '.join(known)}")
         # Arguments with the expected names may come in another order.
         *names, params = known if set(given) == set(known) else given
         own = [ast.Name(variable, ast.Load()) for variable in self._variables]
         self._names = {**dict(zip(names, own, strict=True)), params: 0}
         returned = ast.Return(self._body(function))  # which adds to the statements
         return _without_dead([*self._statements, returned])
-
-    def _arguments(self, function: ast.FunctionDef) -> list[str]:
-        """Return the names of a function's arguments."""
-        self._line = function.lineno
-        arguments = function.args
-        given = list_arguments(function)
-        if arguments.vararg or arguments.kwarg:
-            raise self._refused(f"{function.name} takes any number of arguments")
-        if len(set(given)) != len(given):
-            raise self._refused("two arguments with the same name")
-        return given
 
     def _body(self, function: ast.FunctionDef) -> ast.expr:
         """Read a function's statements up to its first return, and return the value of the function.
@@ -354,10 +353,8 @@ class _Reader:
         """Return the value of a call to another function, whose assignments are put before the current statement."""
         if function.name in self._inlined:
             raise self._refused(f"{function.name} calls itself")
-        line = self._line
-        names, defaults = self._arguments(function), function.args.defaults
+        names, defaults = _read_arguments(function), function.args.defaults
         missing = len(names) - len(arguments)
-        self._line = line
         if not 0 <= missing <= len(defaults):
             raise self._refused(f"{function.name} takes {count_of(len(names), 'argument')}, got {len(arguments)}")
         left_out = defaults[len(defaults) - missing :]
@@ -372,7 +369,7 @@ class _Reader:
                 if not isinstance(value, ast.Name | ast.Constant):
                     value = self._keep(self._free_name(name), value)
             inner[name] = value
-        outer = self._names, self._owns
+        outer, line = (self._names, self._owns), self._line
         self._names, self._owns = inner, {}
         self._inlined.append(function.name)
         returned = self._body(function)

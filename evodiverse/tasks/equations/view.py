@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from evodiverse.kit.files import read_file, read_json
 from evodiverse.ports import Highlight
-from evodiverse.tasks.equations.operators.trees import Node, read_tree
+from evodiverse.tasks.equations.operators.trees import COMPARISONS, Node, read_tree
 from evodiverse.tasks.equations.parsing import find_terms
 from evodiverse.tasks.equations.skeleton import PARAMS
 
@@ -31,7 +31,6 @@ _FRONT: Final = {
 """The columns of ``hall_of_fame.csv`` that a report shows, with their headings."""
 
 _SUM, _NEGATION, _PRODUCT, _POWER, _ATOM = range(5)
-_COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal", "not_equal", "equal")
 _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "add": ("<mrow>{}<mo>+</mo>{}</mrow>", (_SUM, _SUM), _SUM),
     "subtract": ("<mrow>{}<mo>−</mo>{}</mrow>", (_SUM, _PRODUCT), _SUM),
@@ -43,7 +42,7 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
     "sqrt": ("<msqrt>{}</msqrt>", (_SUM,), _ATOM),
     **{
         name: (f"<mrow><mo>(</mo>{{}}<mo>{sign}</mo>{{}}<mo>)</mo></mrow>", (_NEGATION, _NEGATION), _ATOM)
-        for name, sign in zip(_COMPARISONS, ("&lt;", "≤", "&gt;", "≥", "≠", "="), strict=True)
+        for name, sign in zip(COMPARISONS, ("&lt;", "≤", "&gt;", "≥", "≠", "="), strict=True)
     },
 }
 """The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
