@@ -38,7 +38,7 @@ def _write(run: Path, data: Path, size: int | None, out: Path | None) -> None:
     if COLUMN in table.names:
         raise InputError(f"{data} already has a column {COLUMN}; rename it")
     rows = [cells for _, cells in table.rows]
-    predicted = result.predict(read_columns(data, table, rows, result.variables, result.texts, result.labels), size)
+    predicted = result.predict(read_columns(data, table, rows, result), size)
     mark = find_decimal_mark([cell for cells in rows for cell in cells], table.delimiter)
     text = StringIO()
     writer = csv.writer(text, delimiter=table.delimiter, lineterminator="\n")

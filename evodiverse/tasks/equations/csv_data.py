@@ -4,7 +4,7 @@ Files may be large, so Arrow parses them. How they are encoded and delimited is 
 """
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from csv import reader as reader_of
 from dataclasses import dataclass
 from itertools import pairwise
@@ -22,6 +22,7 @@ from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
 from evodiverse.tasks.equations.columns import as_identifier, make_splits, make_usable, name_columns
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Variable
+from evodiverse.tasks.equations.result import Result
 from evodiverse.tasks.equations.settings import DROP, DataSettings
 from evodiverse.text import count_of
 
@@ -158,7 +159,7 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     names = name_columns(written, {} if first is None else first.labels)
     labels = dict(zip(names, written, strict=True))
     if first is None:
-        target, sigma, used = _choose_columns(path, settings, labels)
+        target, sigma, used = _pick_columns(path, settings, labels)
     else:
         target, sigma, used = first.target, None, [name for name in first.values if name != first.sigma]
     if missing := ", ".join(name for name in used if name not in labels):
@@ -184,7 +185,7 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     return _Columns(labels, columns, target, sigma, note)
 
 
-def _choose_columns(path: Path, settings: DataSettings, labels: Mapping[str, str]) -> tuple[str, str | None, list[str]]:
+def _pick_columns(path: Path, settings: DataSettings, labels: Mapping[str, str]) -> tuple[str, str | None, list[str]]:
     """Return the names of the target, of the column of its standard errors, and of all columns that are used."""
     written = list(labels.values())
     keys = {name: name for name in labels} | {label: name for name, label in labels.items()}
@@ -231,18 +232,16 @@ def _read_texts(column: Any) -> list[str]:
     return ["" if text in _MISSING else text for text in texts]
 
 
-def _drop_missing(
-    path: Path, delimiter: str, columns: dict[str, Column], missing: str
-) -> tuple[dict[str, Column], str]:
+def _drop_missing(path: Path, delimiter: str, values: dict[str, Column], missing: str) -> tuple[dict[str, Column], str]:
     """Return the columns without the rows that lack a value, and a note if there are any.
 
     Raises:
         InputError: There are such rows, and the settings do not say to drop them.
     """
-    lacking = {name: np.isnan(one) if one.dtype == np.float64 else one == "" for name, one in columns.items()}
+    lacking = {name: np.isnan(one) if one.dtype == np.float64 else one == "" for name, one in values.items()}
     is_lacking = np.any([*lacking.values()], axis=0)
     if not is_lacking.any():
-        return columns, ""
+        return values, ""
     rows = np.flatnonzero(is_lacking)
     lines = _find_lines(path, delimiter)
     shown = ", ".join(str(lines[1 + row]) for row in rows[:MAX_SHOWN]) + (", …" if len(rows) > MAX_SHOWN else "")
@@ -252,7 +251,7 @@ def _drop_missing(
         what = f"{path} has {count_of(len(rows), 'row')} with a missing value ({where})"
         raise InputError(f"{what}; complete them, or leave them out with task.data.missing={DROP}")
     note = f"{path}: {len(rows):,} of {len(is_lacking):,} rows are left out, since a value is missing ({where})"
-    return {name: one[~is_lacking] for name, one in columns.items()}, note
+    return {name: one[~is_lacking] for name, one in values.items()}, note
 
 
 def _find_lines(path: Path, delimiter: str) -> list[int]:
@@ -264,23 +263,14 @@ def _find_lines(path: Path, delimiter: str) -> list[int]:
     return [before + 1 for (before, _), (_, cells) in pairwise([(0, []), *last_lines]) if cells]
 
 
-def read_columns(
-    path: Path,
-    table: Table,
-    rows: Sequence[Sequence[str]],
-    names: Collection[str],
-    texts: Collection[str],
-    labels: Mapping[str, str],
-) -> dict[str, Column]:
-    """Return the ``(n,)`` values of those columns of a table that have one of some names, by name.
+def read_columns(path: Path, table: Table, rows: Sequence[Sequence[str]], result: Result) -> dict[str, Column]:
+    """Return the ``(n,)`` values of those columns of a table that a result's variables are made of, by name.
 
     Args:
         path: The file with the table, for error messages.
         table: The table, of which only the header and the delimiter are used.
         rows: The cells of its n rows.
-        names: The names of the columns of numbers, as `name_columns` returns them.
-        texts: The names of the columns of texts.
-        labels: As in `name_columns`.
+        result: What a run has found.
 
     Raises:
         InputError: A row has too few or too many cells, or a cell holds no number.
@@ -291,11 +281,11 @@ def read_columns(
             raise InputError(f"{path}: row {row} has {count_of(len(cells), 'cell')}, expected {n_cells}; correct it")
     columns: dict[str, Column] = {}
     faults = []
-    for place, name in enumerate(name_columns(table.names, labels)):
+    for place, name in enumerate(name_columns(table.names, result.labels)):
         cells = [row[place].strip() for row in rows]
-        if name in texts:
+        if name in result.texts:
             columns[name] = np.array(cells)
-        elif name in names:
+        elif name in result.variables:
             columns[name], wrong = _read_numbers(cells, table.delimiter)
             faults += [f"{path}: {_describe(name, wrong)}; correct or remove it"] if wrong else []
     if faults:

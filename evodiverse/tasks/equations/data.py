@@ -128,9 +128,7 @@ def warn_of_rows(rows: Rows, share: float, notes: Sequence[str] = ()) -> None:
     n, n_held = len(rows.target), len(hold_back(rows, share)[1].target)
     if n < FEW_ROWS:
         how = f"{n_held} rows that are held back" if n_held else "its error, its length and its number of parameters"
-        _LOG.warning(
-            "there are only %d training rows: the final equation is chosen by %s, so test it on others", n, how
-        )
+        _LOG.warning("only %d training rows: the final equation is chosen by %s, so test it on others", n, how)
 
 
 def measure_rounding(rows: Rows) -> float:

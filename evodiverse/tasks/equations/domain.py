@@ -113,7 +113,6 @@ def build_prompts(settings: EquationSettings) -> prompts.EquationPrompts:
     """Return the prompts for a language model."""
     dataset = read_dataset(settings)
     units = {"target": "in units of the target's variance", "none": "in squared units of the target"}
-    templates, unit = prompts.read_chosen(settings.prompts.dir), units[settings.data.normalize]
-    return prompts.EquationPrompts(
-        templates, dataset.target, dataset.variables, unit, settings.permitted, describe(settings)
-    )
+    unit, known = units[settings.data.normalize], describe(settings)
+    templates = prompts.read_chosen(settings.prompts.dir)
+    return prompts.EquationPrompts(templates, dataset.target, dataset.variables, unit, settings.permitted, known)

@@ -151,22 +151,19 @@ def measure_accuracy(log: Log, law: Law | None) -> Measurement:
     columns = {name: log.column(name) for name in COLUMNS}
     genotypes = columns["genotype"]
     members = [weigh(call, genotypes[call], {name: columns[name][call] for name in WEIGHED}) for call in log.scores]
-    measured: dict[str, Value] = dict.fromkeys(("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50"))
+    names = ("chosen_nmse", "chosen_nmse_ood", "chosen_complexity", "sa_1", "sa_50")
     if not members:
-        return measured
+        return dict.fromkeys(names)
     selected = (member for member in members if columns["selected"][member.call])
     chosen = next(selected, None) or choose(find_front(members))
-    measured |= {
-        "chosen_nmse": columns["nmse_id"][chosen.call],
-        "chosen_nmse_ood": columns["nmse_ood"][chosen.call],
-        "chosen_complexity": chosen.complexity,
-    }
-    if law is None:
-        return measured
-    others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
-    are_law = (law.is_met(genotypes[call], json.loads(columns["params"][call])) for call in (chosen.call, *others))
-    is_first = next(are_law)
-    return measured | {"sa_1": int(is_first), "sa_50": int(is_first or any(are_law))}
+    errors = (columns[name][chosen.call] for name in ("nmse_id", "nmse_ood"))
+    found: tuple[int | None, int | None] = (None, None)
+    if law is not None:
+        others = [call for call in log.top(sorted(log.scores), N_BEST) if call != chosen.call][: N_BEST - 1]
+        are_law = (law.is_met(genotypes[call], json.loads(columns["params"][call])) for call in (chosen.call, *others))
+        is_first = next(are_law)
+        found = int(is_first), int(is_first or any(are_law))
+    return dict(zip(names, (*errors, chosen.complexity, *found), strict=True))
 
 
 def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int, float | None]) -> Measurement:
@@ -185,10 +182,8 @@ def count_structures(log: Log, genotypes: Mapping[int, str], errors: Mapping[int
     ranked = log.top(sorted(log.scores), len(log.scores))
     good = [call for call in ranked if (error := errors[call]) is not None and error < GOOD_NMSE]
     structures = list(dict.fromkeys(find_terms(genotypes[call]) for call in good))
-    return {
-        "n_structures_1e3": len(structures),
-        "n_different_structures_1e3": len(select_apart(structures, SAME_STRUCTURE, jaccard)),
-    }
+    different = select_apart(structures, SAME_STRUCTURE, jaccard)
+    return {"n_structures_1e3": len(structures), "n_different_structures_1e3": len(different)}
 
 
 def measure_pools(log: Log, genotypes: Mapping[int, str], encoders: Mapping[str, Encode]) -> Measurement:

@@ -64,8 +64,11 @@ Columns = Mapping[str, FloatArray]
 Rank = tuple[int, int]
 """The size of an equation, and the number of its parameters."""
 
-Assess = Callable[[str, Sequence[float] | None], tuple[str, Evaluation]]
-FitAll = Callable[[str, Sequence[float]], Sequence[float]]
+Params = Sequence[float] | None
+"""The values of an equation's parameters, or None if they are to be fitted."""
+
+Assess = Callable[[str, Params], tuple[str, Evaluation]]
+FitAll = Callable[[str, Sequence[float]], Sequence[float]] | None
 
 
 class Formula(NamedTuple):
@@ -88,9 +91,7 @@ class Pruner:
             rows, also those held back from the search. If it is None, constants are only rounded.
     """
 
-    def __init__(
-        self, columns: Columns, variance: float, rounding: float, assess: Assess, fit_all: FitAll | None
-    ) -> None:
+    def __init__(self, columns: Columns, variance: float, rounding: float, assess: Assess, fit_all: FitAll) -> None:
         n = len(next(iter(columns.values())))
         some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
         self._columns = {name: column[some] for name, column in columns.items()}
@@ -149,7 +150,7 @@ class Pruner:
                     return pruned, _rank(tree)
         return None
 
-    def _list_shorter(self, found: Discovery) -> Iterator[tuple[Node, list[float] | None]]:
+    def _list_shorter(self, found: Discovery) -> Iterator[tuple[Node, Params]]:
         """Yield edited equations, each with its parameters, or None if they are to be fitted."""
         formula = Formula(read_tree(found.candidate.genotype), read_params(found))
         edits = (
@@ -210,9 +211,7 @@ class Pruner:
                 return shown
         return found
 
-    def _try(
-        self, found: Discovery, source: str, params: Sequence[float] | None, limits: Mapping[str, float]
-    ) -> Discovery | None:
+    def _try(self, found: Discovery, source: str, params: Params, limits: Mapping[str, float]) -> Discovery | None:
         """Return a discovery with another equation, or None if one of its errors is above its limit."""
         canonical, new = self._assess(source, params)
         errors = {name: new.details.get(name) for name in limits}

@@ -37,6 +37,9 @@ SPLITS: Final = {
 }
 """The title of each split of the data in ``fit.png``. The column ``nmse_<key>`` has the error on this split."""
 
+Form = tuple[str, str] | None
+"""An equation in LaTeX, and its right-hand side in sympy's notation; None if sympy cannot write it."""
+
 # This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
 _LIMITS: Final = Limits(cpu_seconds=10.0)
@@ -141,9 +144,7 @@ def lay_out(
     }
 
 
-def _list_front(
-    front: Mapping[Member, Discovery], chosen: Member, forms: Mapping[Member, tuple[str, str] | None]
-) -> str:
+def _list_front(front: Mapping[Member, Discovery], chosen: Member, forms: Mapping[Member, Form]) -> str:
     """Return the front as CSV, the simplest equation first, each in sympy's notation if sympy can write it.
 
     Errors have four significant digits, and parameters all.
@@ -197,10 +198,8 @@ def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float]
     )
 
 
-def write_formulas(
-    target: str, equations: Sequence[tuple[str, Sequence[float]]], sandbox: Sandbox
-) -> list[tuple[str, str] | None]:
-    """Return each equation in LaTeX and in sympy's notation, or None for one that sympy cannot write.
+def write_formulas(target: str, equations: Sequence[tuple[str, Sequence[float]]], sandbox: Sandbox) -> list[Form]:
+    """Return each equation in two forms.
 
     All equations share one process of the sandbox. If this process fails, each gets a process of its own.
 
@@ -258,7 +257,7 @@ def has_pole(discovery: Discovery, columns: Mapping[str, FloatArray]) -> bool:
     return any(each.min() < 0 < each.max() for each in values)
 
 
-def _write_tex(shown: tuple[str, str] | None, laws: Sequence[tuple[str, str] | None]) -> str:
+def _write_tex(shown: Form, laws: Sequence[Form]) -> str:
     lines = [r"\begin{equation}", f"  {shown[0]}", r"\end{equation}"] if shown else []
     lines = lines or ["% sympy cannot show this equation; see equation.py"]
     return "\n".join([*lines, *(f"% the law: {law[0] if law else None}" for law in laws)]) + "\n"

@@ -179,9 +179,8 @@ class Requirements:
         if faults:
             raise InputError(*faults)
         draws = np.random.default_rng(0).uniform(size=(2, len(dataset.names), N_POINTS))
-        columns = dataset.columns.values()
         self._points, self._others = (
-            {name: _spread(column, one) for name, column, one in zip(dataset.names, columns, draw, strict=True)}
+            {name: _spread(column, one) for (name, column), one in zip(dataset.columns.items(), draw, strict=True)}
             for draw in draws
         )
 

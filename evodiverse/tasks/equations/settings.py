@@ -30,7 +30,6 @@ GROUPS: Final = {
 HELD_BACK: Final = {"lm": 0.2, "bfgs": 0.0}
 """For each value of ``task.fit``, the default share of the training rows that no fit sees; the paper fits all rows."""
 
-ENERGIES: Final = ("log", "raw_mse")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
@@ -153,7 +152,7 @@ class EquationSettings:
     problem: str | None = None
     fit: str = setting(default="lm", choices=tuple(HELD_BACK))
     loss: str = setting(default=SQUARED, is_later=True, choices=(SQUARED, HUBER))
-    energy: str = setting(default="log", choices=ENERGIES)
+    energy: str = setting(default="log", choices=("log", "raw_mse"))
     timeout: float = setting(default=30.0, unit="s", above=0, below=1e6)
     memory: int = setting(default=2048, unit="MB", least=MIN_MEMORY_MB, most=MAX_MEMORY_MB)
     max_size: int | None = setting(default=None, unit="nodes", is_later=True, least=1)
@@ -215,9 +214,8 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
             violations.append(f"task.problem={settings.problem} names an unknown science; {known}")
     if source == CSV:
         needed = {"train": "name the CSV file to fit", "target": "name the column to explain"}
-        violations += [
-            f"task.data.{key} has no value; {what}" for key, what in needed.items() if getattr(data, key) is None
-        ]
+        unset = [key for key in needed if getattr(data, key) is None]
+        violations += [f"task.data.{key} has no value; {needed[key]}" for key in unset]
         if data.science is not None and not _NAME.fullmatch(data.science):
             violations.append(f"task.data.science must be one word, such as physics, got {data.science!r}")
     return violations

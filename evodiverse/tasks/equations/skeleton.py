@@ -30,11 +30,7 @@ sqrt cbrt abs absolute fabs sign square reciprocal negative positive floor ceil 
 deg2rad rad2deg"""
 _TWO = """power float_power add subtract multiply divide true_divide maximum minimum arctan2 hypot heaviside mod fmod
 full_like logical_and logical_or logical_xor greater greater_equal less less_equal equal not_equal"""
-FUNCTIONS: Mapping[str, int] = {
-    **dict.fromkeys(_ONE.split(), 1),
-    **dict.fromkeys(_TWO.split(), 2),
-    **dict.fromkeys(("where", "clip"), 3),
-}
+FUNCTIONS = {name: n for n, names in enumerate((_ONE, _TWO, "where clip"), start=1) for name in names.split()}
 # Other names of these functions: Python's builtins, those in Python's math, and numpy's since version 2.
 _ALIASES = {
     "min": "minimum",

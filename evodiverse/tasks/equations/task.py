@@ -242,11 +242,8 @@ class EquationTask:
         if mse == inf:
             return Evaluation(None, None, valid=False, error=str(_NO_NUMBER))
         error, floor = mse / self._unit, ENERGY_FLOOR * self._variance / self._unit
-        details: dict[str, Detail] = {
-            "mse": error,
-            "nmse_train": mse / self._variance,
-            "params": json.dumps(fitted.params.tolist()),
-        }
+        details: dict[str, Detail] = {"mse": error, "nmse_train": mse / self._variance}
+        details["params"] = json.dumps(fitted.params.tolist())
         details |= measure_held_back(
             checked, held_back, fitted_rows.target, self._variance, self._rounding, is_robust=self._is_robust
         )

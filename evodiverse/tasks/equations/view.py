@@ -107,10 +107,8 @@ def highlight(ranked: Sequence[Mapping[str, Any]], folder: Path) -> Highlight | 
         lines = list(itertools.islice(csv.DictReader(text), _MOST_LINES))
     except (OSError, ValueError, csv.Error):
         return None
-    front = [
-        [*(_read_cell(line.get(name)) for name in _FRONT), "chosen" if line.get("chosen") == "1" else None]
-        for line in lines
-    ]
+    marks = {"1": "chosen"}
+    front = [[*(_read_cell(line.get(name)) for name in _FRONT), marks.get(line.get("chosen", ""))] for line in lines]
     calls = [row["call"] for row in ranked if row["call"] == about.get("call")]
     known = {title: about.get(f"nmse_{name}") for name, title in _SPLITS.items()}
     errors = [f"{value:.4g} {title}" for title, value in known.items() if isinstance(value, float)]
