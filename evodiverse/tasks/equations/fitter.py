@@ -206,11 +206,11 @@ class _Finder:
         elif node.operation == "power":
             base, exponent = node.arguments
             value = float(exponent.value) if exponent.operation == "number" else 1.0
-            self.visit(base, size ** (1 / value) if value else 1.0)
+            self.visit(base, _power(size, 1 / value) if value else 1.0)
             self.visit(exponent, 1.0)
         else:
             is_size = node.operation in ("absolute", "negative")
-            inner = size if is_size else size**2 if node.operation == "sqrt" else 1.0
+            inner = size if is_size else _power(size, 2) if node.operation == "sqrt" else 1.0
             for argument in node.arguments:
                 self.visit(argument, inner)
 
@@ -270,3 +270,10 @@ class _Finder:
         except (KeyError, ArithmeticError, ValueError):
             return 1.0
         return value if isfinite(value) else 1.0
+
+
+def _power(size: float, exponent: float) -> float:
+    try:
+        return size**exponent
+    except ArithmeticError:  # it is too large for a float
+        return _LARGEST

@@ -38,7 +38,13 @@ def test_a_parameter_is_as_large_as_what_it_meets(expression: str, expected: lis
     assert [pytest.approx(unit) for unit in units(expression)] == expected
 
 
-@pytest.mark.parametrize("expression", ["params[0] * (x - x)", "params[0] * 0 * x", "params[0] / (1e-300 * x)"])
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("params[0] * (x - x)", "params[0] * 0 * x", "params[0] / (1e-300 * x)"),
+        *("date + (params[0] * x) ** 0.001", "date**60 + np.sqrt(params[0] * x)"),
+    ],
+)
 def test_a_unit_is_a_number_whatever_a_parameter_meets(expression: str) -> None:
     assert all(0 < unit[0] < math.inf for unit in units(expression))
 
