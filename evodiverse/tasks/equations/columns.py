@@ -25,8 +25,7 @@ def as_identifier(name: str) -> str:
 
 def is_usable(name: str) -> bool:
     """Return whether a column with this name can be a variable of an equation."""
-    is_normal = as_identifier(name) == name
-    return name.isidentifier() and is_normal and not keyword.iskeyword(name) and name not in _TAKEN
+    return name.isidentifier() and as_identifier(name) == name and not keyword.iskeyword(name) and name not in _TAKEN
 
 
 def make_usable(names: Sequence[str]) -> list[str]:
@@ -91,9 +90,8 @@ def _find_unusable(columns: Mapping[str, FloatArray], where: str) -> list[str]:
     n_rows = len(next(iter(columns.values())))
     if n_rows < MIN_ROWS:
         return [f"{where} has too few rows: expected at least {MIN_ROWS}, got {n_rows}"]
-    is_wrong = {name: ~np.isfinite(values) for name, values in columns.items()}
     return [
-        f"the column {name!r} of {where} has no finite number in row {np.argmax(rows) + 1}"
-        for name, rows in is_wrong.items()
-        if rows.any()
+        f"the column {name!r} of {where} has no finite number in row {np.argmin(np.isfinite(values)) + 1}"
+        for name, values in columns.items()
+        if not np.isfinite(values).all()
     ]

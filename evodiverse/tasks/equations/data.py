@@ -158,8 +158,7 @@ def find_sources(settings: EquationSettings) -> dict[str, str | Path]:
     arrays = [array for rows in dataset.splits for array in rows[:2]]
     sources["data"] = hashlib.sha256(b"".join(map(np.ndarray.tobytes, arrays))).hexdigest()
     if settings.source == SRBENCH:
-        names = "\n".join((dataset.target.name, *dataset.names))
-        sources["names"] = hashlib.sha256(names.encode()).hexdigest()
+        sources["names"] = hashlib.sha256("\n".join((dataset.target.name, *dataset.names)).encode()).hexdigest()
     return sources
 
 

@@ -25,7 +25,6 @@ from evodiverse.vocabulary import Array, Job, Limits, Rejection
 ALL: Final = "equations"
 """The name of the function that `define_all` adds to a program."""
 
-_FITTING: Final = f"from {fitting.__name__} import drive\n"
 _SMALLEST, _LARGEST = 1e-12, 1e12
 _SIZES: Final[Mapping[str, Callable[..., float]]] = {
     "multiply": operator.mul,
@@ -112,7 +111,7 @@ class Fitter:
             (method, parameters, self._splits[0].target, *self._loss, *(rows.inputs for rows in self._splits)),
             tuple(map(Array, shapes)),
             replace(self._limits, result_bytes=1_000 + 8 * sum(map(sum, shapes))),
-            driver=_FITTING,
+            driver=f"from {fitting.__name__} import drive\n",
         )
 
     @staticmethod
@@ -198,8 +197,7 @@ class _Finder:
         """
         if node.operation == "parameter":
             self._units.setdefault(int(node.value), (min(max(size, _SMALLEST), _LARGEST),))
-            return
-        if node.operation in SUMS:
+        elif node.operation in SUMS:
             self._visit_sum(node, size)
         elif node.operation in PRODUCTS:
             self._visit_product(node, size)
@@ -274,6 +272,6 @@ class _Finder:
 
 def _power(size: float, exponent: float) -> float:
     try:
-        return size**exponent
+        return float(size**exponent)
     except ArithmeticError:  # it is too large for a float
         return _LARGEST

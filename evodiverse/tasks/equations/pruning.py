@@ -125,8 +125,7 @@ class Pruner:
             found, rank = shorter  # the rank falls each time, so this ends
         tree, params = factor_out(read_tree(found.candidate.genotype)), read_params(found)
         if _rank(simple := simplify(tree)) < rank:
-            own = [params[at] for at in _list_parameters(tree)]
-            for form, fixed in ((simple, None), (tree, own)):
+            for form, fixed in ((simple, None), (tree, _list_params(tree, params))):
                 if pruned := self._try(found, write_tree(form, tuple(self._columns)), fixed, self._limits(found)):
                     return pruned
         return found
@@ -162,7 +161,7 @@ class Pruner:
             edited = edit(formula, self._columns, self._tolerance(found, share))
             # Fitted from scratch, the simplified equation may end in a worse optimum. Then the constants stay.
             yield simplify(edited.tree), None
-            yield edited.tree, [edited.params[at] for at in _list_parameters(edited.tree)]
+            yield edited.tree, _list_params(*edited)
         yield from ((tree, None) for tree in self._list_refitted(formula, self._tolerance(found, _DROP)))
 
     def _list_refitted(self, formula: Formula, tolerance: float) -> Iterator[Node]:
@@ -261,8 +260,9 @@ def _list_adapted(tree: Node) -> Iterator[tuple[Node, Node]]:
                     yield tree.put(path, adapted), tree.put(path, build_total(others))
 
 
-def _list_parameters(tree: Node) -> list[int]:
-    return list(dict.fromkeys(int(leaf.value) for leaf in tree.leaves("parameter")))
+def _list_params(tree: Node, params: Sequence[float]) -> list[float]:
+    """Return the values of those parameters that an expression has, in order of appearance."""
+    return [params[at] for at in dict.fromkeys(int(leaf.value) for leaf in tree.leaves("parameter"))]
 
 
 def _rank(tree: Node) -> Rank:

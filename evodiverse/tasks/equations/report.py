@@ -42,15 +42,9 @@ Form = tuple[str, str] | None
 
 # This code is sent to the sandbox as text and not loaded there in advance, since sympy takes long to load.
 _FORMULA: Final = Path(__file__).parent.joinpath("in_sandbox", "formula.py").read_text(encoding="utf-8")
-_LIMITS: Final = Limits(cpu_seconds=10.0)
 
 MAX_ROWS, MAX_POINTS = 6, 2000
 _SIDE, ROW_LENGTH = 420, 50  # pixels of a panel's side, and characters of text for each panel
-_EXTENSION = 0.05  # how far the axes extend beyond each end of the target's range, relative to that range
-# A range smaller than this, relative to the target's largest magnitude, counts as none, since its ticks would have too
-# many digits.
-_EQUAL = 1e-5
-_WIDENING = 0.1  # the same as _EXTENSION for a target without a range, relative to its magnitude
 
 # One dark and one light, so that they differ in grayscale too.
 POINT, OUTSIDE = "#244a86", "#f09228"
@@ -212,8 +206,8 @@ def write_formulas(target: str, equations: Sequence[tuple[str, Sequence[float]]]
     """
     try:
         trees = [_to_lists(read_tree(source).replace_parameters(_constants(params))) for source, params in equations]
-        job = Job(f"def {NAME}(): ...", NAME, (target, trees), None, _LIMITS, _FORMULA)
-        (execution,) = sandbox.run([job])
+        limits = Limits(cpu_seconds=10.0)
+        (execution,) = sandbox.run([Job(f"def {NAME}(): ...", NAME, (target, trees), None, limits, _FORMULA)])
         written = execution.value
     except RecursionError:  # equations of a language model may be that large
         written = None
@@ -354,7 +348,8 @@ def find_limits(target: FloatArray) -> tuple[float, float]:
     low, high = float(target.min()), float(target.max())
     magnitude = max(abs(low), abs(high))
     spread = high - low
-    extension = _EXTENSION * spread if spread > _EQUAL * magnitude else _WIDENING * (magnitude or 1.0)
+    # A far smaller range than the magnitude counts as none, since its ticks would have too many digits.
+    extension = 0.05 * spread if spread > 1e-5 * magnitude else 0.1 * (magnitude or 1.0)
     return low - extension, high + extension
 
 

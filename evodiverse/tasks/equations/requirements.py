@@ -51,16 +51,14 @@ def read_unit(text: str) -> Unit:
     Raises:
         ValueError: The text is not a product of units.
     """
-    product, at = NONE, 0
     text = as_identifier(text).replace("\N{MINUS SIGN}", "-")  # so that superscripts are digits
-    while at < len(text):
-        factor = _FACTOR.match(text, at)
-        if factor is None:
-            raise ValueError(f"{text!r} is not a unit; write it like kg, m/s, 1/h or kg*m^2")
-        sign, symbol, exponent = factor.groups()
+    factors = list(_FACTOR.finditer(text))
+    if "".join(factor[0] for factor in factors) != text:
+        raise ValueError(f"{text!r} is not a unit; write it like kg, m/s, 1/h or kg*m^2")
+    product = NONE
+    for sign, symbol, exponent in (factor.groups() for factor in factors):
         one = NONE if symbol in ("1", "%") else read_unit(_DERIVED[symbol]) if symbol in _DERIVED else ((symbol, 1.0),)
         product = _multiply(product, one, float(exponent or 1) * (-1 if sign == "/" else 1))
-        at = factor.end()
     return product
 
 

@@ -20,7 +20,7 @@ from evodiverse.kit.python import NOT_PYTHON
 from evodiverse.tasks.equations.columns import name_columns
 from evodiverse.tasks.equations.operators.trees import read_tree, write_infix
 from evodiverse.tasks.equations.problems import FloatArray
-from evodiverse.tasks.equations.skeleton import read_skeleton
+from evodiverse.tasks.equations.skeleton import SkeletonError, read_skeleton
 
 ABOUT: Final = "equation.json"
 MOST_BYTES: Final = 1 << 24
@@ -102,11 +102,11 @@ class Result:
         """
         if size is None:
             return self.chosen
-        found = next((one for one in self.front if one.size == size), None)
-        if found is None:
-            sizes = ", ".join(str(one.size) for one in self.front)
-            raise InputError(f"the front has no equation of size {size}; its sizes are {sizes}")
-        return found
+        sizes = {one.size: one for one in self.front}
+        if size not in sizes:
+            known = ", ".join(map(str, sizes))
+            raise InputError(f"the front has no equation of size {size}; its sizes are {known}")
+        return sizes[size]
 
     def predict(self, data: Any, size: int | None = None) -> FloatArray:
         """Return the ``(n,)`` predictions of `evodiverse.api.Run.predict`."""
@@ -194,7 +194,7 @@ def read_result(run: Path) -> Result:
         return Result(target, variables, categories, tuple(front.values()), chosen, labels, sigma and str(sigma))
     except OSError as error:
         raise InputError(f"cannot read {path} ({reason(error)}); use a run of equations that has found one") from None
-    except (LookupError, TypeError, ValueError) as error:  # also those of a skeleton
+    except (LookupError, TypeError, ValueError, SkeletonError) as error:
         raise InputError(f"{path} is damaged ({error}); run it again with overwrite=true") from None
 
 

@@ -44,7 +44,7 @@ _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.BitAnd, ast.BitOr)
 
 
-class SkeletonError(ValueError):
+class SkeletonError(Exception):
     """A program is not a skeleton, a function with only elementwise arithmetic of variables and parameters.
 
     The message names the reason and, if one line is at fault, the line.
@@ -86,8 +86,6 @@ def read_skeleton(source: str, variables: Sequence[str], most_params: int = MAX_
     others = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node is not function}
     try:
         statements = _Reader(variables, others, most_params).read(function)
-    except SkeletonError:
-        raise
     except RecursionError:
         raise SkeletonError("nested too deeply") from None
     except ValueError:  # Python cannot write the number into a message

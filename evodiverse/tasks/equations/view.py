@@ -48,7 +48,6 @@ _FORMS: Final[Mapping[str, tuple[str, tuple[int, ...], int]]] = {
 """The MathML of an operation, how strongly its operands must bind to need no parentheses, and how strongly it binds."""
 
 _NO_EQUATION: Final = (ValueError, SyntaxError, LookupError, RecursionError)
-_FUNCTIONS: Final = {"absolute": "abs", "arctan2": "atan2"}
 _BRACKETS: Final = Markup("<mrow><mo>(</mo>{}<mo>)</mo></mrow>")
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
 
@@ -150,7 +149,7 @@ def _write(node: Node) -> tuple[Markup, int]:
         form, least, binding = _FORMS[operation]
         return Markup(form).format(*map(_within, parts, least)), binding  # noqa: S704 (of `_FORMS`)
     inner = Markup("<mrow>{}</mrow>").format(Markup("<mo>,</mo>").join(part for part, _ in parts))
-    name = _FUNCTIONS.get(operation, operation)
+    name = {"absolute": "abs", "arctan2": "atan2"}.get(operation, operation)
     return Markup("<mrow><mi>{}</mi>{}</mrow>").format(name, _BRACKETS.format(inner)), _ATOM
 
 
