@@ -275,7 +275,7 @@ def read_columns(path: Path, table: Table, rows: Sequence[Sequence[str]], result
     Raises:
         InputError: A row has too few or too many cells, or a cell holds no number.
     """
-    n_cells = len(table.names)
+    n_cells, texts = len(table.names), {column for column, _ in result.categories.values()}
     for row, cells in enumerate(rows, 1):
         if len(cells) != n_cells:
             raise InputError(f"{path}: row {row} has {count_of(len(cells), 'cell')}, expected {n_cells}; correct it")
@@ -283,7 +283,7 @@ def read_columns(path: Path, table: Table, rows: Sequence[Sequence[str]], result
     faults = []
     for place, name in enumerate(name_columns(table.names, result.labels)):
         cells = [row[place].strip() for row in rows]
-        if name in result.texts:
+        if name in texts:
             columns[name] = np.array(cells)
         elif name in result.variables:
             columns[name], wrong = _read_numbers(cells, table.delimiter)

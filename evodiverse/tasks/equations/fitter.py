@@ -33,8 +33,7 @@ _SIZES: Final[Mapping[str, Callable[..., float]]] = {
     "sqrt": lambda one: one**0.5,
     "exp": lambda one: exp(min(one, 25.0)),
     "log": lambda one: abs(log(one)) or 1.0,
-    "absolute": operator.pos,
-    "negative": operator.pos,
+    **dict.fromkeys(("absolute", "negative"), operator.pos),
 }
 """The expected magnitude of an operation's value, given those of its arguments; that of any other operation is 1."""
 

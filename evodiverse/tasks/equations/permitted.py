@@ -17,6 +17,10 @@ _SAME: Final = {
     "float_power": "power",
 }
 """The operations that count as another one."""
+
+_ALIKE: Final = {one: {name for name in FUNCTIONS if _SAME.get(name, name) == _SAME.get(one, one)} for one in FUNCTIONS}
+"""All operations that count as the same one."""
+
 _FREE: Final = ("negative", "positive", "ones_like", "zeros_like")
 """Operations that are always permitted, since a constant may do the same."""
 
@@ -38,9 +42,8 @@ class Permitted(NamedTuple):
 
     def permits(self, operation: str) -> bool:
         """Return whether an equation may use an operation, given by its name in numpy."""
-        same = {name for name in FUNCTIONS if _SAME.get(name, name) == _SAME.get(operation, operation)}
-        is_allowed = self.allow is None or not same.isdisjoint(self.allow)
-        return operation in _FREE or (is_allowed and same.isdisjoint(self.deny))
+        is_allowed = self.allow is None or not _ALIKE[operation].isdisjoint(self.allow)
+        return operation in _FREE or (is_allowed and _ALIKE[operation].isdisjoint(self.deny))
 
     def find_fault(self, source: str) -> str | None:
         """Return why an equation is not permitted, or None if it is.

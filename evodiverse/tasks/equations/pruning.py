@@ -334,9 +334,8 @@ def snap_constants(formula: Formula, columns: Columns, tolerance: float, *, is_s
     for leaf in forms:
         value = params[int(leaf.value)]
         others = [other for other in forms.values() if other.operation == "parameter" and other != leaf]
-        distances = [abs(params[int(other.value)] - value) for other in others]
-        nearest = [others[distances.index(min(distances))]] if others else []
-        for form, gain in ((number(nearest_fraction(value)), int(is_scaled)), *((other, 1) for other in nearest)):
+        others.sort(key=lambda other: abs(params[int(other.value)] - value))
+        for form, gain in ((number(nearest_fraction(value)), int(is_scaled)), *((other, 1) for other in others[:1])):
             tried = {**forms, leaf: form}
             snapped = formula.tree.replace_parameters(tried.__getitem__)
             values = snapped.evaluate(columns, params)

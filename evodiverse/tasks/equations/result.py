@@ -131,11 +131,6 @@ class Result:
             return bootstrap_intervals(predict, found.params, target, bootstrap, 1 / sigma)
         return find_intervals(predict, found.params, target, 1 / sigma)
 
-    @property
-    def texts(self) -> set[str]:
-        """The names of the columns of texts that variables are made of."""
-        return {column for column, _ in self.categories.values()}
-
     def _columns(self, data: Any, names: Sequence[str]) -> dict[str, FloatArray]:
         """Return the ``(n,)`` values of each column, by name."""
         if isinstance(data, np.ndarray | Sequence):

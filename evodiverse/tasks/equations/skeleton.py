@@ -172,7 +172,7 @@ class _Reader:
         # What each name stands for: an expression, or for params and slices of it, the index at which the slice starts.
         self._names: dict[str, ast.expr | int] = {}
         self._owns: dict[str, str] = {}  # the name of each local in canonical form
-        self._inlined: list[str] = []
+        self._inlined: tuple[str, ...] = ()
         self._statements: list[ast.stmt] = []
         self._n_nodes = self._n_steps = self._depth = self._line = 0
 
@@ -229,7 +229,7 @@ class _Reader:
         try:
             turns = range(*[self._integer(bound) for bound in bounds])
             n_turns = len(turns)
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, SkeletonError) as error:
             raise self._refused(f"range: {error}") from None
         if n_turns > MAX_TURNS:
             raise self._refused(f"a loop of {n_turns} iterations, at most {MAX_TURNS}")
@@ -363,13 +363,10 @@ class _Reader:
                 if not isinstance(value, ast.Name | ast.Constant):
                     value = self._keep(self._free_name(name), value)
             inner[name] = value
-        outer, line = (self._names, self._owns), self._line
-        self._names, self._owns = inner, {}
-        self._inlined.append(function.name)
+        outer = self._names, self._owns, self._inlined, self._line
+        self._names, self._owns, self._inlined = inner, {}, (*self._inlined, function.name)
         returned = self._body(function)
-        self._inlined.pop()
-        self._names, self._owns = outer
-        self._line = line
+        self._names, self._owns, self._inlined, self._line = outer
         return returned
 
     def _name(self, name: str) -> ast.expr:
@@ -399,10 +396,9 @@ class _Reader:
         match node:
             case ast.Name(name) if isinstance(meant := self._names.get(name), ast.Constant | int):
                 return meant
-            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)) if isinstance(
-                start := self._names.get(name), int
-            ):
-                return start + (0 if lower is None else self._integer(lower))
+            case ast.Subscript(ast.Name(name), ast.Slice(lower, _, None)):
+                start = self._names.get(name)
+                return start + (0 if lower is None else self._integer(lower)) if isinstance(start, int) else None
         return None
 
     def _parameter(self, index: int) -> ast.expr:

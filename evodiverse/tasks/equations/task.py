@@ -138,8 +138,7 @@ class EquationTask:
         An equation that fails, or predicts a value that is not finite for a fitted row, has no score.
         """
         given = None if self._given is None else [self._given[one.key] for one in hypotheses]
-        sources, fits = self._fit([one.genotype for one in hypotheses], given)
-        return [self._evaluation(source, fitted) for source, fitted in zip(sources, fits, strict=True)]
+        return [self._evaluation(*fit) for fit in self._fit([one.genotype for one in hypotheses], given)]
 
     def summarize(self, candidates: Sequence[Candidate]) -> float:
         """Return the mean NMSE of the best 10 candidates, NaN if none has a score."""
@@ -158,8 +157,7 @@ class EquationTask:
         equation may have a pole between the training rows.
         """
         front = self._shown_front(discoveries)
-        chosen = choose(list(front))
-        best = front[chosen]
+        best = front[choose(list(front))]
         held_back, fitted = (best.details.get(name) for name in ("nmse_held", "nmse_train"))
         error = f"NMSE {fitted:.2g}" if held_back is None else f"held-back NMSE {held_back:.2g}"
         error += f"; it violates what is required ({broken:.2g})" if (broken := best.details.get(VIOLATIONS)) else ""
@@ -177,7 +175,7 @@ class EquationTask:
             return {}
         self._shown = calls
         chosen = choose(list(front))
-        _, (fitted,) = self._fit([front[chosen].candidate.genotype], [read_params(front[chosen])])
+        ((_, fitted),) = self._fit([front[chosen].candidate.genotype], [read_params(front[chosen])])
         predictions = fitted.predictions if isinstance(fitted, Fitted) else (None,) * len(self._rows)
         own = self._select_tame(predictions[1])
         return lay_out(front, chosen, self._dataset, self._rows, own, predictions, self._sandbox)
@@ -193,7 +191,7 @@ class EquationTask:
         """
         if (fault := self._settings.permitted.find_fault(source)) is not None:
             return source, Evaluation(None, None, valid=False, error=fault)
-        (canonical,), (fitted,) = self._fit([source], None if params is None else [params])
+        ((canonical, fitted),) = self._fit([source], None if params is None else [params])
         return canonical, self._evaluation(canonical, fitted)
 
     def _fit_all(self, source: str, params: Sequence[float]) -> Sequence[float]:
@@ -201,7 +199,7 @@ class EquationTask:
 
         The given parameters stay if those fitted are no better for these rows.
         """
-        _, (fitted,) = self._fit([source], [params])
+        ((_, fitted),) = self._fit([source], [params])
         if not params or isinstance(fitted, Rejection):
             return params
         rows = self._select_tame(fitted.predictions[1])
@@ -227,11 +225,11 @@ class EquationTask:
         _, is_wild = find_wild_errors(predicted, held_back, fitted.target, self._variance, is_robust=robust)
         return fitted.join(held_back.select(~is_wild))
 
-    def _fit(self, sources: Sequence[str], given: Given) -> tuple[list[str], list[Fitted | Rejection]]:
-        """Return equations in canonical form and their fits, with the given parameters or else fitted ones."""
+    def _fit(self, sources: Sequence[str], given: Given) -> list[tuple[str, Fitted | Rejection]]:
+        """Return each equation in canonical form and its fit, with the given parameters or else fitted ones."""
         most = [MAX_PARAMS] * len(sources) if given is None else map(len, given)
         skeletons = [read_skeleton(source, self._dataset.names, n) for source, n in zip(sources, most, strict=True)]
-        return [skeleton.source for skeleton in skeletons], self._fitter.fit(skeletons, given)
+        return list(zip([one.source for one in skeletons], self._fitter.fit(skeletons, given), strict=True))
 
     def _evaluation(self, source: str, fitted: Fitted | Rejection) -> Evaluation:
         if isinstance(fitted, Rejection):
