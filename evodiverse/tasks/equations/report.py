@@ -164,16 +164,15 @@ def read_params(discovery: Discovery) -> list[float]:
 def _find_intervals(source: str, params: Sequence[float], names: Sequence[str], rows: Rows) -> FloatArray:
     """Return the ends ``(n_params, 2)`` of the 95% interval of each constant; see `find_intervals`."""
     columns = dict(zip(names, rows.inputs.T, strict=True))
-    try:
-        tree = read_tree(source)
-    except RecursionError:  # equations of a language model may be that large
-        return np.tile([-inf, inf], (len(params), 1))
     roots = 1.0 if rows.weights is None else np.sqrt(rows.weights)
 
     def predict(values: FloatArray) -> FloatArray:
-        return np.broadcast_to(tree.evaluate(columns, values.tolist()), len(rows.target))
+        return np.broadcast_to(read_tree(source).evaluate(columns, values.tolist()), len(rows.target))
 
-    return find_intervals(predict, params, rows.target, roots)
+    try:
+        return find_intervals(predict, params, rows.target, roots)
+    except RecursionError:  # equations of a language model may be that large
+        return np.tile([-inf, inf], (len(params), 1))
 
 
 def write_module(discovery: Discovery, dataset: Dataset, params: Sequence[float], intervals: FloatArray) -> str:
@@ -385,9 +384,9 @@ def explain_no_error(
         return None if mean_squared_error(predicted, rows.target) < inf else "a prediction is too large to be squared"
     try:
         node = read_tree(source)
+        values = node.evaluate(dict(zip(names, rows.inputs.T, strict=True)), params)
     except RecursionError:  # equations of a language model may be that large
         return "a prediction is not a finite number"
-    values = node.evaluate(dict(zip(names, rows.inputs.T, strict=True)), params)
     unknown = np.flatnonzero(~np.isfinite(np.broadcast_to(values, len(rows.target))))
     if not len(unknown):
         return "the equation could not be computed"

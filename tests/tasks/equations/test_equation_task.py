@@ -262,6 +262,16 @@ def test_a_constant_equation_has_an_interval_too(sandbox: ProcessSandbox) -> Non
     assert low < json.loads(files["equation.json"])["params"][0] < high
 
 
+def test_an_equation_nested_too_deeply_to_be_analyzed_is_shown_without_intervals(sandbox: ProcessSandbox) -> None:
+    loops = "    for i in range(20):\n        for j in range(20):\n            y = np.sin(np.sin(y))\n"
+    text = f"def equation(x, params):\n    y = params[0] * x\n{loops}    return y\n"
+    candidate = Candidate(1, read_skeleton(text, ["x"]).source, "k", 0.0, 0.0, details={"params": "[3.0]"})
+    files = make_task(sandbox).show_best([Discovery(candidate, 0, None)])
+    assert json.loads(files["equation.json"])["intervals"] == [None]
+    rows, source = DATASET.splits.train, candidate.genotype
+    assert report.explain_no_error(rows, None, ["x"], source, [3.0]) == "a prediction is not a finite number"
+
+
 def test_what_is_best_is_shown_also_if_it_cannot_be_fitted_again(sandbox: ProcessSandbox) -> None:
     task = make_task(sandbox, timeout=1e-9)
     details = {"params": "[3.0, 2.0]", "mse": 0.0}
