@@ -230,9 +230,7 @@ def find_intervals(
     """
     fitted = np.array(params, dtype=np.float64)
     free = len(target) - len(fitted)
-    if not len(fitted):
-        return np.empty((0, 2))
-    if free <= 0:
+    if not len(fitted) or free <= 0:
         return np.tile([-np.inf, np.inf], (len(fitted), 1))
     steps = _STEP * np.where(fitted == 0, 1.0, np.abs(fitted))
     with np.errstate(all="ignore"):

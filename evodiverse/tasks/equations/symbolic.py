@@ -80,8 +80,8 @@ class Law:
         residues = self._compare(source, params)
         if residues is None:
             return False
-        bound = np.full(len(self._constants), TOLERANCE)
-        found = least_squares(residues, np.zeros(len(self._constants)), bounds=(-bound, bound), **_PRECISION)
+        moves = np.zeros(len(self._constants))
+        found = least_squares(residues, moves, bounds=(-TOLERANCE, TOLERANCE), **_PRECISION)
         return bool(np.abs(found.fun).max() <= RESIDUE)
 
     def _compare(self, source: str, params: Sequence[float]) -> Callable[[FloatArray], FloatArray] | None:
