@@ -151,8 +151,9 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     except (OSError, UnicodeError, pa.ArrowException) as error:
         why = reason(error) if isinstance(error, OSError) else " ".join(str(error).split())[:200]
         raise InputError(f"cannot read {path} ({why}); check the path and that it is a CSV file") from None
-    repeated = [own.strip() for own, name in zip(table.column_names, written, strict=True) if written.count(name) > 1]
-    if repeated:
+    if len({*written}) < len(written):
+        pairs = zip(table.column_names, written, strict=True)
+        repeated = [own.strip() for own, name in pairs if written.count(name) > 1]
         same = "" if len({*repeated}) < len(repeated) else ", which are the same identifier in Python"
         shown = ", ".join(map(repr, dict.fromkeys(repeated)))[:200]
         raise InputError(f"{path} has several columns named {shown}{same}; rename all but one")
@@ -259,8 +260,8 @@ def _find_lines(path: Path, delimiter: str) -> list[int]:
     with pa.input_stream(path) as stream:
         content = stream.read()
     reader = reader_of(io.StringIO(content.decode(find_encoding(content)), newline=""), delimiter=delimiter)
-    last_lines = [(reader.line_num, cells) for cells in reader]
-    return [before + 1 for (before, _), (_, cells) in pairwise([(0, []), *last_lines]) if cells]
+    ends = [(0, False), *((reader.line_num, bool(cells)) for cells in reader)]
+    return [before + 1 for (before, _), (_, is_row) in pairwise(ends) if is_row]
 
 
 def read_columns(path: Path, table: Table, rows: Sequence[Sequence[str]], result: Result) -> dict[str, Column]:
