@@ -1,7 +1,8 @@
 """The forms of programs: texts that are equal for programs that differ only in layout, docstrings and local names."""
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -22,17 +23,17 @@ _REVEALING: Final = frozenset(
 )
 """Names through which a program may see its local names, its docstrings or its text; pandas and numpy have some."""
 _REVEALING_OF_OTHERS: Final = _REVEALING | {"__name__"}
-_INDEXERS: Final = ("r_", "c_")
+_TYPE_PARAMETERS: Final = frozenset({"TypeAlias", "TypeVar", "ParamSpec", "TypeVarTuple"})  # since Python 3.12
+_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
-Write: TypeAlias = Callable[[Any], None]
 
-
+@dataclass(eq=False, slots=True)
 class _Scope:
     """A module, class, function or comprehension, in which names are bound.
 
     Attributes:
         parent: The scope around it; None for the module.
-        kind: The type of its node.
+        node: Its node.
         bound: The names that it binds.
         kept: Those of them that may not be renamed.
         parameters: Those of them that are parameters.
@@ -40,15 +41,13 @@ class _Scope:
         declared: The names that it declares as global or nonlocal, with the type of the statement.
     """
 
-    __slots__ = ("bound", "declared", "has_named_parameters", "kept", "kind", "parameters", "parent")
-
-    def __init__(self, parent: "_Scope | None", kind: type[ast.AST]) -> None:
-        self.parent, self.kind = parent, kind
-        self.bound: set[str] = set()
-        self.kept: set[str] = set()
-        self.parameters: set[str] = set()
-        self.has_named_parameters = True
-        self.declared: dict[str, type[ast.stmt]] = {}
+    parent: "_Scope | None"
+    node: ast.AST
+    bound: set[str] = field(default_factory=set)
+    kept: set[str] = field(default_factory=set)
+    parameters: set[str] = field(default_factory=set)
+    has_named_parameters: bool = True
+    declared: dict[str, type[ast.stmt]] = field(default_factory=dict)
 
     def owner(self, name: str) -> "_Scope | None":
         """Return the function or comprehension whose local variable a name here is; None for any other name.
@@ -57,21 +56,20 @@ class _Scope:
         """
         scope = self
         while scope.parent is not None:
-            if scope is self or scope.kind is not ast.ClassDef:
+            is_class = isinstance(scope.node, ast.ClassDef)
+            if scope is self or not is_class:
                 declared = scope.declared.get(name)
                 if declared is ast.Global:
                     return None
                 if declared is None and name in scope.bound:
-                    return None if scope.kind is ast.ClassDef else scope
+                    return None if is_class else scope
             scope = scope.parent
         return None
 
-    def keeps(self, name: str) -> bool:
-        """Return whether one of its variables may not be renamed."""
-        return name in self.kept or (self.has_named_parameters and name in self.parameters)
-
 
 _Reference: TypeAlias = tuple[_Scope, str]
+_Fields: TypeAlias = Mapping[str, Sequence[tuple[_Scope, Any]]]
+"""What to write in place of some fields of a node: for each, the parts with their scopes. A text is a name."""
 
 
 def write_form(tree: ast.Module) -> str:
@@ -93,11 +91,11 @@ def write_form(tree: ast.Module) -> str:
     Args:
         tree: The tree of a program, of limited depth.
     """
-    form = _Form(keeps_all=False)
-    form.write(tree, _Scope(None, ast.Module))
-    if form.is_revealing:
-        form = _Form(keeps_all=True)
-        form.write(tree, _Scope(None, ast.Module))
+    for keeps_all in (False, True):
+        form = _Form(keeps_all=keeps_all)
+        form.write(tree, _Scope(None, tree))
+        if not form.is_revealing:
+            break
     return form.text()
 
 
@@ -117,23 +115,24 @@ class _Form:
         self._parts: list[str | _Reference] = [VERSION]
         self._escaping: list[_Reference] = []  # names that are read, but not just to call them without keywords
         self._functions: list[tuple[_Reference, _Scope]] = []
-        self._lambdas: list[_Scope] = []  # those passed as key=
+        self._keys: set[ast.expr] = set()  # those passed as key=
+        self._lambdas: list[_Scope] = []
         self._keywords: set[str | None] = set()
 
     def text(self) -> str:
         """Return the form, in which variables are numbers in the order of their first occurrence."""
         self._free_parameters()
         numbers: dict[_Reference, str] = {}
-        known: dict[_Reference, str] = {}
-        for part in self._parts:
-            if isinstance(part, tuple) and part not in known:
-                scope, name = part
-                owner = None if self._keeps_all else scope.owner(name)
-                if owner is None or owner.keeps(name):
-                    known[part] = ascii(name)
-                else:
-                    known[part] = numbers.setdefault((owner, name), f"%{len(numbers)}")
-        return "".join(known[part] if isinstance(part, tuple) else part for part in self._parts)
+
+        @cache
+        def tell(reference: _Reference) -> str:
+            scope, name = reference
+            owner = None if self._keeps_all else scope.owner(name)
+            if owner is None or name in owner.kept or (owner.has_named_parameters and name in owner.parameters):
+                return ascii(name)
+            return numbers.setdefault((owner, name), f"%{len(numbers)}")
+
+        return "".join(part if isinstance(part, str) else tell(part) for part in self._parts)
 
     def _free_parameters(self) -> None:
         """Find the functions whose parameters no caller can name."""
@@ -142,201 +141,124 @@ class _Form:
             owner = scope.owner(name)
             inner.has_named_parameters = owner is None or (owner, name) in escaping
         for inner in self._lambdas:
-            inner.has_named_parameters = not self._keywords.isdisjoint({None, *inner.parameters})
+            if inner.node in self._keys:
+                inner.has_named_parameters = not self._keywords.isdisjoint({None, *inner.parameters})
 
     def write(self, part: Any, scope: _Scope) -> None:
         """Write a node, a list or another value that stands in a scope."""
-        if isinstance(part, ast.AST):
-            _WRITERS.get(type(part), _Form._write_node)(self, part, scope)
+        append = self._parts.append
+        if isinstance(part, ast.Name):
+            if isinstance(part.ctx, ast.Load):
+                self._escaping.append((scope, part.id))
+            else:
+                self._bind(part.id, scope)
+            self._refer(part.id, scope)
+        elif isinstance(part, ast.AST):
+            written = self._find_written(part, scope)
+            append(f"{type(part).__name__}(")
+            for name in part._fields:
+                value = getattr(part, name, None)
+                if value is not None and value != [] and name not in _LEFT_OUT:
+                    append(f"{name}=")
+                    if name in written:
+                        for around, inner in written[name]:
+                            (self._refer if isinstance(inner, str) else self.write)(inner, around)
+                    else:
+                        self.write(value, scope)
+                    append(" ")
+            append(")")
         elif isinstance(part, list):
-            self._parts.append("[")
+            append("[")
             for item in part:
                 self.write(item, scope)
-                self._parts.append(",")
-            self._parts.append("]")
+                append(",")
+            append("]")
         else:  # Python refuses to write very long integers in decimal
-            self._parts.append(hex(part) if type(part) is int else ascii(part))
-
-    def _write_node(self, node: ast.AST, scope: _Scope, written: Mapping[str, Write] | None = None) -> None:
-        """Write a node, some of its fields in another way."""
-        append = self._parts.append
-        self.is_revealing |= type(node) in _REVEALS and _REVEALS[type(node)](node)
-        append(f"{type(node).__name__}(")
-        for name in _counting(node._fields):
-            value = getattr(node, name, None)
-            if value is not None and value != []:
-                append(f"{name}=")
-                if written is not None and name in written:
-                    written[name](value)
-                else:
-                    self.write(value, scope)
-                append(" ")
-        append(")")
+            append(hex(part) if type(part) is int else ascii(part))
 
     def _refer(self, name: str, scope: _Scope) -> None:
-        if name in _REVEALING:
-            self.is_revealing = True
+        self.is_revealing |= name in _REVEALING
         self._parts.append((scope, name))
 
-    def _bind(self, name: str, scope: _Scope, *, is_kept: bool = False) -> None:
+    def _bind(self, name: str, scope: _Scope, *, is_kept: bool = False) -> list[_Reference]:
         scope.bound.add(name)
         if is_kept or "__" in name:  # in a class A, __x stands for _A__x
             scope.kept.add(name)
+        return [(scope, name)]
 
-    def _binder(self, scope: _Scope, *, is_kept: bool = False) -> Write:
-        def bind(name: str) -> None:
-            self._bind(name, scope, is_kept=is_kept)
-            self._refer(name, scope)
-
-        return bind
+    def _find_written(self, node: ast.AST, scope: _Scope) -> _Fields:
+        """Note what a node binds or reveals, and return its fields that are names, or stand in other scopes."""
+        match node:
+            case ast.Constant(value=str(name)) | ast.Attribute(attr=name):
+                self.is_revealing |= name in _REVEALING_OF_OTHERS
+            case ast.Constant() | ast.operator() | ast.BinOp() | ast.Assign() | ast.Tuple():  # the most frequent
+                pass
+            case ast.Call(func=ast.Name(id=called), keywords=[]):
+                return {"func": [(scope, called)]}
+            case ast.Subscript(value=ast.Attribute(attr="r_" | "c_")):
+                # numpy.r_["x, y"], unlike numpy.r_[x, y], reads the variables of its caller.
+                self.is_revealing |= not isinstance(node.slice, ast.Tuple)
+            case ast.AnnAssign():  # "(x): int" does not make x local, unlike "x: int"
+                self.is_revealing |= isinstance(node.target, ast.Name) and not node.simple
+            case ast.Module():
+                return {"body": [(scope, self._body(node))]}
+            case ast.ClassDef():
+                bound = self._bind(node.name, scope, is_kept=True)
+                return {"name": bound, "body": [(_Scope(scope, node), self._body(node))]}
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                inner = _Scope(scope, node)
+                if not node.decorator_list:
+                    self._functions.append(((scope, node.name), inner))
+                bound = self._bind(node.name, scope)
+                return {"name": bound, "args": [(inner, node.args)], "body": [(inner, self._body(node))]}
+            case ast.Lambda():
+                inner = _Scope(scope, node)
+                self._lambdas.append(inner)
+                return {"args": [(inner, node.args)], "body": [(inner, node.body)]}
+            case ast.arguments():
+                around = scope.parent or scope  # for defaults, and for the annotations below
+                lists = ("posonlyargs", "args", "kwonlyargs")
+                names = {kind: [(scope, argument) for argument in getattr(node, kind)] for kind in lists}
+                return {**names, "defaults": [(around, node.defaults)], "kw_defaults": [(around, node.kw_defaults)]}
+            case ast.arg():
+                scope.parameters.add(node.arg)
+                return {"arg": self._bind(node.arg, scope), "annotation": [(scope.parent or scope, node.annotation)]}
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                inner, (loop, *loops) = _Scope(scope, node), node.generators
+                values = {name: [(inner, value)] for name, value in ast.iter_fields(node)}
+                return {**values, "generators": [(inner, loop), (inner, loops)]}
+            case ast.comprehension() if node in getattr(scope.node, "generators", ())[:1]:
+                # What the first loop runs over stands in the scope around the comprehension.
+                return {"iter": [(scope.parent or scope, node.iter)]}
+            case ast.NamedExpr():
+                around = scope
+                while isinstance(around.node, _COMPREHENSIONS) and around.parent is not None:
+                    around = around.parent
+                return {"target": self._bind(node.target.id, around)}
+            case ast.keyword():
+                self._keywords.add(node.arg)
+                if node.arg == "key":
+                    self._keys.add(node.value)
+            case ast.alias():
+                first, *others = node.name.split(".")
+                self.is_revealing |= not _REVEALING.isdisjoint({first, *others})
+                return {"asname": self._bind(node.asname or first, scope, is_kept=node.asname is None)}
+            case ast.Global() | ast.Nonlocal():
+                scope.declared |= dict.fromkeys(node.names, type(node))
+                return {"names": [(scope, declared) for declared in node.names]}
+            case (
+                ast.ExceptHandler(name=str(captured))
+                | ast.MatchAs(name=str(captured))
+                | ast.MatchStar(name=str(captured))
+                | ast.MatchMapping(rest=str(captured))
+            ):
+                return dict.fromkeys(("name", "rest"), self._bind(captured, scope))
+            case _ if type(node).__name__ in _TYPE_PARAMETERS:
+                self.is_revealing = True
+        return {}
 
     def _body(self, node: Any) -> Any:
-        return node.body if self._keeps_all else without_docstring(node)
-
-    def _write_module(self, node: ast.Module, scope: _Scope) -> None:
-        self._write_node(node, scope, {"body": lambda _: self.write(self._body(node), scope)})
-
-    def _write_class(self, node: ast.ClassDef, scope: _Scope) -> None:
-        inner = _Scope(scope, ast.ClassDef)
-        name = self._binder(scope, is_kept=True)
-        self._write_node(node, scope, {"name": name, "body": lambda _: self.write(self._body(node), inner)})
-
-    def _write_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: _Scope) -> None:
-        inner = _Scope(scope, type(node))
-        if not node.decorator_list:
-            self._functions.append(((scope, node.name), inner))
-        written: dict[str, Write] = {
-            "name": self._binder(scope),
-            "args": lambda arguments: self._write_arguments(arguments, scope, inner),
-            "body": lambda _: self.write(self._body(node), inner),
-        }
-        self._write_node(node, scope, written)
-
-    def _write_lambda(self, node: ast.Lambda, scope: _Scope, *, is_key: bool = False) -> None:
-        inner = _Scope(scope, ast.Lambda)
-        if is_key:
-            self._lambdas.append(inner)
-        written: dict[str, Write] = {
-            "args": lambda arguments: self._write_arguments(arguments, scope, inner),
-            "body": lambda body: self.write(body, inner),
-        }
-        self._write_node(node, scope, written)
-
-    def _write_arguments(self, node: ast.arguments, scope: _Scope, inner: _Scope) -> None:
-        """Write parameters; their defaults and annotations stand in the scope around the function."""
-
-        def bind(name: str) -> None:
-            inner.parameters.add(name)
-            self._bind(name, inner)
-            self._refer(name, inner)
-
-        def write(argument: ast.arg) -> None:
-            self._write_node(argument, scope, {"arg": bind})
-
-        def write_all(arguments: list[ast.arg]) -> None:
-            for argument in arguments:
-                write(argument)
-
-        several = dict.fromkeys(("posonlyargs", "args", "kwonlyargs"), write_all)
-        self._write_node(node, scope, {**several, "vararg": write, "kwarg": write})
-
-    def _write_comprehension(self, node: ast.AST, scope: _Scope) -> None:
-        """Write a comprehension; what its first loop runs over stands in the scope around it."""
-        inner = _Scope(scope, ast.comprehension)
-
-        def write_loops(loops: list[ast.comprehension]) -> None:
-            first, *others = loops
-            self._write_node(first, inner, {"iter": lambda iterable: self.write(iterable, scope)})
-            self.write(others, inner)
-
-        self._write_node(node, inner, {"generators": write_loops})
-
-    def _write_walrus(self, node: ast.NamedExpr, scope: _Scope) -> None:
-        """Write an assignment in an expression, which does not bind its name in a comprehension but around it."""
-        around = scope
-        while around.kind is ast.comprehension and around.parent is not None:
-            around = around.parent
-        bind = self._binder(around)
-        self._write_node(node, scope, {"target": lambda target: bind(target.id)})
-
-    def _write_name(self, node: ast.Name, scope: _Scope) -> None:
-        if isinstance(node.ctx, ast.Load):
-            self._escaping.append((scope, node.id))
-        else:
-            self._bind(node.id, scope)
-        self._refer(node.id, scope)
-
-    def _write_call(self, node: ast.Call, scope: _Scope) -> None:
-        is_plain = isinstance(node.func, ast.Name) and not node.keywords
-        self._write_node(node, scope, {"func": lambda name: self._refer(name.id, scope)} if is_plain else None)
-
-    def _write_keyword(self, node: ast.keyword, scope: _Scope) -> None:
-        self._keywords.add(node.arg)
-        is_key = node.arg == "key" and isinstance(node.value, ast.Lambda)
-        written: dict[str, Write] = {"value": lambda value: self._write_lambda(value, scope, is_key=True)}
-        self._write_node(node, scope, written if is_key else None)
-
-    def _write_alias(self, node: ast.alias, scope: _Scope) -> None:
-        self.is_revealing |= not _REVEALING.isdisjoint(node.name.split("."))
-        if node.asname is None:
-            self._bind(node.name.split(".")[0], scope, is_kept=True)
-        self._write_node(node, scope, {"asname": self._binder(scope)})
-
-    def _write_declaration(self, node: ast.Global | ast.Nonlocal, scope: _Scope) -> None:
-        scope.declared |= dict.fromkeys(node.names, type(node))
-
-        def refer(names: list[str]) -> None:
-            for name in names:
-                self._refer(name, scope)
-
-        self._write_node(node, scope, {"names": refer})
-
-    def _write_capture(self, node: ast.AST, scope: _Scope) -> None:
-        bind = self._binder(scope)
-        self._write_node(node, scope, {"name": bind, "rest": bind})
-
-
-_WRITERS: Final[Mapping[type[ast.AST], Callable[..., None]]] = {
-    ast.Module: _Form._write_module,
-    ast.ClassDef: _Form._write_class,
-    ast.FunctionDef: _Form._write_function,
-    ast.AsyncFunctionDef: _Form._write_function,
-    ast.Lambda: _Form._write_lambda,
-    **dict.fromkeys((ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp), _Form._write_comprehension),
-    ast.NamedExpr: _Form._write_walrus,
-    ast.Name: _Form._write_name,
-    ast.Call: _Form._write_call,
-    ast.keyword: _Form._write_keyword,
-    ast.alias: _Form._write_alias,
-    ast.Global: _Form._write_declaration,
-    ast.Nonlocal: _Form._write_declaration,
-    **dict.fromkeys((ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping), _Form._write_capture),
-}
-
-
-_REVEALS: Final[Mapping[type[ast.AST], Callable[[Any], bool]]] = {
-    ast.Attribute: lambda node: node.attr in _REVEALING_OF_OTHERS,
-    ast.Constant: lambda node: type(node.value) is str and node.value in _REVEALING_OF_OTHERS,
-    # "(x): int" does not make x local, unlike "x: int".
-    ast.AnnAssign: lambda node: isinstance(node.target, ast.Name) and not node.simple,
-    # numpy.r_["x, y"], unlike numpy.r_[x, y], reads the variables of its caller.
-    ast.Subscript: lambda node: getattr(node.value, "attr", "") in _INDEXERS and not isinstance(node.slice, ast.Tuple),
-    # Since Python 3.12.
-    **{
-        getattr(ast, name): lambda _: True
-        for name in ("TypeAlias", "TypeVar", "ParamSpec", "TypeVarTuple")
-        if hasattr(ast, name)
-    },
-}
-"""Whether a node of a kind may let the program see its local names, docstrings or text."""
-
-
-@cache
-def _counting(fields: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in fields if name not in _LEFT_OUT)
-
-
-def without_docstring(node: Any) -> list[ast.stmt]:
-    """Return the body of a module, class or function without its docstring."""
-    body: list[ast.stmt] = node.body
-    return (body[1:] or [ast.Pass()]) if ast.get_docstring(node, clean=False) is not None else body
+        """Return the body of a module, class or function; without its docstring, unless that counts."""
+        if self._keeps_all or ast.get_docstring(node, clean=False) is None:
+            return node.body
+        return node.body[1:] or [ast.Pass()]
