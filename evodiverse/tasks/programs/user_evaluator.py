@@ -15,7 +15,7 @@ from functools import cache, partial
 from importlib.util import decode_source
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 from xml.etree import ElementTree as ET
 
 from evodiverse.errors import ContractError, InputError, ServiceError, describe, reason
@@ -31,16 +31,13 @@ from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Job, Limits, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
-_KINDS: Mapping[type, type] = {float: numbers.Real, int: numbers.Integral, str: str}
-Answer = TypeVar("Answer")
+_KINDS: Mapping[type, Any] = {float: numbers.Real, int: numbers.Integral, str: str}
 _REMEDY = "fix it and start the run again, with overwrite=true if earlier scores are wrong too"
 # What a function raises on a malformed result that it did not check first.
 _MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
 
 MAX_BYTES: Final = 5_000_000
 PNG_NAME, SVG_NAME = "picture.png", "picture.svg"
-_PNG_SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
-_SVG_ROOT: Final = "{http://www.w3.org/2000/svg}svg"
 
 NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
 """The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
@@ -54,17 +51,13 @@ class OwnStage(NamedTuple):
 
     Attributes:
         arguments: The arguments that the entry point, or ``drive``, is called with; by default ``ARGUMENTS``.
-        timeout: The limit on CPU time in seconds; None for that of the task, which applies in any case.
+        limits: The limits of a program: those of the task, and the CPU time ``timeout`` if it is shorter.
         threshold: The lowest score with which a program reaches the next stage; None for the last stage.
     """
 
     arguments: tuple[Any, ...]
-    timeout: float | None = None
-    threshold: float | None = None
-
-    def limit(self, limits: Limits) -> Limits:
-        """Return the limits of a program in this stage, given those of the task."""
-        return limits if self.timeout is None else replace(limits, cpu_seconds=min(self.timeout, limits.cpu_seconds))
+    limits: Limits
+    threshold: float | None
 
 
 class UserEvaluator(Evaluator):
@@ -110,7 +103,7 @@ class UserEvaluator(Evaluator):
         self._own: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
         self.columns: Mapping[str, type] = {**self._own, FEEDBACK: str}
         self.metrics = tuple(name for name, kind in self._own.items() if kind is not str)
-        self._stages = _read_stages(module)
+        self._stages = _read_stages(module, self._limits)
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
@@ -144,8 +137,7 @@ class UserEvaluator(Evaluator):
     def job(self, source: str, stage: str = "") -> Job:
         """Return the sandbox job that calls a program; ``stage`` is a name in ``STAGES``, if the file has any."""
         own = self._stages[stage]
-        limits = own.limit(self._limits)
-        return Job(source, self.entry_point, own.arguments, None, limits, self._driver, self._helpers)
+        return Job(source, self.entry_point, own.arguments, None, own.limits, self._driver, self._helpers)
 
     def score(self, value: Any, source: str = "", stage: str = "") -> Scored | Rejection:
         """Score a result with the function ``score`` of the user's file.
@@ -171,7 +163,8 @@ class UserEvaluator(Evaluator):
         """Return the score, or why the result is rejected, and a warning for the user, or an empty string."""
         try:
             score = self._find("score")
-            answer = score(value, *([stage] if stage else []), **({SOURCE: source} if _asks_for_source(score) else {}))
+            asked = {SOURCE: source} if SOURCE in _signature(score).parameters else {}
+            answer = score(value, *([stage] if stage else []), **asked)
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
@@ -187,7 +180,6 @@ class UserEvaluator(Evaluator):
 
     def _check(self, score: Any, details: Any) -> Scored:
         number = _convert(score, float)
-        fault = ""
         if number is None:
             fault = f"returned a value of type {type(score).__name__}, expected a number"
         elif not 0 <= number < math.inf:
@@ -227,7 +219,7 @@ class UserEvaluator(Evaluator):
         exact = self._ask("verify", discovery, _to_fraction, "verified value") if self._find("verify") else None
         return None if exact is None else Verified("what verify measured", exact, f"verify in {self._path.name}", None)
 
-    def _ask(self, name: str, discovery: Discovery, read: Callable[[Any], Answer], what: str) -> Answer | None:
+    def _ask(self, name: str, discovery: Discovery, read: Callable[[Any], Any], what: str) -> Any:
         """Return what a function of the user's file returns for the columns of a candidate, as ``read`` reads it.
 
         If the function raises an exception, or if ``read`` raises ``ValueError``, a warning that ``best/`` has no
@@ -247,17 +239,14 @@ class UserEvaluator(Evaluator):
 
     def _describe_stages(self) -> str:
         """Return for the prompt how long a run may take and, if there are stages, what each of them asks for."""
-        seconds = {name: f"{stage.limit(self._limits).cpu_seconds:g} s" for name, stage in self._stages.items()}
-        if len(seconds) == 1:
+        if len(self._stages) == 1:
             return f"A run may take {self._limits.cpu_seconds:g} s of CPU time."
-        needed = {
-            name: "its score is the score of the program"
-            if threshold is None
-            else f"it must score at least {threshold:g} there"
-            for name, (_, _, threshold) in self._stages.items()
-        }
-        stages = [f"- {name}: it may take {seconds[name]} of CPU time; {needed[name]}." for name in seconds]
-        return "\n".join(["A program runs once in each of these stages, until it fails:", *stages])
+        lines = ["A program runs once in each of these stages, until it fails:"]
+        for name, (_, limits, threshold) in self._stages.items():
+            last = "its score is the score of the program"
+            needed = last if threshold is None else f"it must score at least {threshold:g} there"
+            lines.append(f"- {name}: it may take {limits.cpu_seconds:g} s of CPU time; {needed}.")
+        return "\n".join(lines)
 
     def _find(self, name: str) -> Any:
         """Return a function of the user's file; None if it does not define the function."""
@@ -305,26 +294,20 @@ def _find_helpers(path: Path, module: ModuleType) -> Path | None:
 
 def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator[str]:
     """Yield what is wrong with a user's evaluator."""
-    entry_point, columns = getattr(module, "ENTRY_POINT", None), getattr(module, "COLUMNS", {})
-    if not (isinstance(entry_point, str) and entry_point.isidentifier()):
+    columns, helpers = getattr(module, "COLUMNS", {}), getattr(module, "HELPERS", None)
+    if not _is_name(getattr(module, "ENTRY_POINT", None)):
         yield "must define ENTRY_POINT, the name of the function that a program must define"
     if not callable(getattr(module, "score", None)):
         yield "must define score(result)"
-    if not (
-        isinstance(columns, dict)
-        and all(isinstance(name, str) and name.isidentifier() for name in columns)
-        and all(kind in list(_KINDS) for kind in columns.values())
-    ):
+    if not isinstance(columns, dict) or not all(_is_name(name) and columns[name] in list(_KINDS) for name in columns):
         yield "must define COLUMNS as a dictionary of names and types, each float, int or str"
-    taken = {FEEDBACK, OUTPUT, STAGE}
-    if isinstance(columns, dict) and any(name in taken or f"{name}".startswith(SECONDS) for name in columns):
+    elif any(name in {FEEDBACK, OUTPUT, STAGE} or name.startswith(SECONDS) for name in columns):
         yield f"must name no column {FEEDBACK}, {OUTPUT}, {STAGE} or {SECONDS}…, which the log has anyway"
     if not _is_json_list(getattr(module, "ARGUMENTS", ())):
         yield "must define ARGUMENTS as a list of JSON values"
     if hasattr(module, "drive") and _find_driver(content) is None:
         yield "must define drive with def, at the top level: only its source goes into the sandbox"
-    helpers = getattr(module, "HELPERS", None)
-    if helpers is not None and not _is_folder(path, helpers):
+    if helpers is not None and helpers not in [one.name for one in path.parent.iterdir() if one.is_dir()]:
         yield "must define HELPERS as the name of a folder next to it"
     for name in ("draw", "verify"):
         if not callable(getattr(module, name, len)):
@@ -333,11 +316,14 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator
         yield from _find_stage_violations(module)
 
 
-def _read_stages(module: ModuleType) -> Mapping[str, OwnStage]:
+def _read_stages(module: ModuleType, limits: Limits) -> Mapping[str, OwnStage]:
     """Return the stages of an evaluator that passed `_find_stage_violations`; without any, one with an empty name."""
-    arguments = getattr(module, "ARGUMENTS", ())
     return {
-        name: OwnStage(**{**stage, "arguments": tuple(stage.get("arguments", arguments))})
+        name: OwnStage(
+            tuple(stage.get("arguments", getattr(module, "ARGUMENTS", ()))),
+            replace(limits, cpu_seconds=min(stage.get("timeout", math.inf), limits.cpu_seconds)),
+            stage.get("threshold"),
+        )
         for name, stage in getattr(module, "STAGES", {"": {}}).items()
     }
 
@@ -348,42 +334,38 @@ def _find_stage_violations(module: ModuleType) -> Iterator[str]:
     if not (
         isinstance(stages, dict)
         and len(stages) > 1
-        and all(isinstance(name, str) and name.isidentifier() and isinstance(stages[name], dict) for name in stages)
+        and all(_is_name(name) and isinstance(stage, dict) for name, stage in stages.items())
     ):
         yield "must define STAGES as a dictionary from names to dictionaries, of at least two stages, cheapest first"
         return
-    *earlier, last = stages
-    for name, stage in stages.items():
+    for number, (name, stage) in enumerate(stages.items(), 1):
         for key in [key for key in stage if key not in _STAGE_KEYS]:
             yield f"has STAGES, whose stage {name} has the unknown key {key!r}; expected {', '.join(_STAGE_KEYS)}"
-    if "threshold" in stages[last]:
-        yield f"must give the stage {last} no threshold, because no stage follows"
-    for name in earlier:
-        if not _is_above_0(stages[name].get("threshold")):
+        if number == len(stages) and "threshold" in stage:
+            yield f"must give the stage {name} no threshold, because no stage follows"
+        if number < len(stages) and not _is_above_0(stage.get("threshold")):
             yield f"must give the stage {name} a threshold, the score above 0 that the next stage needs"
-    for name, stage in stages.items():
         if not _is_json_list(stage.get("arguments", [])):
             yield f"must define the arguments of the stage {name} as a list of JSON values"
         if not _is_above_0(stage.get("timeout", 1)):
             yield f"must give the stage {name} a timeout above 0, in seconds, or none"
-    if not _takes_two(getattr(module, "score", None)):
+    signature = _signature(getattr(module, "score", None))
+    try:
+        signature.bind(None, "", **({SOURCE: ""} if SOURCE in signature.parameters else {}))
+    except TypeError:
         yield "must define score(result, stage), because it has STAGES"
 
 
-def _asks_for_source(function: object) -> bool:
-    """Return whether a user's ``score`` has a parameter for the source of the program."""
+def _signature(function: Any) -> inspect.Signature:
+    """Return the signature of a user's function; without parameters if Python does not know it."""
     try:
-        return callable(function) and SOURCE in inspect.signature(function).parameters
+        return inspect.signature(function)
     except (TypeError, ValueError):
-        return False
+        return inspect.Signature()
 
 
-def _takes_two(function: Callable[..., object] | None) -> bool:
-    try:
-        given = {SOURCE: ""} if _asks_for_source(function) else {}
-        return function is None or bool(inspect.signature(function).bind(None, "", **given))
-    except (TypeError, ValueError):
-        return False
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and name.isidentifier()
 
 
 def _is_json_list(arguments: object) -> bool:
@@ -399,15 +381,9 @@ def _is_above_0(number: object) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
 
 
-def _is_folder(path: Path, name: object) -> bool:
-    """Return whether something is the name of a folder next to a file."""
-    return isinstance(name, str) and name not in {"", ".", ".."} and "/" not in name and path.with_name(name).is_dir()
-
-
 def _convert(value: Any, kind: type | None) -> Any:
     """Return a value as a number or a text for the log; None if it is of another kind, or if Parquet cannot hold it."""
-    is_fit = kind is not None and isinstance(value, _KINDS[kind]) and not isinstance(value, bool)
-    if not is_fit:
+    if kind is None or isinstance(value, bool) or not isinstance(value, _KINDS[kind]):
         return None
     if kind is int:
         return int(value) if -(2**63) <= value < 2**63 else None
@@ -442,12 +418,12 @@ def lay_out_picture(drawn: object) -> Mapping[str, bytes | None]:
     content = drawn.encode(errors="replace") if isinstance(drawn, str) else drawn
     if len(content) > MAX_BYTES:
         raise ValueError(f"{len(content):,} bytes, expected at most {MAX_BYTES:,}")
-    if content.startswith(_PNG_SIGNATURE):
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
         return {**NO_PICTURE, PNG_NAME: content}
     try:
         root = ET.fromstring(content).tag  # noqa: S314 (expat limits the expansion of entities)
     except (ET.ParseError, ValueError, LookupError) as error:  # LookupError: an unknown encoding
         raise ValueError(f"neither a PNG nor an SVG ({error})") from None
-    if root != _SVG_ROOT:
+    if root != "{http://www.w3.org/2000/svg}svg":
         raise ValueError('XML that is not an SVG; its root must be <svg xmlns="http://www.w3.org/2000/svg">')
     return {**NO_PICTURE, SVG_NAME: content}
