@@ -264,13 +264,10 @@ def list_files(folder: Path, role: str) -> Mapping[str, Path]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; check the path")
-    files = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and not path.is_symlink() and path.parent.name != "__pycache__":
-            files[f"{role}/{path.relative_to(folder)}"] = path
-        if len(files) > MAX_FILES:
-            raise InputError(f"{folder} has more than {MAX_FILES:,} files, all of which programs may read; move it")
-    return files
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    if len(files) > MAX_FILES:
+        raise InputError(f"{folder} has more than {MAX_FILES:,} files, all of which programs may read; move it")
+    return {f"{role}/{path.relative_to(folder)}": path for path in sorted(files) if path.parent.name != "__pycache__"}
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evodiverse.text import printable
-from evodiverse.vocabulary import Execution, OwnColumn, Reason
+from evodiverse.vocabulary import Detail, Execution, OwnColumn, Reason
 
 FEEDBACK, OUTPUT, STAGE, METRICS = "feedback", "output", "stage", "metrics"
 SECONDS: Final = "seconds_"
@@ -50,13 +50,19 @@ def stage_columns(names: Iterable[str]) -> dict[str, type]:
     return {STAGE: str, **seconds} if len(seconds) > 1 else {}
 
 
-def cut_feedback(text: str) -> str:
+def tell(feedback: Detail, execution: Execution) -> dict[str, Detail]:
+    """Return the values of the columns `FEEDBACK` and `OUTPUT`, without those that are empty."""
+    texts = {FEEDBACK: _cut_feedback(str(feedback or "")), OUTPUT: _read_output(execution)}
+    return {name: text for name, text in texts.items() if text}
+
+
+def _cut_feedback(text: str) -> str:
     """Return a feedback in the form in which it is logged: printable lines, of which the first `MAX_FEEDBACK` count."""
     cleaned = "\n".join(_clean_lines(text))
     return cleaned if len(cleaned) <= MAX_FEEDBACK else f"{cleaned[: MAX_FEEDBACK - 1]}…"
 
 
-def read_output(execution: Execution) -> str:
+def _read_output(execution: Execution) -> str:
     """Return the ends of stdout and stderr of a program in the form in which they are logged, printable and short.
 
     For a program that ran out of time the result is empty: what it had printed by then differs from run to run.

@@ -6,8 +6,7 @@ lines.
 
 import ast
 import re
-from collections.abc import Sequence
-from itertools import chain, pairwise, zip_longest
+from itertools import pairwise
 from textwrap import dedent, indent
 from typing import Final, NamedTuple
 
@@ -25,22 +24,6 @@ RULE: Final = (
 _MARK: Final = re.compile(r"^[ \t]*#[ \t]*EVOLVE-BLOCK-(START|END)\b.*\n?", re.MULTILINE)
 _HEADER: Final = "def evolve_block():\n"
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-
-
-class Marked(NamedTuple):
-    """A program with marks.
-
-    Attributes:
-        outside: The texts around the blocks, one more than there are blocks, with the lines of the marks.
-        blocks: The texts of the blocks.
-    """
-
-    outside: tuple[str, ...]
-    blocks: tuple[str, ...]
-
-    def join(self) -> str:
-        """Return the source of the program."""
-        return "".join(chain.from_iterable(zip_longest(self.outside, self.blocks, fillvalue="")))
 
 
 class Region(NamedTuple):
@@ -66,46 +49,47 @@ class Region(NamedTuple):
         return self.before + indent(code, self.margin) + self.after
 
 
-def split_marked(source: str) -> Marked | None:
-    """Return the parts of a program with marks; None if it has none, or if they do not come in pairs."""
+def split_marked(source: str) -> list[str] | None:
+    """Return the parts of a program with marks; None if it has none, or if they do not come in pairs.
+
+    Every second part is a block. The others are around the blocks, with the lines of the marks.
+    """
     marks = list(_MARK.finditer(source))
-    if not marks or not _are_paired(marks):
+    if not marks or has_unpaired(source):
         return None
-    pairs = zip(marks[::2], marks[1::2], strict=True)
-    places = [0, *chain.from_iterable((start.end(), end.start()) for start, end in pairs), len(source)]
-    texts = [source[start:stop] for start, stop in pairwise(places)]
-    return Marked(tuple(texts[::2]), tuple(texts[1::2]))
+    cuts = [mark.end() if mark[1] == "START" else mark.start() for mark in marks]
+    return [source[start:stop] for start, stop in pairwise([0, *cuts, len(source)])]
 
 
 def has_unpaired(source: str) -> bool:
     """Return whether a program has marks that do not come in pairs."""
-    return not _are_paired(list(_MARK.finditer(source)))
+    kinds = _MARK.findall(source)
+    return kinds != ["START", "END"] * (len(kinds) // 2)
 
 
 def keep_outside(parent: str, child: str) -> str | Rejection:
     """Return a child with what is outside of its parent's blocks as in the parent, or why this is not possible."""
-    original = split_marked(parent)
-    if original is None:
+    restored, changed = split_marked(parent), split_marked(child)
+    if restored is None:
         return child
-    changed = split_marked(child)
-    if changed is None or len(changed.blocks) != len(original.blocks):
+    if changed is None or len(changed) != len(restored):
         return Rejection(Reason.NO_ANSWER, "the reply does not keep the lines with EVOLVE-BLOCK marks")
-    restored = original._replace(blocks=changed.blocks).join()
-    return Rejection(Reason.NO_ANSWER, "the reply changes nothing in a block") if restored == parent else restored
+    restored[1::2] = changed[1::2]
+    joined = "".join(restored)
+    return Rejection(Reason.NO_ANSWER, "the reply changes nothing in a block") if joined == parent else joined
 
 
 def find_regions(source: str) -> list[Region]:
     """Return the parts of a program that may change: its blocks, or all of a program without marks."""
-    marked = split_marked(source)
-    if marked is None:
+    parts = split_marked(source)
+    if parts is None:
         return [Region("", source, "")]
     regions = []
-    for index, block in enumerate(marked.blocks):
-        before = Marked(marked.outside[: index + 1], marked.blocks[:index]).join()
-        after = Marked(marked.outside[index + 1 :], marked.blocks[index + 1 :]).join()
-        margin = next((line[: len(line) - len(line.lstrip())] for line in block.splitlines() if line.strip()), "")
-        code = dedent(block)
-        regions.append(Region(before, code if not margin or _is_module(code) else _HEADER + block, after, margin))
+    for index in range(1, len(parts), 2):
+        code = dedent(parts[index])
+        margin = next((line[: -len(line.lstrip())] for line in parts[index].splitlines() if line.strip()), "")
+        inner = code if not margin or _is_module(code) else _HEADER + parts[index]
+        regions.append(Region("".join(parts[:index]), inner, "".join(parts[index + 1 :]), margin))
     return regions
 
 
@@ -121,7 +105,3 @@ def _is_module(code: str) -> bool:
         return all(isinstance(statement, _DEFINITIONS) for statement in parse_quietly(code).body)
     except NOT_PYTHON:
         return False
-
-
-def _are_paired(marks: Sequence[re.Match[str]]) -> bool:
-    return [mark[1] for mark in marks] == ["START", "END"] * (len(marks) // 2)

@@ -12,9 +12,7 @@ from evodiverse.vocabulary import Hypothesis, Reason, Rejection
 # on the caller's stack nor on Python's version, and no code that walks the tree of a hypothesis runs out of stack.
 MAX_DEPTH = 100
 _TOO_DEEP = Rejection(Reason.UNPARSABLE, "nested too deeply")
-_IN_FUNCTION: frozenset[type[ast.AST]] = frozenset({ast.Return, ast.Yield})
-_IN_LOOP: frozenset[type[ast.AST]] = frozenset({ast.Break, ast.Continue})
-_PLACES = dict.fromkeys(_IN_FUNCTION, "function") | dict.fromkeys(_IN_LOOP, "loop")
+_PLACES = {"Return": "function", "Yield": "function", "Break": "loop", "Continue": "loop"}
 
 
 def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesis | Rejection:
@@ -42,10 +40,7 @@ def parse_program(text: str, entry_point: str, max_characters: int) -> Hypothesi
     tree = _read_tree(source)
     if isinstance(tree, Rejection):
         return tree
-    if not any(
-        isinstance(statement, (ast.FunctionDef, ast.ClassDef)) and statement.name == entry_point
-        for statement in tree.body
-    ):
+    if entry_point not in [one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))]:
         return Rejection(Reason.UNPARSABLE, f"defines no function {entry_point}")
     return Hypothesis(source, hashlib.sha256(write_form(tree).encode()).hexdigest())
 
@@ -80,32 +75,29 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-def _find_misplaced(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> Iterator[str]:
+def _find_misplaced(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
     """Yield an error for each misplaced statement, such as a ``return`` left outside a function by bad indentation.
 
     Args:
         node: The node to check, with everything in it.
-        allowed: The kinds of statements, such as ``return``, that the functions and loops around the node allow.
+        around: Which of a function and a loop is around the node.
     """
-    place = _PLACES.get(type(node))
-    if place and type(node) not in allowed:
-        yield f"line {node.lineno}: '{type(node).__name__.lower()}' outside {place}"  # type: ignore[attr-defined]
+    kind = type(node).__name__
+    if _PLACES.get(kind, "") not in {"", *around}:
+        yield f"line {node.lineno}: '{kind.lower()}' outside {_PLACES[kind]}"  # type: ignore[attr-defined]
+    inside = around
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        inside = frozenset({"function"})
+    elif isinstance(node, ast.ClassDef):
+        inside = frozenset()
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+        inside = around | {"loop"}
     for name, value in ast.iter_fields(node):
-        inside = _allowed_inside(node, allowed) if name == "body" else allowed
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
-                yield from _find_misplaced(part, inside)
-
-
-def _allowed_inside(node: ast.AST, allowed: frozenset[type[ast.AST]]) -> frozenset[type[ast.AST]]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-        return _IN_FUNCTION
-    if isinstance(node, ast.ClassDef):
-        return frozenset()
-    return allowed | _IN_LOOP if isinstance(node, (ast.For, ast.AsyncFor, ast.While)) else allowed
+                yield from _find_misplaced(part, inside if name == "body" else around)
 
 
 def _describe(error: SyntaxError | ValueError) -> str:
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    return ("" if line is None else f"line {line}: ") + " ".join(message.split())
+    line = getattr(error, "lineno", None)
+    return ("" if line is None else f"line {line}: ") + " ".join(getattr(error, "msg", str(error)).split())

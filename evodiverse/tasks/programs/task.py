@@ -13,15 +13,7 @@ from evodiverse.diversity.distances import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, to_json
-from evodiverse.tasks.programs.feedback import (
-    FEEDBACK,
-    OUTPUT,
-    SECONDS,
-    STAGE,
-    cut_feedback,
-    read_output,
-    stage_columns,
-)
+from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE, stage_columns, tell
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
 
@@ -133,8 +125,7 @@ class ProgramTask:
             if failure:
                 break
         score, details = (0.0, {}) if isinstance(scored, Rejection) else (scored.score, dict(scored.details))
-        told = {FEEDBACK: cut_feedback(str(details.pop(FEEDBACK, None) or "")), OUTPUT: read_output(execution)}
-        details |= {name: text for name, text in told.items() if text}
+        details |= tell(details.pop(FEEDBACK, None), execution)
         if len(stages) > 1:
             details |= {STAGE: stage.name, **seconds}
         if failure:

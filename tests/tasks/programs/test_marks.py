@@ -52,9 +52,9 @@ def read(reply: str, parent: str = TWO) -> str | Rejection:
 def test_the_parts_of_a_program_with_marks_are_those_around_and_between_them() -> None:
     marked = split_marked(TWO)
     assert marked is not None
-    assert marked.join() == TWO
-    assert [text.splitlines()[-1].strip() for text in marked.outside[:-1]] == ["# EVOLVE-BLOCK-START"] * 2
-    assert marked.blocks[1] == "    x = x * 2.5 + 0.75\n    y = walk(12) - 0.125\n"
+    assert "".join(marked) == TWO
+    assert [text.splitlines()[-1].strip() for text in marked[:-1:2]] == ["# EVOLVE-BLOCK-START"] * 2
+    assert marked[3] == "    x = x * 2.5 + 0.75\n    y = walk(12) - 0.125\n"
     assert split_marked("x = 1\n") is None
     assert split_marked("# EVOLVE-BLOCK-START\nx = 1\n") is None
 
@@ -85,12 +85,12 @@ def test_the_operators_change_only_what_is_between_marks(operator: ProgramOperat
     assert len(made) > 10
     for child in made:
         assert child is not None
-        assert child.outside == outside.outside
-        assert child.blocks != outside.blocks
+        assert child[::2] == outside[::2]
+        assert child[1::2] != outside[1::2]
     for child in filter(None, children):
         compile(child, "child", "exec")
-    changed = {index for child in made if child for index in (0, 1) if child.blocks[index] != outside.blocks[index]}
-    assert changed == ({0, 1} if isinstance(operator, ProgramOperator) else {0})
+    changed = {index for child in made if child for index in (1, 3) if child[index] != outside[index]}
+    assert changed == ({1, 3} if isinstance(operator, ProgramOperator) else {1})
 
 
 def test_a_crossover_takes_from_the_same_block_of_the_donor() -> None:
