@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple
 
 from evodiverse.errors import PLEASE_REPORT, InputError, ServiceError
+from evodiverse.kit.files import read_shipped
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
@@ -70,6 +71,13 @@ class BestKnown(NamedTuple):
         A record must be better by more than this, so that rounding alone cannot make a record.
         """
         return Fraction(10) ** int(Decimal(self.value).as_tuple().exponent)
+
+
+BEST_KNOWN: Final[Mapping[str, Mapping[Any, BestKnown]]] = {
+    task: {case: BestKnown(**known) for case, known in cases.items()}
+    for task, cases in read_shipped(Path(__file__).with_name("best_known.yaml")).items()
+}
+"""The best published values of each task, by ``task.n`` (0 without it) or by ``task.instances``."""
 
 
 class Verified(NamedTuple):
@@ -216,7 +224,6 @@ class Placing(Evaluator):
         n: The default number of things; 0 if the task has no ``task.n``.
         reference: The value that scores 1 for the default number of things.
         fewest, most: The smallest and largest number of things; more would take too long to measure.
-        best_known: The best published values by the number of things.
     """
 
     task: ClassVar[str]
@@ -226,12 +233,12 @@ class Placing(Evaluator):
     reference: ClassVar[float]
     fewest: ClassVar[int] = 1
     most: ClassVar[int] = 1
-    best_known: ClassVar[Mapping[int, BestKnown]]
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
         self._n = settings.n or self.n
         self._reference = settings.reference or self.reference
+        self._best_known = BEST_KNOWN[self.task].get(self._n)
         self.description = fill_description(
             self.task, n=self._n, reference=f"{self._reference:.12g}", timeout=f"{settings.timeout:.12g}"
         )

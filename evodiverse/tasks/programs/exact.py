@@ -86,7 +86,7 @@ class Exact(Placing):
         if self._round(exact) != discovery.details["value"]:
             raise disproved(discovery, f"it is {float(exact)!r}")
         how = f"the logged {self.result}, measured again in exact arithmetic"
-        return Verified(self.quantity, exact, how, self.best_known.get(self._n), self.is_larger_better)
+        return Verified(self.quantity, exact, how, self._best_known, self.is_larger_better)
 
     def find_result(self, discovery: Discovery) -> Any:
         """Return a candidate's result from the log."""

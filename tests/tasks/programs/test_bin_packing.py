@@ -16,7 +16,7 @@ from evodiverse.errors import ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs.bin_packing.driver import drive
-from evodiverse.tasks.programs.bin_packing.evaluator import FUNSEARCH, BinPacking
+from evodiverse.tasks.programs.bin_packing.evaluator import BinPacking
 from evodiverse.tasks.programs.bin_packing.packing import (
     SETS,
     Instance,
@@ -26,7 +26,7 @@ from evodiverse.tasks.programs.bin_packing.packing import (
     draw_instances,
     pack_best_fit,
 )
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import BEST_KNOWN, Scored
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection
@@ -234,7 +234,7 @@ def test_best_fit_is_as_far_above_the_bound_as_was_published(name: str, publishe
 @pytest.mark.parametrize("name", SETS)
 def test_what_is_known_of_a_set_is_a_whole_number_of_bins(name: str) -> None:
     bound = bound_bins(draw_instances(name))
-    bins = (1 + float(FUNSEARCH[name].value) / 100) * bound
+    bins = (1 + float(BEST_KNOWN["bin_packing"][name].value) / 100) * bound
     assert bins == pytest.approx(round(bins), abs=1e-6 * bound)
 
 
@@ -247,7 +247,7 @@ def test_a_result_of_a_set_is_compared_with_what_is_known_of_it() -> None:
     verified = evaluator.verify(
         found(scored(drive_all(lambda item, spaces: -spaces, *draw_instances("or3")), evaluator))
     )
-    assert verified.best_known == FUNSEARCH["or3"]
+    assert verified.best_known == BEST_KNOWN["bin_packing"]["or3"]
     assert (verified.is_record, verified.behind is not None and verified.behind > 2) == (False, True)
 
 

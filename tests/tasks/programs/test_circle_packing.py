@@ -12,7 +12,7 @@ from PIL import Image
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.evaluator import CirclePacking, measure
 from evodiverse.tasks.programs.circle_packing.packing import find_violation
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import BEST_KNOWN, Scored
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Array, Candidate, Job, Limits, Reason, Rejection
 from tests.tasks.programs.samples import start_of
@@ -72,7 +72,10 @@ def test_circles_of_no_size_score_nothing() -> None:
 
 def test_a_packing_is_verified_against_the_best_known_sum_for_its_number_of_circles() -> None:
     assert TWO.verify(found(scored())).best_known is None
-    assert {n: float(known.value) for n, known in TWO.best_known.items()} == {26: 2.6359830849, 32: 2.9395727712}
+    assert {n: float(known.value) for n, known in BEST_KNOWN["circle_packing"].items()} == {
+        26: 2.6359830849,
+        32: 2.9395727712,
+    }
 
 
 def test_what_is_tolerated_counts_in_the_score_but_not_in_the_strict_sum() -> None:

@@ -24,7 +24,7 @@ from evodiverse.tasks.programs.distances.evaluator import (
     find_extremes,
     measure_ratio,
 )
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import BEST_KNOWN, Scored
 from evodiverse.tasks.programs.points import fit
 from evodiverse.tasks.programs.settings import ProgramSettings
 from evodiverse.vocabulary import Candidate, Reason, Rejection
@@ -197,7 +197,7 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
     tested = evaluator(16)
     grid = [[float(x), float(y)] for x in range(4) for y in range(4)]
     verified = tested.verify(found(scored(grid)))
-    assert (verified.value, verified.best_known, verified.is_record) == (18, Distances.best_known[16], False)
+    assert (verified.value, verified.best_known, verified.is_record) == (18, BEST_KNOWN["distances"][16], False)
     assert verified.behind == 18 - Fraction("12.88923")
     assert evaluator(4).verify(found(scored(SQUARE))).best_known is None
 

@@ -19,7 +19,7 @@ from PIL import Image
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import BEST_KNOWN, Scored
 from evodiverse.tasks.programs.heilbronn.evaluator import (
     Heilbronn,
     draw_triangles,
@@ -242,7 +242,7 @@ def test_a_result_is_compared_with_what_is_known_of_so_many_points() -> None:
     answer = tested.score((points / 1.001,))
     assert isinstance(answer, Scored)
     verified = tested.verify(found(answer))
-    assert verified.best_known == Heilbronn.best_known[11]
+    assert verified.best_known == BEST_KNOWN["heilbronn"][11]
     assert (verified.is_record, verified.behind is not None and verified.behind > 0) == (False, True)
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import Final
 
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.exact import StepFunction, convolve, to_integers
 from evodiverse.tasks.programs.settings import ProgramSettings
 
@@ -73,12 +72,6 @@ class Autocorrelation(StepFunction):
     n = 1
     reference = 1.50286286
     most = 3
-    # The best known values by the number of the inequality.
-    best_known: ClassVar = {
-        1: BestKnown("1.50285031", "quoted (2026); Together AI has 1.50286286"),
-        2: BestKnown("0.96290110", "quoted (2026); EinsteinArena's table had 0.962643"),
-        3: BestKnown("1.45230434", "EinsteinArena's table (2026), quoted"),
-    }
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)

@@ -4,7 +4,7 @@ Its picture of a rule shows where the rule puts items, and how full its bins are
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +16,11 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.kit.pictures import Axes, color_map, new_figure, styled, to_png
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.bin_packing import packing
-from evodiverse.tasks.programs.bin_packing.packing import EXPECTED, SETS, Instance, find_instances, replay
-from evodiverse.tasks.programs.evaluator import BestKnown, Evaluator, Scored, Verified, disproved, tell_place, to_json
+from evodiverse.tasks.programs.bin_packing.packing import Instance, replay
+from evodiverse.tasks.programs.evaluator import BEST_KNOWN, Evaluator, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.tasks.programs.prompts import fill_description
 from evodiverse.tasks.programs.settings import ProgramSettings
-from evodiverse.vocabulary import Job, OwnColumn, Reason, Rejection, column_types
+from evodiverse.vocabulary import Detail, Job, OwnColumn, Reason, Rejection, column_types
 
 FloatArray = NDArray[np.float64]
 Choices = Sequence[Sequence[int]]
@@ -28,13 +28,6 @@ Choices = Sequence[Sequence[int]]
 SHARPNESS: Final = 25
 """The power to which bound / bins is raised in the score. The numbers of bins of two rules differ by a few percent, too
 little to affect selection; with this power, one percent more bins lowers the score by about a fifth."""
-
-FUNSEARCH: Final[Mapping[str, BestKnown]] = {
-    "weibull5k": BestKnown("0.8269", "FunSearch's published rule for Weibull items, run on these instances"),
-    "or3": BestKnown("2.7660", "FunSearch's published rule for OR instances, run on these instances"),
-}
-"""The results of the best published rules on our instances, in percent above the bound. The rules were found on other
-instances."""
 
 _DRIVER: Final = Path(__file__).with_name("driver.py").read_text(encoding="utf-8")
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
@@ -73,9 +66,9 @@ class BinPacking(Evaluator):
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
         named = str(settings.instances)
-        self._named = f" of {named}" if named in SETS else ""
-        self._published = FUNSEARCH.get(named)
-        self._instances = find_instances(named)
+        self._named = f" of {named}" if named in packing.SETS else ""
+        self._published = BEST_KNOWN["bin_packing"].get(named)
+        self._instances = packing.find_instances(named)
         self._bound = packing.bound_bins(self._instances)
         capacities = sorted({instance.capacity for instance in self._instances})
         self.description = fill_description(
@@ -90,13 +83,13 @@ class BinPacking(Evaluator):
     @classmethod
     def find_violations(cls, settings: ProgramSettings) -> list[str]:
         """Return a message if ``task.instances`` has no value."""
-        return [] if settings.instances else [f"task.instances has no value; {EXPECTED}"]
+        return [] if settings.instances else [f"task.instances has no value; {packing.EXPECTED}"]
 
     @classmethod
     def find_sources(cls, settings: ProgramSettings) -> Mapping[str, Path]:
         """Return the path of the user's file of instances under the key ``instances``; empty for a built-in set."""
         named = str(settings.instances)
-        return {} if named in SETS else {"instances": expanded(named).absolute()}
+        return {} if named in packing.SETS else {"instances": expanded(named).absolute()}
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the priorities of the bins, item by item."""
@@ -111,21 +104,26 @@ class BinPacking(Evaluator):
         Args:
             value: The result of the driver, which is not trusted; see `driver.drive`.
         """
-        result = value if isinstance(value, dict) else {}
-        choices = result.get("choices")
-        if "fault" in result:
-            return Rejection(Reason.INVALID, f"{result['fault']!s:.100}")
+        if isinstance(value, dict) and "fault" in value:
+            return Rejection(Reason.INVALID, f"{value['fault']!s:.100}")
+        choices: Any = value.get("choices") if isinstance(value, dict) else None
+        try:
+            bins = sum(self._count(choices))
+        except ValueError as error:
+            return Rejection(Reason.INVALID, str(error))
+        excess = packing.measure_excess(bins, self._bound)
+        details: dict[str, Detail] = {"value": excess, "bins": bins, "choices": packing.compress(choices)}
+        return Scored((self._bound / bins) ** SHARPNESS, details)
+
+    def _count(self, choices: Any) -> Iterator[int]:
+        """Yield the number of bins of each instance; raise ValueError if a choice is invalid or missing."""
         if not isinstance(choices, list) or len(choices) != len(self._instances):
-            return Rejection(Reason.INVALID, "choices are missing for some instances")
-        bins = 0
+            raise ValueError("choices are missing for some instances")
         for number, (instance, chosen) in enumerate(zip(self._instances, choices, strict=True)):
             try:
-                bins += packing.count_bins(instance, chosen if isinstance(chosen, list) else [])
+                yield packing.count_bins(instance, chosen if isinstance(chosen, list) else [])
             except ValueError as error:
-                return Rejection(Reason.INVALID, f"instance {number}: {error}")
-        value = packing.measure_excess(bins, self._bound)
-        details = {"value": value, "bins": bins, "choices": packing.compress(choices)}
-        return Scored((self._bound / bins) ** SHARPNESS, details)
+                raise ValueError(f"instance {number}: {error}") from error
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the file ``packing.json``: how many bins each instance needs under a candidate's rule."""
@@ -136,9 +134,9 @@ class BinPacking(Evaluator):
                 "capacity": instance.capacity,
                 "items": len(instance.items),
                 "bound": packing.bound_bins([instance]),
-                "bins": packing.count_bins(instance, chosen),
+                "bins": bins,
             }
-            for instance, chosen in zip(self._instances, choices, strict=True)
+            for instance, bins in zip(self._instances, self._count(choices), strict=True)
         ]
         total = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
         return {"packing.json": to_json({**total, "instances": packed})}
@@ -160,7 +158,7 @@ class BinPacking(Evaluator):
         """
         choices = packing.decompress(str(discovery.details["choices"]))
         try:
-            bins = sum(packing.count_bins(*pair) for pair in zip(self._instances, choices, strict=True))
+            bins = sum(self._count(choices))
         except ValueError as error:
             raise disproved(discovery, str(error)) from error
         if bins != discovery.details["bins"]:
@@ -266,10 +264,9 @@ def _draw_shares(axes: Axes, shares: FloatArray, capacity: int | None) -> None:
 def _draw_fillings(axes: Axes, rule: dict[int, float], best_fit: dict[int, float]) -> None:
     """Draw the right panel. The first bars also stand for all bins that are less full."""
     for label, fillings, color, offset in [("this rule", rule, _RULE, -0.19), ("best fit", best_fit, _BEST_FIT, 0.19)]:
-        heights = dict.fromkeys(range(_FIRST, 101), 0.0)
-        for level, share in fillings.items():
-            heights[max(level, _FIRST)] += 100 * share
-        axes.bar([level + offset for level in heights], [*heights.values()], 0.38, color=color, label=label)
+        bars = np.clip([*fillings], _FIRST, 100) - _FIRST
+        heights = 100 * np.bincount(bars, [*fillings.values()], minlength=101 - _FIRST)
+        axes.bar(np.arange(_FIRST, 101) + offset, heights, 0.38, color=color, label=label)
     axes.set(xlim=(_FIRST - 0.6, 100.6), xticks=range(_FIRST, 101, 5), xlabel="how full a bin ends")
     axes.xaxis.set_major_formatter(lambda level, _: f"{'≤' if level == _FIRST else ''}{level:g}%")
     axes.yaxis.set_major_formatter("{x:g}%")

@@ -14,10 +14,11 @@ import base64
 import json
 import math
 import random
+import re
 import zlib
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -28,15 +29,17 @@ from evodiverse.kit.inputs import expanded
 from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.programs.bin_packing.driver import drive
 
-SEED: Final = 0
-SETS: Final = {"weibull5k": (5, 100, 5_000), "or3": (20, 150, 500)}
-"""For each built-in set, the number of instances, their capacity and their number of items."""
+SETS: Final[Mapping[str, tuple[int, int, int, Callable[[float], int]]]] = {
+    "weibull5k": (5, 100, 5_000, lambda u: max(1, round(min(45 * (-math.log(1 - u)) ** (1 / 3), 100.0)))),
+    "or3": (20, 150, 500, lambda u: 20 + int(81 * u)),
+}
+"""For each built-in set, the number of instances, their capacity, their number of items, and the size of an item, given
+a number that is drawn uniformly from 0 to 1."""
 MAX_CAPACITY: Final = 10_000
 MAX_INSTANCES: Final = 1_000
 MAX_ITEMS: Final = 100_000
 """The largest number of items in all instances together. With more items, results would be too large for the sandbox
 and evaluations would take many seconds."""
-_MAX_DIGITS: Final = 9
 _KEY: Final = "task.instances"
 EXPECTED: Final = f"expected {', '.join(SETS)}, or a file in OR-Library's format"
 
@@ -70,17 +73,10 @@ def find_instances(named: str) -> tuple[Instance, ...]:
 @cache
 def draw_instances(name: str) -> tuple[Instance, ...]:
     """Return the instances of a built-in set, which are the same on every machine."""
-    rng = random.Random(SEED)  # noqa: S311
-    n_instances, capacity, n_items = SETS[name]
-    drawn = [tuple(_draw_size(name, rng) for _ in range(n_items)) for _ in range(n_instances)]
+    rng = random.Random(0)  # noqa: S311
+    n_instances, capacity, n_items, size_of = SETS[name]
+    drawn = [tuple(size_of(rng.random()) for _ in range(n_items)) for _ in range(n_instances)]
     return tuple(Instance(f"{name}_{number}", capacity, items) for number, items in enumerate(drawn))
-
-
-def _draw_size(name: str, rng: random.Random) -> int:
-    if name == "weibull5k":
-        size: float = 45 * (-math.log(1 - rng.random())) ** (1 / 3)
-        return max(1, round(min(size, 100.0)))
-    return 20 + int(81 * rng.random())
 
 
 def read_instances(path: Path) -> tuple[Instance, ...]:
@@ -94,56 +90,45 @@ def read_instances(path: Path) -> tuple[Instance, ...]:
         InputError: The file cannot be read or is not in this format.
     """
     try:
-        lines = _Lines(path, "".join(text for _, text in TextFile(path, _KEY).texts()))
+        text = "".join(text for _, text in TextFile(path, _KEY).texts())
     except InputError as error:
         raise InputError(f"{error}; {EXPECTED}") from error
+    lines = deque((number, line.strip()) for number, line in enumerate(text.split("\n"), start=1) if line.strip())
+
+    def take(expected: str) -> tuple[int, str]:
+        if not lines:
+            raise InputError(f"{_KEY}: {path} ends where {expected} is expected")
+        return lines.popleft()
+
+    def refuse(number: int, found: str, expected: str) -> InputError:
+        return InputError(f"{_KEY}: line {number} of {path} has {found:.40}, expected {expected}")
+
+    def to_integer(number: int, word: str, expected: str, most: int) -> int:
+        if re.fullmatch("[0-9]{1,9}", word) and 1 <= int(word) <= most:
+            return int(word)
+        raise refuse(number, word, f"{expected}, an integer between 1 and {most}")
+
+    def take_integer(expected: str, most: int) -> int:
+        return to_integer(*take(expected), expected, most)
+
     instances: list[Instance] = []
     most_items = MAX_ITEMS
-    for _ in range(lines.take_number("the number of instances", MAX_INSTANCES)):
-        _, name = lines.take("the name of an instance")
+    for _ in range(take_integer("the number of instances", MAX_INSTANCES)):
+        _, name = take("the name of an instance")
         expected = "a capacity, a number of items and a number of bins"
-        number, text = lines.take(expected)
-        words = text.split()
+        number, line = take(expected)
+        words = line.split()
         if len(words) not in {2, 3}:
-            raise lines.refuse(number, text, expected)
-        capacity = lines.check(number, words[0], "a capacity", MAX_CAPACITY)
+            raise refuse(number, line, expected)
+        capacity = to_integer(number, words[0], "a capacity", MAX_CAPACITY)
         expected = f"a number of items (at most {MAX_ITEMS} in all instances)"
-        n_items = lines.check(number, words[1], expected, most_items)
+        n_items = to_integer(number, words[1], expected, most_items)
         most_items -= n_items
-        items = [lines.take_number("the size of an item", capacity) for _ in range(n_items)]
+        items = [take_integer("the size of an item", capacity) for _ in range(n_items)]
         instances.append(Instance(name[:40], capacity, tuple(items)))
-    if lines.left:
-        raise lines.refuse(*lines.left[0], "nothing after the last instance")
+    if lines:
+        raise refuse(*lines[0], "nothing after the last instance")
     return tuple(instances)
-
-
-class _Lines:
-    """The lines of a file that are not blank, each with its number, taken one after the other."""
-
-    def __init__(self, path: Path, text: str) -> None:
-        self._path = path
-        lines = enumerate(map(str.strip, text.split("\n")), start=1)
-        self.left = deque((number, line) for number, line in lines if line)
-
-    def take(self, expected: str) -> tuple[int, str]:
-        """Return the next line; if there is none, raise an error that names what is expected."""
-        if not self.left:
-            raise InputError(f"{_KEY}: {self._path} ends where {expected} is expected")
-        return self.left.popleft()
-
-    def take_number(self, expected: str, most: int) -> int:
-        """Return the next line as an integer; see `check`."""
-        return self.check(*self.take(expected), expected, most)
-
-    def check(self, number: int, word: str, expected: str, most: int) -> int:
-        """Return a word as an integer; if it is not one from 1 to ``most``, raise an error that names the line."""
-        if word.isascii() and word.isdigit() and len(word) <= _MAX_DIGITS and 1 <= int(word) <= most:
-            return int(word)
-        raise self.refuse(number, word, f"{expected}, an integer between 1 and {most}")
-
-    def refuse(self, number: int, text: str, expected: str) -> InputError:
-        """Return an error that a line has something else than is expected."""
-        return InputError(f"{_KEY}: line {number} of {self._path} has {text:.40}, expected {expected}")
 
 
 Step: TypeAlias = tuple[int, Sequence[int], int]
@@ -199,9 +184,7 @@ def pack_best_fit(instance: Instance) -> list[int]:
     Best fit puts each item into the open bin with the least free space that is large enough, or into a new bin if there
     is none.
     """
-    packed = drive(lambda _, spaces: -spaces, [(instance.capacity, instance.items)])
-    choices: list[int] = packed["choices"][0]
-    return choices
+    return list(drive(lambda _, spaces: -spaces, [(instance.capacity, instance.items)])["choices"][0])
 
 
 def bound_bins(instances: Sequence[Instance]) -> int:

@@ -1,11 +1,10 @@
 """Cap sets: a program constructs as many vectors over three elements as it can, no three of which lie on a line."""
 
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.exact import Construction, check_integers
 
 Vectors = list[list[int]]
@@ -49,13 +48,6 @@ class CapSet(Construction):
     reference = 512.0
     most = 10
     is_larger_better = True
-    # The largest known cap sets by the number of dimensions; those of up to 6 dimensions are the largest there are.
-    best_known: ClassVar = {
-        4: BestKnown("20", "Pellegrino 1970, optimal"),
-        5: BestKnown("45", "Edel, Ferret, Landjev and Storme 2002, optimal"),
-        6: BestKnown("112", "Potechin 2008, optimal"),
-        8: BestKnown("512", "FunSearch (Romera-Paredes and others 2024)"),
-    }
     measure = staticmethod(count_cap)
 
     def read(self, value: Any) -> Vectors:

@@ -4,12 +4,12 @@ import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.circle_packing.packing import FloatArray, find_violation, shrink
 from evodiverse.tasks.programs.circle_packing.view import Packing, draw_picture, read_packing
-from evodiverse.tasks.programs.evaluator import BestKnown, Placing, Scored, Verified, tell_place, to_json
+from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, tell_place, to_json
 from evodiverse.tasks.programs.settings import MAX_CIRCLES
 from evodiverse.vocabulary import Array, Job, OwnColumn, Reason, Rejection, column_types
 
@@ -47,13 +47,7 @@ class CirclePacking(Placing):
     quantity = "sum of radii"
     n = 26
     reference = 2.635
-    fewest = 1
     most = MAX_CIRCLES
-    # The largest known sums of radii by the number of circles, without any tolerance.
-    best_known: ClassVar = {
-        26: BestKnown("2.6359830849", "strict optimum, reached by ShinkaEvolve, GEPA and others"),
-        32: BestKnown("2.9395727712", "strict optimum, reached by others"),
-    }
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""
@@ -91,7 +85,7 @@ class CirclePacking(Placing):
             f"{self.quantity}, without any tolerance",
             sum(map(Fraction, shrink(*_read_packing(discovery)).tolist()), Fraction(0)),
             "the logged circles, shrunk until no two overlap and none crosses a wall, in exact arithmetic",
-            self.best_known.get(self._n),
+            self._best_known,
         )
 
     def _caption(self, discovery: Discovery, sum_radii: float, strict_sum: float) -> list[str]:

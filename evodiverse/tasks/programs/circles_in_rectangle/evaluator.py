@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar, Final
+from typing import Final
 
 from evodiverse.kit.pictures import GROUND, INK, Axes
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
 
 
@@ -75,11 +74,8 @@ class CirclesInRectangle(PointPlacing):
     n = 21
     reference = 2.36583237
     n_coordinates = 3
-    fewest = 1
     most = 200
     is_larger_better = True
-    # The largest known sums of radii by the number of circles; AlphaEvolve's report (2025) has 2.3658321334.
-    best_known: ClassVar = {21: BestKnown("2.36583237", "EinsteinArena (2026), within its tolerance; quoted")}
     measure = staticmethod(measure_sum)
     draw = staticmethod(draw_circles)
 

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar, Final
+from typing import Final
 
 from evodiverse.kit.pictures import Axes
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
 
 
@@ -83,10 +82,6 @@ class Distances(PointPlacing):
     fewest = 2
     most = 100
     is_larger_better = False
-    # The smallest known squared ratios of the largest to the smallest distance, by the number of points.
-    best_known: ClassVar = {
-        16: BestKnown("12.88923", "CodeEvolve's report (2025) and others; AlphaEvolve's has 12.88927")
-    }
     measure = staticmethod(measure_ratio)
     draw = staticmethod(draw_distances)
 

@@ -4,10 +4,9 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar, Final
+from typing import Final
 
 from evodiverse.kit.pictures import GROUND, INK, Axes
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
 
 
@@ -91,8 +90,6 @@ class Heilbronn(PointPlacing):
     fewest = 3
     most = 40
     is_larger_better = True
-    # The largest known values by the number of points: the smallest triangle's share of the whole triangle's area.
-    best_known: ClassVar = {11: BestKnown("0.03652988988", "AlphaEvolve's report (2025), the points published with it")}
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_triangles)
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import Final
 
 from evodiverse.kit.pictures import Axes
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.heilbronn.evaluator import fill_smallest, find_areas
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, fit, to_integers
 
@@ -72,11 +71,6 @@ class HeilbronnConvex(PointPlacing):
     fewest = 3
     most = 40
     is_larger_better = True
-    # The largest known values by the number of points; the points are published with AlphaEvolve's report.
-    best_known: ClassVar = {
-        13: BestKnown("0.03093689", "AlphaEvolve's report (2025), as quoted in OpenEvolve's example"),
-        14: BestKnown("0.02783557", "AlphaEvolve's report (2025), as recomputed on EinsteinArena (2026)"),
-    }
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_hull)
 

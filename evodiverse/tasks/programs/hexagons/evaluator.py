@@ -9,10 +9,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
 from math import isqrt, sqrt
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evodiverse.kit.pictures import GROUND, INK, Axes
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points
 
 ROOT: Final = (Fraction(isqrt(3 * 10**80), 10**40), Fraction(isqrt(3 * 10**80) + 1, 10**40))
@@ -140,18 +139,8 @@ class Hexagons(PointPlacing):
     n = 11
     reference = 3.924501
     n_coordinates = 3
-    fewest = 1
     most = 60
     is_larger_better = False
-    # The smallest known sides by the number of hexagons; AlphaEvolve's report (2025) has 3.930092 and 3.941912.
-    best_known: ClassVar = {
-        11: BestKnown(
-            "3.92450", "Berthold and others, Kravatsky and others (2026), on Friedman's Packing Center; cut there"
-        ),
-        12: BestKnown(
-            "3.94164", "Novikov, Berthold, Kravatsky and others (2026), on Friedman's Packing Center; cut there"
-        ),
-    }
     measure = staticmethod(measure_side)
     draw = staticmethod(draw_hexagons)
 

@@ -1,11 +1,10 @@
 """Kissing numbers: a program constructs as many directions as it can that are at least 60 degrees apart."""
 
 from fractions import Fraction
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.exact import Construction, check_integers
 
 Vectors = list[list[int]]
@@ -49,14 +48,6 @@ class Kissing(Construction):
     reference = 593.0
     most = 12
     is_larger_better = True
-    # The largest known numbers of vectors by the number of dimensions.
-    best_known: ClassVar = {
-        2: BestKnown("6", "optimal"),
-        3: BestKnown("12", "Schütte and van der Waerden 1953, optimal"),
-        4: BestKnown("24", "Musin 2003, optimal"),
-        8: BestKnown("240", "Levenshtein, Odlyzko and Sloane 1979, optimal"),
-        11: BestKnown("604", "EinsteinArena (2026), quoted; AlphaEvolve's report (2025) has 593"),
-    }
     measure = staticmethod(count_directions)
 
     def read(self, value: Any) -> Vectors:

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import Final
 
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.exact import PLACES, StepFunction, convolve, cut
 
 
@@ -40,9 +39,6 @@ class MinimumOverlap(StepFunction):
     quantity = "largest overlap"
     reference = 0.38087031
     is_larger_better = False
-    best_known: ClassVar = {
-        0: BestKnown("0.3808669", "EinsteinArena's table (2026), quoted; Together AI's 600 steps have 0.38087031")
-    }
     measure = staticmethod(find_overlap)
 
 

@@ -5,9 +5,8 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import accumulate
 from math import comb
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from evodiverse.tasks.programs.evaluator import BestKnown
 from evodiverse.tasks.programs.exact import Construction
 
 Form: TypeAlias = tuple[Sequence[int], int, int]
@@ -130,9 +129,6 @@ class SumsDifferences(Construction):
     quantity = "exponent"
     reference = 1.1584172816
     is_larger_better = True
-    best_known: ClassVar = {
-        0: BestKnown("1.173077", "Zheng (2025), as the limit of sets like those of Gerbicz (2025), who has 1.173050")
-    }
     measure = staticmethod(find_exponent)
 
     def read(self, value: Any) -> Form:
