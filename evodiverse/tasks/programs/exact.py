@@ -14,11 +14,9 @@ from evodiverse.ports import Discovery
 from evodiverse.tasks.programs.evaluator import Placing, Scored, Verified, disproved, tell_place, to_json
 from evodiverse.vocabulary import Job, OwnColumn, Reason, Rejection, column_types
 
-LARGEST: Final = Fraction(sys.float_info.max)
 MOST_STEPS: Final = 2_000
 PLACES: Final = 60
 """Heights are cut to this number of binary places below the largest, so that exact products remain short."""
-_SIDE = 880  # pixels
 
 
 def round_down(value: Fraction) -> float:
@@ -62,7 +60,7 @@ class Exact(Placing):
             exact = self.measure(result)
         except ValueError as error:
             return Rejection(Reason.INVALID, str(error))
-        if exact > LARGEST:
+        if exact > sys.float_info.max:
             return Rejection(Reason.INVALID, f"the {self.quantity} is too large for a float")
         measured = self._round(exact)
         score = measured / self._reference if self.is_larger_better else self._reference / measured
@@ -138,13 +136,9 @@ def check_integers(value: Any, n: int) -> list[list[int]]:
     Raises:
         ValueError: The program returned anything else.
     """
-    if isinstance(value, list) and value and all(_is_vector(row, n) for row in value):
+    if type(value) is list and value and all(type(row) is list and [*map(type, row)] == [int] * n for row in value):
         return value
     raise ValueError(f"the result is not a list of vectors of {n} integers")
-
-
-def _is_vector(row: Any, n: int) -> bool:
-    return isinstance(row, list) and len(row) == n and all(type(x) is int for x in row)
 
 
 def to_integers(heights: Sequence[float]) -> list[int]:
@@ -171,7 +165,7 @@ def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
 @styled()
 def draw_steps(heights: Sequence[float], lines: Sequence[str]) -> bytes:
     """Return a PNG of a step function; for the lines of text, see `to_png`."""
-    figure, (axes,) = new_figure(_SIDE)
+    figure, (axes,) = new_figure(880)
     axes.stairs(heights, fill=True, color=INK)
     axes.set(xlabel="step", ylabel="height")
     return to_png(figure, lines)

@@ -4,13 +4,13 @@ The function shrinks the radii until no circle crosses a wall and no two circles
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
-Circle = tuple[float, float, float]  # x, y, radius
 
 TOLERANCE = 1e-6
 _ROUNDING = 1e-14  # relative; far above the rounding error of a distance or a sum of radii
@@ -91,7 +91,7 @@ def _find_overlapping(centers: FloatArray, radii: FloatArray, pairs: IntArray) -
     with np.errstate(over="ignore"):
         distances = np.hypot(*(centers[one] - centers[other]).T)
     near = pairs[distances <= (radii[one] + radii[other]) * (1 + _ROUNDING) + _TINY]
-    circles = _circles(centers, radii)
+    circles = np.column_stack([centers, radii]).tolist()
     overlaps = [_overlap(circles[mine], circles[others]) for mine, others in near.tolist()]
     overlapping: IntArray = near[np.array(overlaps, dtype=bool)]
     return overlapping
@@ -102,7 +102,7 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Flo
 
     Because of rounding, tiny overlaps may remain.
     """
-    circles = _circles(centers, radii)
+    circles = np.column_stack([centers, radii]).tolist()
     shared = radii.copy()
     for pair in overlapping.tolist():
         for mine, others in (pair, pair[::-1]):
@@ -115,22 +115,17 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Flo
 
 def _settle(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> FloatArray:
     """Return the ``(n,)`` radii after lowering them, ulp by ulp, until none of the given pairs overlaps."""
-    circles = _circles(centers, radii)
+    circles = np.column_stack([centers, radii]).tolist()
     for pair in _find_overlapping(centers, radii, overlapping).tolist():  # lowering a radius creates no new overlap
         while _overlap(*(circles[index] for index in pair)):
             larger = max(pair, key=lambda index: circles[index][2])
-            x, y, radius = circles[larger]
-            circles[larger] = (x, y, math.nextafter(radius, 0.0))
-    return np.array([radius for _, _, radius in circles])
+            circles[larger][2] = math.nextafter(circles[larger][2], 0.0)
+    return np.array(circles)[:, 2]
 
 
-def _overlap(one: Circle, other: Circle) -> bool:
-    """Return whether two circles overlap, computed in integers over a common denominator, a power of two."""
+def _overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two circles (x, y, radius) overlap, in integers over a common denominator, a power of two."""
     ratios = [value.as_integer_ratio() for value in (*one, *other)]
     scale = max(denominator for _, denominator in ratios)
     x, y, r, other_x, other_y, other_r = (numerator * (scale // denominator) for numerator, denominator in ratios)
     return (x - other_x) ** 2 + (y - other_y) ** 2 < (r + other_r) ** 2
-
-
-def _circles(centers: FloatArray, radii: FloatArray) -> list[Circle]:
-    return [(x, y, radius) for (x, y), radius in zip(centers.tolist(), radii.tolist(), strict=True)]

@@ -2,16 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
 from evodiverse.kit.pictures import GROUND, INK, Axes, color_map, embed_svg, new_figure, styled, to_png
-
-if TYPE_CHECKING:
-    from matplotlib.collections import PatchCollection
 
 FloatArray = NDArray[np.float64]
 
@@ -61,7 +58,7 @@ def read_packing(text: str) -> Packing:
     return Packing(centers, radii)
 
 
-def draw(axes: Axes, packing: Packing, line: float = 0.6) -> "PatchCollection":
+def draw(axes: Axes, packing: Packing, line: float = 0.6) -> Any:
     """Draw the unit square and the circles, with the origin at the lower left; larger circles are darker.
 
     Args:
@@ -70,7 +67,7 @@ def draw(axes: Axes, packing: Packing, line: float = 0.6) -> "PatchCollection":
         line: The width of outlines, in points.
 
     Returns:
-        The circles, which are colored by their radii.
+        The circles, a ``PatchCollection``, which are colored by their radii.
     """
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Circle, Rectangle

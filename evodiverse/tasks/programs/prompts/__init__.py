@@ -66,9 +66,7 @@ class ProgramPrompts:
         self._templates = {name: Template(text) for name, text in templates.items()}
         self._metrics = metrics
         self._entry_point = entry_point
-        self._max_characters = settings.max_characters
-        self._mode = settings.prompts.mode
-        self._hot = settings.prompts.hot
+        self._settings = settings
         rules = f"\n\n{RULE}" if split_marked(example) else ""
         self._system = self._fill("system", description=description.strip() + rules)
         self.example = example
@@ -80,12 +78,12 @@ class ProgramPrompts:
 
         The program to edit also comes with the feedback of its evaluator and with its output.
         """
-        explores = self._hot == "explore" and request.prompt is Prompt.HOT
+        explores = self._settings.prompts.hot == "explore" and request.prompt is Prompt.HOT
         parent = request.parents[0]
         remedy = _REMEDIES.get(parent.error.partition(":")[0], "Fix this first.") if parent.error else ""
         feedback, output = (_quote(parent.details.get(name)) for name in (FEEDBACK, OUTPUT))
         quoted = [f"{title}\n\n{text}" for title, text in ((_FEEDBACK, feedback), (_OUTPUT, output)) if text]
-        mode = self._mode
+        mode = self._settings.prompts.mode
         if mode == "mixed":
             mode = "diff" if request.stream.rng().random() < 0.5 else "rewrite"
         text = self._fill(
@@ -138,19 +136,15 @@ class ProgramPrompts:
     def _section(self, heading: str, candidate: Candidate, remedy: str = "", quoted: Sequence[str] = ()) -> str:
         """Return a program under a heading, with its score (six decimals), its metrics and why it failed."""
         metrics, failure = self._show_metrics(candidate), _describe_failure(candidate)
-        lines = [
-            f"Score: {_show_score(candidate)}",
-            *([f"Metrics: {metrics}"] if metrics else []),
-            *([f"{failure} {remedy}".rstrip()] if failure else []),
-        ]
-        return "\n\n".join([heading, "\n".join(lines), *quoted, _fence(candidate.genotype)])
+        lines = [f"Score: {_show_score(candidate)}", metrics and f"Metrics: {metrics}", f"{failure} {remedy}".strip()]
+        return "\n\n".join([heading, "\n".join(filter(None, lines)), *quoted, _fence(candidate.genotype)])
 
     def _show_metrics(self, candidate: Candidate) -> str:
         known = {name: candidate.details.get(name) for name in self._metrics}
         return ", ".join(f"{name} {value:.6g}" for name, value in known.items() if isinstance(value, int | float))
 
     def _fill(self, name: str, **fields: str) -> str:
-        common = {"entry_point": self._entry_point, "max_characters": self._max_characters}
+        common = {"entry_point": self._entry_point, "max_characters": self._settings.max_characters}
         return self._templates[name].substitute(fields, **common).strip()
 
 

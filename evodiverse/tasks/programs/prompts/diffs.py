@@ -36,24 +36,20 @@ def find_blocks(reply: str) -> list[Block] | Rejection:
     """
     text = unify_newlines(reply)
     blocks: list[Block] = []
-    start = divider = None
+    markers: list[re.Match[str]] = []  # of the block that has begun
     for marker in _MARKER.finditer(text):
-        number = len(blocks) + 1
-        if marker.lastgroup == "search":
-            if start is not None:
-                return _malformed(number, "another one begins before its end")
-            start = marker
-        elif start is None:
-            continue
-        elif marker.lastgroup == "divider":
-            divider = divider or marker
-        elif divider is None:
-            return _malformed(number, "no ======= between its parts")
-        else:
-            searched, replacing = text[start.end() + 1 : divider.start()], text[divider.end() + 1 : marker.start()]
+        kind = marker.lastgroup
+        if kind == ("search", "divider", "replace")[len(markers)]:
+            markers.append(marker)
+        elif markers and kind != "divider":
+            problem = "another one begins before its end" if kind == "search" else "no ======= between its parts"
+            return _malformed(len(blocks) + 1, problem)
+        if len(markers) == 3:
+            start, divider, end = markers
+            searched, replacing = text[start.end() + 1 : divider.start()], text[divider.end() + 1 : end.start()]
             blocks.append(Block(_split(searched), _split(replacing)))
-            start = divider = None
-    if start is not None:
+            markers = []
+    if markers:
         return _malformed(len(blocks) + 1, "no >>>>>>> REPLACE at its end")
     if len(blocks) > MAX_BLOCKS:
         return Rejection(Reason.TOO_LARGE, f"{len(blocks)} blocks, at most {MAX_BLOCKS}")
