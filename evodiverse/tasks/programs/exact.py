@@ -162,15 +162,6 @@ def convolve(ours: Sequence[int], theirs: Sequence[int]) -> list[int]:
     return values
 
 
-@styled()
-def draw_steps(heights: Sequence[float], lines: Sequence[str]) -> bytes:
-    """Return a PNG of a step function; for the lines of text, see `to_png`."""
-    figure, (axes,) = new_figure(880)
-    axes.stairs(heights, fill=True, color=INK)
-    axes.set(xlabel="step", ylabel="height")
-    return to_png(figure, lines)
-
-
 class StepFunction(Construction):
     """The evaluator of a task whose programs construct a step function, by its heights on intervals of equal length."""
 
@@ -188,6 +179,10 @@ class StepFunction(Construction):
         except OverflowError:
             raise ValueError("a height is too large for a float") from None
 
+    @styled()
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's step function as ``steps.png``."""
-        return {"steps.png": draw_steps(self.find_result(discovery), self.caption(discovery))}
+        figure, (axes,) = new_figure(880)
+        axes.stairs(self.find_result(discovery), fill=True, color=INK)
+        axes.set(xlabel="step", ylabel="height")
+        return {"steps.png": to_png(figure, self.caption(discovery))}

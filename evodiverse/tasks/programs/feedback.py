@@ -51,25 +51,20 @@ def stage_columns(names: Iterable[str]) -> dict[str, type]:
 
 
 def tell(feedback: Detail, execution: Execution) -> dict[str, Detail]:
-    """Return the values of the columns `FEEDBACK` and `OUTPUT`, without those that are empty."""
-    texts = {FEEDBACK: _cut_feedback(str(feedback or "")), OUTPUT: _read_output(execution)}
-    return {name: text for name, text in texts.items() if text}
+    """Return the values of the columns `FEEDBACK` and `OUTPUT`, without those that are empty.
 
-
-def _cut_feedback(text: str) -> str:
-    """Return a feedback in the form in which it is logged: printable lines, of which the first `MAX_FEEDBACK` count."""
-    cleaned = "\n".join(_clean_lines(text))
-    return cleaned if len(cleaned) <= MAX_FEEDBACK else f"{cleaned[: MAX_FEEDBACK - 1]}…"
-
-
-def _read_output(execution: Execution) -> str:
-    """Return the ends of stdout and stderr of a program in the form in which they are logged, printable and short.
-
-    For a program that ran out of time the result is empty: what it had printed by then differs from run to run.
+    The feedback consists of printable lines, of which the first `MAX_FEEDBACK` characters count. The output has the
+    ends of stdout and stderr of a program, printable and short. For a program that ran out of time, it is empty: what
+    it had printed by then differs from run to run.
     """
+    told = "\n".join(_clean_lines(str(feedback or "")))
+    if len(told) > MAX_FEEDBACK:
+        told = f"{told[: MAX_FEEDBACK - 1]}…"
+    printed = (execution.stdout, execution.stderr)
     if execution.failure is not None and execution.failure.reason is Reason.TIMED_OUT:
-        return ""
-    return "\n".join(filter(None, map(_cut_output, (execution.stdout, execution.stderr))))
+        printed = ("", "")
+    texts = {FEEDBACK: told, OUTPUT: "\n".join(filter(None, map(_cut_output, printed)))}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _cut_output(text: str) -> str:

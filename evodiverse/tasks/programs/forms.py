@@ -121,7 +121,13 @@ class _Form:
 
     def text(self) -> str:
         """Return the form, in which variables are numbers in the order of their first occurrence."""
-        self._free_parameters()
+        escaping = {(scope.owner(name), name) for scope, name in self._escaping}
+        for (scope, name), inner in self._functions:  # those whose parameters no caller can name
+            owner = scope.owner(name)
+            inner.has_named_parameters = owner is None or (owner, name) in escaping
+        for inner in self._lambdas:
+            if inner.node in self._keys:
+                inner.has_named_parameters = not self._keywords.isdisjoint({None, *inner.parameters})
         numbers: dict[_Reference, str] = {}
 
         @cache
@@ -133,16 +139,6 @@ class _Form:
             return numbers.setdefault((owner, name), f"%{len(numbers)}")
 
         return "".join(part if isinstance(part, str) else tell(part) for part in self._parts)
-
-    def _free_parameters(self) -> None:
-        """Find the functions whose parameters no caller can name."""
-        escaping = {(scope.owner(name), name) for scope, name in self._escaping}
-        for (scope, name), inner in self._functions:
-            owner = scope.owner(name)
-            inner.has_named_parameters = owner is None or (owner, name) in escaping
-        for inner in self._lambdas:
-            if inner.node in self._keys:
-                inner.has_named_parameters = not self._keywords.isdisjoint({None, *inner.parameters})
 
     def write(self, part: Any, scope: _Scope) -> None:
         """Write a node, a list or another value that stands in a scope."""

@@ -42,7 +42,9 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, 
     programs: dict[str, tuple[Path, str]] = {}
     for path in paths:
         try:
-            source = _read_source(path, n)
+            made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
+            text = "".join(text for _, text in TextFile(path, "task.initial.path").texts()) if made is None else ""
+            source = text if made is None else _set_n(made, n)
         except InputError as error:
             violations += error.violations
             continue
@@ -58,8 +60,3 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, 
     if violations:
         raise InputError(*violations)
     return [source for _, source in programs.values()]
-
-
-def _read_source(path: Path, n: int | None) -> str:
-    made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
-    return _set_n(made, n) if made else "".join(text for _, text in TextFile(path, "task.initial.path").texts())

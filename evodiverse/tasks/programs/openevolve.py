@@ -40,8 +40,6 @@ _THRESHOLDS: Final = (0.5, 0.75)
 _REFUSED: Final = re.compile(r"\[Errno (?:1|13)\]|Operation not permitted|Permission denied")
 _ERROR: Final = re.compile("err|exception|fail|traceback", re.IGNORECASE)
 _MAX_ERROR: Final = 400
-_KINDS: Final[Sequence[type | tuple[type, ...]]] = (list, float, dict, dict, (list, tuple), str, bool)
-"""The types of the parts of a report."""
 
 
 class OpenEvolveEvaluator(Evaluator):
@@ -136,15 +134,18 @@ class OpenEvolveEvaluator(Evaluator):
     def _open(self, value: Any) -> "_Report | None":
         """Return a report of the driver; None if it does not bear the driver's seal, or no driver would write it."""
         match value:
-            case [str(text), str(seal)]:
-                key = bytes.fromhex(self._key)
-                if seal == hashlib.blake2b(text.encode(), key=key).hexdigest():
-                    return _read_report(text)
+            case [str(text), str(seal)] if (
+                seal == hashlib.blake2b(text.encode(), key=bytes.fromhex(self._key)).hexdigest()
+            ):
+                return _read_report(text)
         return None
 
     def _find_details(self, report: "_Report") -> dict[str, Detail]:
         """Return the values of the log's columns; the feedback has the metrics, and the artifacts with their names."""
-        metrics = [f"{name}: {_show(value)}" for name, value in report.metrics.items()]
+        metrics = [
+            f"{name}: {value:.6g}" if isinstance(value, float) else f"{name}: {value}"
+            for name, value in report.metrics.items()
+        ]
         artifacts = [f"{name}:\n{text.strip()}" for name, text in report.artifacts.items() if text.strip()]
         known = {
             name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
@@ -203,14 +204,15 @@ def _read_report(text: str) -> _Report | None:
         report = _Report(**json.loads(text))
     except (TypeError, ValueError, RecursionError):
         return None
-    is_plain = (
-        all(isinstance(part, kind) for part, kind in zip(report, _KINDS, strict=True))
-        and all(isinstance(value, (float, bool, str)) for value in report.metrics.values())
-        and all(isinstance(value, str) for value in (*report.artifacts.values(), *report.refused))
-        and all(isinstance(value, float) for value in report.seconds)
-        and bool(report.error or report.seconds)
-    )
-    return report if is_plain else None
+    match report:
+        case _Report(list(), float(), dict(), dict(), list() | tuple(), str(), bool()) if (
+            all(isinstance(value, (float, bool, str)) for value in report.metrics.values())
+            and all(isinstance(value, str) for value in (*report.artifacts.values(), *report.refused))
+            and all(isinstance(value, float) for value in report.seconds)
+            and (report.error or report.seconds)
+        ):
+            return report
+    return None
 
 
 def _find_error(report: _Report) -> str:
@@ -220,10 +222,6 @@ def _find_error(report: _Report) -> str:
             lines = value.strip().splitlines()
             return lines[-1] if "Traceback" in value else value
     return ""
-
-
-def _show(value: float | bool | str) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _read(path: Path, key: str) -> str:

@@ -72,7 +72,11 @@ def drive(
     if is_confined:
         sys.addaudithook(_refuse(refused))
     try:
-        report = _evaluate(source, evaluator, functions, thresholds)
+        module, path = _load(evaluator), os.path.join(os.getcwd(), "program.py")
+        stages = [getattr(module, name) for name in functions]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(source)
+        report = _run_stages(stages, thresholds, path)
     except MemoryError:
         raise
     except BaseException as error:  # noqa: BLE001 (a program may raise anything)
@@ -86,15 +90,6 @@ def drive(
 
 class _BrokenError(Exception):
     """The evaluator cannot be used, whatever the program."""
-
-
-def _evaluate(source: str, evaluator: str, functions: Sequence[str], thresholds: Sequence[float]) -> dict[str, Any]:
-    module = _load(evaluator)
-    stages = [getattr(module, name) for name in functions]
-    path = os.path.join(os.getcwd(), "program.py")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(source)
-    return _run_stages(stages, thresholds, path)
 
 
 def _load(path: str) -> types.ModuleType:

@@ -1,6 +1,6 @@
 """The common parts of the tasks that place points: exact arithmetic, the evaluator and the picture."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from evodiverse.kit.pictures import INK, Axes, new_figure, styled, to_png
@@ -19,27 +19,7 @@ def to_integers(points: Points) -> tuple[list[tuple[int, ...]], int]:
     return [tuple(value * (scale // denominator) for value, denominator in point) for point in ratios], scale
 
 
-_SIDE, _DOT = 880, 18  # pixels: the side of the square, and the diameter of a point
-
 Place = tuple[float, float]
-
-
-@styled()
-def draw_points(draw: Callable[[Axes, Points], Sequence[Place]], points: Points, lines: Sequence[str]) -> bytes:
-    """Return a PNG of numbered points.
-
-    Args:
-        draw: The function `PointPlacing.draw`, which draws what lies under the points.
-        points: The points.
-        lines: The lines of text; see `to_png`.
-    """
-    figure, (axes,) = new_figure(_SIDE)
-    axes.set(xlim=(0, 1), ylim=(0, 1))
-    axes.set_axis_off()
-    for number, (x, y) in enumerate(draw(axes, points)):
-        axes.plot(x, y, "o", color=INK, markeredgecolor="white", markersize=_DOT, clip_on=False, zorder=3)
-        axes.text(x, y, str(number), color="white", size=10, ha="center", va="center_baseline", zorder=4)
-    return to_png(figure, lines)
 
 
 def fit(points: Points) -> list[Place]:
@@ -107,6 +87,13 @@ class PointPlacing(Exact):
         points: list[list[float]] = array.tolist()
         return points
 
+    @styled()
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
-        """Return a picture of a candidate's points as ``points.png``."""
-        return {"points.png": draw_points(self.draw, self.find_result(discovery), self.caption(discovery))}
+        """Return a picture of a candidate's points, which are numbered, as ``points.png``."""
+        figure, (axes,) = new_figure(880)
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.set_axis_off()
+        for number, (x, y) in enumerate(self.draw(axes, self.find_result(discovery))):
+            axes.plot(x, y, "o", color=INK, markeredgecolor="white", markersize=18, clip_on=False, zorder=3)
+            axes.text(x, y, str(number), color="white", size=10, ha="center", va="center_baseline", zorder=4)
+        return {"points.png": to_png(figure, self.caption(discovery))}

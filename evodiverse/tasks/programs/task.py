@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evodiverse.diversity.distances import cosine, hashed_counts
 from evodiverse.diversity.tfidf import find_tokens
 from evodiverse.ports import Discovery, Sandbox
-from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Stage, to_json
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, to_json
 from evodiverse.tasks.programs.feedback import FEEDBACK, OUTPUT, SECONDS, STAGE, stage_columns, tell
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Candidate, Evaluation, Hypothesis, Reason, Rejection, Stream
@@ -119,26 +119,21 @@ class ProgramTask:
             (execution,) = self._sandbox.run([stage.job(source)])
             with _SCORING:
                 began = monotonic()
-                scored = execution.failure or stage.score(execution.value, source)
+                answer = execution.failure or stage.score(execution.value, source)
                 seconds[f"{SECONDS}{stage.name}"] = execution.wall_seconds + monotonic() - began
-            failure = scored if isinstance(scored, Rejection) else scored.failure or _find_shortfall(scored, stage)
+            score, logged, failure = Scored(0.0, {}, answer) if isinstance(answer, Rejection) else answer
+            if failure is None and stage.threshold is not None and score < stage.threshold:
+                needed = f"it needs at least {stage.threshold} in the stage {stage.name}"
+                failure = Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {score}")
             if failure:
                 break
-        score, details = (0.0, {}) if isinstance(scored, Rejection) else (scored.score, dict(scored.details))
+        details = dict(logged)
         details |= tell(details.pop(FEEDBACK, None), execution)
         if len(stages) > 1:
             details |= {STAGE: stage.name, **seconds}
         if failure:
             return Evaluation(0.0, 0.0, valid=False, error=str(failure), details=details)
         return Evaluation(score, -score, details=details)
-
-
-def _find_shortfall(scored: Scored, stage: Stage) -> Rejection | None:
-    """Return why a program with a score goes no further than a stage; None if it does."""
-    if stage.threshold is None or scored.score >= stage.threshold:
-        return None
-    needed = f"it needs at least {stage.threshold} in the stage {stage.name}"
-    return Rejection(Reason.BELOW_THRESHOLD, f"{needed}, and scored {scored.score}")
 
 
 @lru_cache(maxsize=4096)

@@ -35,9 +35,6 @@ def _find_squares(whole: Sequence[Sequence[int]]) -> list[int]:
 SHARE: Final = 1_000_000
 """Squared distances that differ by at most one part in this many count as equal."""
 
-_SHORTEST: Final = "#24629c"
-_LONGEST: Final = "#dea876"
-
 
 def draw_distances(axes: Axes, points: Points) -> list[Place]:
     """Draw the shortest distances (dark and thick) and the longest (light and thin), and return the points' places.
@@ -48,7 +45,7 @@ def draw_distances(axes: Axes, points: Points) -> list[Place]:
     """
     places = fit(points)
     shortest, longest = find_extremes(points)
-    for name, pairs, color, width in [("longest", longest, _LONGEST, 1.5), ("shortest", shortest, _SHORTEST, 4)]:
+    for name, pairs, color, width in [("longest", longest, "#dea876", 1.5), ("shortest", shortest, "#24629c", 4)]:
         for pair in pairs:
             ends = zip(*(places[index] for index in pair), strict=True)
             (line,) = axes.plot(*ends, color=color, linewidth=width, clip_on=False)

@@ -17,8 +17,9 @@ from evodiverse.tasks.programs.points import Place, PointPlacing, Points
 ROOT: Final = (Fraction(isqrt(3 * 10**80), 10**40), Fraction(isqrt(3 * 10**80) + 1, 10**40))
 """A lower and an upper bound of √3."""
 
-_HALF: Final = Fraction(1, 2)
-NORMALS: Final = tuple((g * _HALF, h * _HALF) for g, h in [(1, 1), (0, 2), (-1, 1), (-1, -1), (0, -2), (1, -1)])
+NORMALS: Final = tuple(
+    (Fraction(g, 2), Fraction(h, 2)) for g, h in [(1, 1), (0, 2), (-1, 1), (-1, -1), (0, -2), (1, -1)]
+)
 """The directions 30°, 90°, … 330°, normal to the sides of a hexagon that is not turned, as g and h in (g·√3, h)."""
 
 
@@ -52,7 +53,8 @@ def measure_side(rows: Points) -> Fraction:
     """
     hexagons = read_hexagons(rows)
     for (one, left), (other, right) in combinations(enumerate(hexagons), 2):
-        if (left.x - right.x) ** 2 + (left.y - right.y) ** 2 < 4 and not are_apart(left, right):
+        is_near = (left.x - right.x) ** 2 + (left.y - right.y) ** 2 < 4
+        if is_near and not (has_side_between(left, right) or has_side_between(right, left)):
             raise ValueError(f"hexagons {one} and {other} overlap")
     reach = find_reach(hexagons)
     widths = [(reach[side] + reach[side + 3]) / 2 for side in range(3)]
@@ -60,19 +62,19 @@ def measure_side(rows: Points) -> Fraction:
     return max(*widths, *triangles) * 2 / ROOT[0]
 
 
-def are_apart(one: Hexagon, other: Hexagon) -> bool:
-    """Return whether the interiors of two hexagons are disjoint: whether the line of a side of one separates them."""
-    return _has_side_between(one, other) or _has_side_between(other, one)
+def has_side_between(one: Hexagon, other: Hexagon) -> bool:
+    """Return whether all corners of the other hexagon lie beyond the line of some side of one.
 
-
-def _has_side_between(one: Hexagon, other: Hexagon) -> bool:
-    """Return whether all corners of the other hexagon lie beyond the line of some side of one."""
+    The interiors of two hexagons are disjoint if the line of a side of either separates them so.
+    """
     right, up = other.x - one.x, other.y - one.y
     along, across = right * one.cos + up * one.sin, up * one.cos - right * one.sin
     cos = one.cos * other.cos + one.sin * other.sin
     sin = one.sin * other.cos - one.cos * other.sin
     return any(
-        all(is_at_least_zero(h * across - to_h * sin, g * along + to_g * cos - _HALF) for to_g, to_h in NORMALS)
+        all(
+            is_at_least_zero(h * across - to_h * sin, g * along + to_g * cos - Fraction(1, 2)) for to_g, to_h in NORMALS
+        )
         for g, h in NORMALS
     )
 

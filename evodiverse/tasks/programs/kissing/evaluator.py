@@ -10,7 +10,6 @@ from evodiverse.tasks.programs.exact import Construction, check_integers
 Vectors = list[list[int]]
 
 MOST_VECTORS: Final = 1_000
-LARGEST: Final = 10**15
 
 
 def count_directions(vectors: Vectors) -> Fraction:
@@ -53,7 +52,7 @@ class Kissing(Construction):
     def read(self, value: Any) -> Vectors:
         """Return the vectors."""
         vectors = check_integers(value, self._n)
-        if len(vectors) > MOST_VECTORS or any(abs(x) > LARGEST for vector in vectors for x in vector):
+        if len(vectors) > MOST_VECTORS or any(abs(x) > 10**15 for vector in vectors for x in vector):
             raise ValueError(f"expected up to {MOST_VECTORS:,} vectors of integers up to 10**15")
         return vectors
 

@@ -18,7 +18,6 @@ MOST_ELEMENTS: Final = 10_000
 MOST_STEPS: Final = 1_000_000
 MOST_WORK: Final = 10**10
 MOST_BITS: Final = 10**6
-_DIGITS: Final = 50
 
 
 def find_exponent(form: Form) -> Fraction:
@@ -28,7 +27,7 @@ def find_exponent(form: Form) -> Fraction:
         ValueError: The set is larger than can be measured.
     """
     n_sums, n_differences, largest = measure_set(form)
-    with localcontext(prec=_DIGITS):
+    with localcontext(prec=50):
         gain = Decimal(n_differences).ln() - Decimal(n_sums).ln()
         # The error of the quotient is far below the unit that is subtracted.
         return max(1 + Fraction(gain / Decimal(2 * largest + 1).ln()) - Fraction(1, 10**40), Fraction(0))
