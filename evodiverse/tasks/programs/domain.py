@@ -114,8 +114,8 @@ def _find_task(settings: ProgramSettings) -> type[Evaluator]:
     if settings.evaluator not in BUILTINS:
         is_foreign = has_interface(expanded(settings.evaluator))
         return OpenEvolveEvaluator if is_foreign else UserEvaluator
-    task: type[Evaluator] = import_module(f"{__package__}.{settings.evaluator}.evaluator").TASK
-    return task
+    import_module(f"{__package__}.{settings.evaluator}.evaluator")
+    return Evaluator.built_in[settings.evaluator]
 
 
 def _read_initial(settings: ProgramSettings) -> list[str]:

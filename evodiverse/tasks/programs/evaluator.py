@@ -134,6 +134,9 @@ class Evaluator(ABC):
     no result.
 
     Attributes:
+        task: The name of the folder of a built-in task.
+        built_in: The evaluators of the built-in tasks that were imported: for each folder, the class that its module
+            ``evaluator`` defines.
         entry_point: The name of the function that a program must define.
         description: The description of the task in the prompts for a language model.
         columns: The types of the columns that the evaluator adds to the log's dataset ``evaluations``, by the name of
@@ -148,11 +151,20 @@ class Evaluator(ABC):
         InputError: A file that the settings name cannot be used.
     """
 
+    task: ClassVar[str]
+    built_in: ClassVar[dict[str, type["Evaluator"]]] = {}
     entry_point: str
     description: str
     columns: Mapping[str, type]
     metrics: Sequence[str] = ()
     libraries: Sequence[str] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Enter the class as the evaluator of the folder with its module, if the module's name is ``evaluator``."""
+        *_, folder, module = cls.__module__.split(".")
+        if module == "evaluator":
+            cls.task = folder
+            cls.built_in[folder] = cls
 
     def __init__(self, settings: ProgramSettings) -> None:
         self._limits = Limits(settings.timeout, settings.memory)
@@ -218,7 +230,6 @@ class Placing(Evaluator):
     """The evaluator of a task whose programs place points or circles, or construct another object.
 
     Attributes:
-        task: The name of the task's folder.
         things: What ``task.n`` counts, in the plural.
         quantity: The name of the quantity that is maximized or minimized.
         n: The default number of things; 0 if the task has no ``task.n``.
@@ -226,7 +237,6 @@ class Placing(Evaluator):
         fewest, most: The smallest and largest number of things; more would take too long to measure.
     """
 
-    task: ClassVar[str]
     things: ClassVar[str]
     quantity: str
     n: ClassVar[int] = 0

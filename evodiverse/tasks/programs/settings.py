@@ -18,7 +18,7 @@ BUILTINS = frozenset(file.parent.name for file in _HERE.glob("*/evaluator.py"))
 """The tasks that come with EvoDiverse, by the name in ``task.evaluator``: each folder here with an ``evaluator.py``.
 
 The folders are like those that users write: ``evaluator.py``, ``start.py`` and, if there are any, ``moves.yaml`` with
-``blocks.py``. The module ``evaluator`` of such a task defines ``TASK``, its `Evaluator`.
+``blocks.py``. The module ``evaluator`` of such a task defines its `Evaluator`.
 """
 
 

@@ -3,11 +3,11 @@
 import ast
 import re
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
 
+from evodiverse.tasks.programs import domain
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.moves import insert_move
 from evodiverse.tasks.programs.operators.names import undefined_names
@@ -31,7 +31,7 @@ FIRST = dict(reversed(TASKS))
 
 
 def evaluator_of(task, n):
-    return import_module(f"evodiverse.tasks.programs.{task}.evaluator").TASK(ProgramSettings(n=n, reference=1))
+    return domain._find_task(ProgramSettings(evaluator=task))(ProgramSettings(n=n, reference=1))
 
 
 def insert(task, n, name, seed):

@@ -66,7 +66,6 @@ QUANTITIES: Final[Mapping[int, tuple[str, Callable[[Sequence[float]], Fraction]]
 class Autocorrelation(StepFunction):
     """The evaluator of this task; ``task.n`` is the number of the inequality."""
 
-    task = "autocorrelation"
     things = "(the number of the inequality)"
     quantity = "bound"
     n = 1
@@ -77,6 +76,3 @@ class Autocorrelation(StepFunction):
         super().__init__(settings)
         self.quantity, self.measure = QUANTITIES[self._n]
         self.is_larger_better = self._n == 2
-
-
-TASK: Final = Autocorrelation

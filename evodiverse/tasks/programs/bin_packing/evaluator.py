@@ -67,12 +67,12 @@ class BinPacking(Evaluator):
         super().__init__(settings)
         named = str(settings.instances)
         self._named = f" of {named}" if named in packing.SETS else ""
-        self._published = BEST_KNOWN["bin_packing"].get(named)
+        self._published = BEST_KNOWN[self.task].get(named)
         self._instances = packing.find_instances(named)
         self._bound = packing.bound_bins(self._instances)
         capacities = sorted({instance.capacity for instance in self._instances})
         self.description = fill_description(
-            "bin_packing",
+            self.task,
             capacities=str(capacities[0]) if len(capacities) == 1 else f"between {capacities[0]} and {capacities[-1]}",
             n_instances=len(self._instances),
             n_items=f"{sum(len(instance.items) for instance in self._instances):,}",
@@ -273,6 +273,3 @@ def _draw_fillings(axes: Axes, rule: dict[int, float], best_fit: dict[int, float
     axes.grid(axis="y")
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)
     axes.set_title("How full the bins end:\nshare of the bins that were opened", pad=32)
-
-
-TASK: Final = BinPacking

@@ -1,7 +1,7 @@
 """Cap sets: a program constructs as many vectors over three elements as it can, no three of which lie on a line."""
 
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +42,6 @@ class CapSet(Construction):
     """The evaluator of this task."""
 
     entry_point = "construct_cap"
-    task = "cap_set"
     quantity = "number of vectors"
     n = 8
     reference = 512.0
@@ -56,6 +55,3 @@ class CapSet(Construction):
         if len(vectors) > 3**self._n:
             raise ValueError(f"there are only {3**self._n} vectors")
         return vectors
-
-
-TASK: Final = CapSet

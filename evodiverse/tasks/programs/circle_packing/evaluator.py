@@ -42,7 +42,6 @@ class CirclePacking(Placing):
 
     entry_point = "construct_packing"
     columns = column_types(COLUMNS)
-    task = "circle_packing"
     things = "circles"
     quantity = "sum of radii"
     n = 26
@@ -109,6 +108,3 @@ def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:
 
 def _read_packing(discovery: Discovery) -> Packing:
     return read_packing(str(discovery.details["packing"]))
-
-
-TASK: Final = CirclePacking

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
-from typing import Final
 
 from evodiverse.kit.pictures import GROUND, INK, Axes
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
@@ -67,7 +66,6 @@ class CirclesInRectangle(PointPlacing):
     """The evaluator of this task."""
 
     entry_point = "place_circles"
-    task = "circles_in_rectangle"
     things = "circles"
     title = "{n} circles in a rectangle of perimeter 4"
     quantity = "sum of radii"
@@ -78,6 +76,3 @@ class CirclesInRectangle(PointPlacing):
     is_larger_better = True
     measure = staticmethod(measure_sum)
     draw = staticmethod(draw_circles)
-
-
-TASK: Final = CirclesInRectangle

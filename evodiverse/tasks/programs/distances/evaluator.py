@@ -71,7 +71,6 @@ def find_extremes(points: Points) -> tuple[list[tuple[int, int]], list[tuple[int
 class Distances(PointPlacing):
     """The evaluator of this task."""
 
-    task = "distances"
     title = "{n} points in the plane, their shortest and their longest distances"
     quantity = "squared ratio of the largest to the smallest distance"
     n = 16
@@ -81,6 +80,3 @@ class Distances(PointPlacing):
     is_larger_better = False
     measure = staticmethod(measure_ratio)
     draw = staticmethod(draw_distances)
-
-
-TASK: Final = Distances

@@ -82,7 +82,6 @@ def to_place(x: float, y: float) -> Place:
 class Heilbronn(PointPlacing):
     """The evaluator of this task."""
 
-    task = "heilbronn"
     title = "{n} points in a triangle, and the smallest triangles that they form"
     quantity = "smallest share of the triangle's area"
     n = 11
@@ -92,6 +91,3 @@ class Heilbronn(PointPlacing):
     is_larger_better = True
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_triangles)
-
-
-TASK: Final = Heilbronn

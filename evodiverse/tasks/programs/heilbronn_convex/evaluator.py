@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
 
 from evodiverse.kit.pictures import Axes
 from evodiverse.tasks.programs.heilbronn.evaluator import fill_smallest, find_areas
@@ -63,7 +62,6 @@ def draw_hull(axes: Axes, points: Points) -> list[Place]:
 class HeilbronnConvex(PointPlacing):
     """The evaluator of this task."""
 
-    task = "heilbronn_convex"
     title = "{n} points, their convex hull, and the smallest triangles that they form"
     quantity = "smallest share of the convex hull's area"
     n = 13
@@ -73,6 +71,3 @@ class HeilbronnConvex(PointPlacing):
     is_larger_better = True
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_hull)
-
-
-TASK: Final = HeilbronnConvex

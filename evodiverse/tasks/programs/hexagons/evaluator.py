@@ -134,7 +134,6 @@ class Hexagons(PointPlacing):
     """The evaluator of this task."""
 
     entry_point = "place_hexagons"
-    task = "hexagons"
     things = "hexagons"
     title = "{n} hexagons with sides of 1 in a hexagon"
     quantity = "side of the enclosing hexagon"
@@ -145,6 +144,3 @@ class Hexagons(PointPlacing):
     is_larger_better = False
     measure = staticmethod(measure_side)
     draw = staticmethod(draw_hexagons)
-
-
-TASK: Final = Hexagons

@@ -41,7 +41,6 @@ class Kissing(Construction):
     """The evaluator of this task."""
 
     entry_point = "construct_vectors"
-    task = "kissing"
     quantity = "number of vectors"
     n = 11
     reference = 593.0
@@ -55,6 +54,3 @@ class Kissing(Construction):
         if len(vectors) > MOST_VECTORS or any(abs(x) > 10**15 for vector in vectors for x in vector):
             raise ValueError(f"expected up to {MOST_VECTORS:,} vectors of integers up to 10**15")
         return vectors
-
-
-TASK: Final = Kissing

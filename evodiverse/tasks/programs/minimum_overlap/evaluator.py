@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Final
 
 from evodiverse.tasks.programs.exact import PLACES, StepFunction, convolve, cut
 
@@ -35,11 +34,7 @@ def find_overlap(heights: Sequence[float]) -> Fraction:
 class MinimumOverlap(StepFunction):
     """The evaluator of this task."""
 
-    task = "minimum_overlap"
     quantity = "largest overlap"
     reference = 0.38087031
     is_larger_better = False
     measure = staticmethod(find_overlap)
-
-
-TASK: Final = MinimumOverlap

@@ -124,7 +124,6 @@ class SumsDifferences(Construction):
     """The evaluator of this task."""
 
     entry_point = "construct_set"
-    task = "sums_differences"
     quantity = "exponent"
     reference = 1.1584172816
     is_larger_better = True
@@ -138,6 +137,3 @@ class SumsDifferences(Construction):
                     return weights, cap, total
                 raise ValueError("the weights are too large")
         raise ValueError("the result is not a list of positive integers and two positive integers")
-
-
-TASK: Final = SumsDifferences
