@@ -9,7 +9,7 @@ from evodiverse.errors import InputError
 from evodiverse.kit.inputs import expanded
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.programs.evaluator import Evaluator
-from evodiverse.tasks.programs.initial import load_start, read_programs
+from evodiverse.tasks.programs.initial import read_programs
 from evodiverse.tasks.programs.metrics import choose_metrics
 from evodiverse.tasks.programs.openevolve import OpenEvolveEvaluator, has_interface
 from evodiverse.tasks.programs.operators.moves import read_moves
@@ -35,8 +35,7 @@ def find_violations(settings: ProgramSettings) -> list[str]:
     if settings.trust and task is not OpenEvolveEvaluator:
         violations.append("task.trust=true: only evaluators with OpenEvolve's interface run outside of the sandbox")
     checks: list[Callable[[ProgramSettings], object]] = [] if violations else [task]
-    needs_path = settings.evaluator not in BUILTINS and settings.initial.run is None
-    if (settings.initial.path is not None or needs_path) and not initial_paths(settings):
+    if not initial_paths(settings) and (settings.initial.path is not None or settings.initial.run is None):
         violations.append("task.initial.path has no value; name the program that the search starts from")
     elif not violations:
         checks += [_read_initial, build_prompts, build_operator]
@@ -120,6 +119,5 @@ def _find_task(settings: ProgramSettings) -> type[Evaluator]:
 
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
-    if not paths:
-        return [load_start(settings)] if settings.evaluator in BUILTINS else []
-    return read_programs(paths, _find_task(settings)(settings).entry_point, settings.max_characters, settings.n)
+    entry_point = _find_task(settings)(settings).entry_point if paths else ""
+    return read_programs(paths, entry_point, settings.max_characters, settings.n)

@@ -3,33 +3,20 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from evodiverse.errors import InputError
 from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.programs.marks import has_unpaired
-from evodiverse.tasks.programs.operators.moves import START, make_program
+from evodiverse.tasks.programs.operators.moves import make_program
 from evodiverse.tasks.programs.parsing import parse_program
-from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
 from evodiverse.vocabulary import Rejection
-
-_N: Final = re.compile(r"^N = \d+$", re.MULTILINE)
-
-
-def load_start(settings: ProgramSettings) -> str:
-    """Return the program of a task that comes with EvoDiverse, with its constant ``N`` set to ``task.n``."""
-    return _set_n((find_folder(settings.evaluator) / START).read_text(encoding="utf-8"), settings.n)
-
-
-def _set_n(source: str, n: int | None) -> str:
-    return source if n is None else _N.sub(f"N = {n}", source, count=1)
 
 
 def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, n: int | None = None) -> list[str]:
     """Return the sources of the programs in the user's files, in the order of the files.
 
     Args:
-        paths: The files that ``task.initial.path`` names.
+        paths: The files that ``task.initial.path`` names, or the task's own.
         entry_point: The name of the function that each program must define.
         max_characters: The maximum length of a program, in characters.
         n: ``task.n``, to which the constant ``N`` of programs that come with EvoDiverse is set.
@@ -42,9 +29,11 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, 
     programs: dict[str, tuple[Path, str]] = {}
     for path in paths:
         try:
-            made = make_program(path.parent, path.stem) if path.parent.parent == Path(__file__).parent else None
-            text = "".join(text for _, text in TextFile(path, "task.initial.path").texts()) if made is None else ""
-            source = text if made is None else _set_n(made, n)
+            is_builtin = path.parent.parent == Path(__file__).parent
+            source = make_program(path.parent, path.stem) if is_builtin else None
+            source = source or "".join(text for _, text in TextFile(path, "task.initial.path").texts())
+            if is_builtin and n is not None:
+                source = re.sub(r"^N = \d+$", f"N = {n}", source, count=1, flags=re.MULTILINE)
         except InputError as error:
             violations += error.violations
             continue

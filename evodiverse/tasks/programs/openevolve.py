@@ -59,12 +59,14 @@ class OpenEvolveEvaluator(Evaluator):
         super().__init__(settings)
         self._path = expanded(settings.evaluator).absolute()
         self._is_confined = not settings.trust
-        source = _read(self._path, "task.evaluator")
-        tree = parse(source)
+        source, tree = _parse(self._path, "task.evaluator")
         config = read_config(self._path.with_name(CONFIG))
         self._stages = _find_stages(tree, config)
         self.columns = {METRICS: str, FEEDBACK: str, **stage_columns(self._stages)}
-        start = _read_start(settings)
+        starts = initial_paths(settings)
+        if not starts:
+            raise InputError("task.initial.path has no value; name the program that the search starts from")
+        _, start = _parse(starts[0], "task.initial.path")
         used = _find_used(source, start)
         functions = [one.name for one in start.body if isinstance(one, ast.FunctionDef) and one.name in used]
         self.entry_point = (functions or used)[-1]
@@ -151,10 +153,7 @@ class OpenEvolveEvaluator(Evaluator):
             name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in report.metrics.items()
         }
-        details: dict[str, Detail] = {
-            METRICS: json.dumps(known),
-            FEEDBACK: "\n".join([*metrics, *artifacts]),
-        }
+        details: dict[str, Detail] = {METRICS: json.dumps(known), FEEDBACK: "\n".join([*metrics, *artifacts])}
         if len(self._stages) > 1:
             times = dict(zip(self._stages, report.seconds, strict=False))
             details |= {STAGE: list(times)[-1], **{f"{SECONDS}{name}": time for name, time in times.items()}}
@@ -217,19 +216,21 @@ def _read_report(text: str) -> _Report | None:
 
 def _find_error(report: _Report) -> str:
     """Return the text under the first name that speaks of an error; empty if there is none."""
-    for name, value in [*report.metrics.items(), *report.artifacts.items()]:
-        if isinstance(value, str) and value.strip() and _ERROR.search(name):
-            lines = value.strip().splitlines()
-            return lines[-1] if "Traceback" in value else value
-    return ""
+    named = [*report.metrics.items(), *report.artifacts.items()]
+    texts = [value.strip() for name, value in named if isinstance(value, str) and _ERROR.search(name)]
+    text = next(filter(None, texts), "")
+    return text.splitlines()[-1] if "Traceback" in text else text
 
 
-def _read(path: Path, key: str) -> str:
+def _parse(path: Path, key: str) -> tuple[str, ast.Module]:
+    """Return the source of a Python file and its syntax tree."""
     try:
-        return decode_source(read_input(path))
-    except (OSError, SyntaxError, ValueError) as error:
-        told = reason(error) if isinstance(error, OSError) else describe(error)
-        raise InputError(f"{key}={path} cannot be read ({told}); check the path") from error
+        source = decode_source(read_input(path))
+        return source, parse_quietly(source)
+    except OSError as error:
+        raise InputError(f"{key}={path} cannot be read ({reason(error)}); check the path") from error
+    except NOT_PYTHON as error:
+        raise InputError(f"{key}={path} is not Python ({describe(error)}); fix the file") from error
 
 
 def read_config(path: Path) -> Mapping[str, Mapping[str, Any]]:
@@ -256,16 +257,6 @@ def _find_stages(tree: ast.Module, config: Mapping[str, Mapping[str, Any]]) -> M
     functions = takewhile(names.__contains__, (f"evaluate_stage{number}" for number in (1, 2, 3)))
     pairs = zip(functions, [*map(float, thresholds), math.inf], strict=False)
     return {function.removeprefix("evaluate_"): (function, least) for function, least in pairs}
-
-
-def _read_start(settings: ProgramSettings) -> ast.Module:
-    paths = initial_paths(settings)
-    if not paths:
-        raise InputError("task.initial.path has no value; name the program that the search starts from")
-    try:
-        return parse_quietly(_read(paths[0], "task.initial.path"))
-    except NOT_PYTHON as error:
-        raise InputError(f"task.initial.path={paths[0]} is not Python ({describe(error)}); fix the file") from error
 
 
 def _find_used(source: str, start: ast.Module) -> list[str]:

@@ -87,18 +87,17 @@ class ProgramSettings:
 
 
 def initial_paths(settings: ProgramSettings) -> list[Path]:
-    """Return the files of the programs to start from; empty if the search starts from the task's own program.
+    """Return the files of the programs to start from; empty if there is none.
 
-    If none is given, ``initial_program.py`` next to your own evaluator counts, the name that OpenEvolve uses. A path
+    If none is given, the task's own ``start.py`` counts, or ``initial_program.py`` next to your own evaluator, the name
+    that OpenEvolve uses. A path
     ``builtin/NAME`` stands for a program that comes with the task.
     """
-    given = settings.initial.path
-    folder = find_folder(settings.evaluator)
+    given, folder, is_builtin = settings.initial.path, find_folder(settings.evaluator), settings.evaluator in BUILTINS
     if given is None:
-        start = folder / OPENEVOLVE_START
-        return [start] if settings.evaluator not in BUILTINS and start.is_file() else []
+        start = folder / ("start.py" if is_builtin else OPENEVOLVE_START)
+        return [start] if start.is_file() else []
     paths = map(str, given if isinstance(given, list | tuple) else [given])
-    is_builtin = settings.evaluator in BUILTINS
     names = [(path, path.removeprefix(_BUILTIN)) for path in paths]
     return [
         folder / f"{name}.py" if is_builtin and name != path and name.isidentifier() else expanded(path)

@@ -145,7 +145,18 @@ class BinPacking(Evaluator):
         """Return a picture of a candidate's rule as ``packing.png``."""
         choices = packing.decompress(str(discovery.details["choices"]))
         best_fit = [packing.pack_best_fit(instance) for instance in self._instances]
-        return {"packing.png": draw_rule(self._instances, choices, best_fit, self._caption(discovery, best_fit))}
+        bins = sum(map(packing.count_bins, self._instances, best_fit))
+        opened = int(str(discovery.details["bins"]))
+        published = [f"FunSearch's rule\t{float(self._published.value):.2f}%"] if self._published else []
+        lines = [
+            f"Online bin packing, {len(self._instances)} instances{self._named}",
+            f"this rule\t{packing.measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
+            f"best fit\t{packing.measure_excess(bins, self._bound):.2f}%\t{bins:,} bins",
+            *published,
+            f"bound\t\t{self._bound:,} bins",
+            tell_place(discovery),
+        ]
+        return {"packing.png": draw_rule(self._instances, choices, best_fit, lines)}
 
     def verify(self, discovery: Discovery) -> Verified:
         """Return the exact excess of the number of bins over the L1 bound, in percent of the bound.
@@ -170,19 +181,6 @@ class BinPacking(Evaluator):
             self._published,
             is_larger_better=False,
         )
-
-    def _caption(self, discovery: Discovery, best_fit: Sequence[Sequence[int]]) -> list[str]:
-        bins = sum(map(packing.count_bins, self._instances, best_fit))
-        opened = int(str(discovery.details["bins"]))
-        published = [f"FunSearch's rule\t{float(self._published.value):.2f}%"] if self._published else []
-        return [
-            f"Online bin packing, {len(self._instances)} instances{self._named}",
-            f"this rule\t{packing.measure_excess(opened, self._bound):.2f}% above the bound\t{opened:,} bins",
-            f"best fit\t{packing.measure_excess(bins, self._bound):.2f}%\t{bins:,} bins",
-            *published,
-            f"bound\t\t{self._bound:,} bins",
-            tell_place(discovery),
-        ]
 
 
 @styled()

@@ -76,7 +76,14 @@ class CirclePacking(Placing):
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's packing as ``packing.png``."""
         packing = _read_packing(discovery)
-        return {"packing.png": draw_picture(packing, self._caption(discovery, **measure(*packing)))}
+        sum_radii, strict_sum = measure(*packing).values()
+        lines = [
+            f"{self._n} circles in the unit square",
+            f"sum of radii\t{sum_radii:.8f}\tscore\t{sum_radii / self._reference:.6f}",
+            f"strict sum\t{strict_sum:.8f}\tstrict score\t{strict_sum / self._reference:.6f}",
+            tell_place(discovery),
+        ]
+        return {"packing.png": draw_picture(packing, lines)}
 
     def verify(self, discovery: Discovery) -> Verified:
         """Return the exact sum of a candidate's radii after `shrink` has lowered them until no circles overlap."""
@@ -86,14 +93,6 @@ class CirclePacking(Placing):
             "the logged circles, shrunk until no two overlap and none crosses a wall, in exact arithmetic",
             self._best_known,
         )
-
-    def _caption(self, discovery: Discovery, sum_radii: float, strict_sum: float) -> list[str]:
-        return [
-            f"{self._n} circles in the unit square",
-            f"sum of radii\t{sum_radii:.8f}\tscore\t{sum_radii / self._reference:.6f}",
-            f"strict sum\t{strict_sum:.8f}\tstrict score\t{strict_sum / self._reference:.6f}",
-            tell_place(discovery),
-        ]
 
 
 def measure(centers: FloatArray, radii: FloatArray) -> dict[str, float]:

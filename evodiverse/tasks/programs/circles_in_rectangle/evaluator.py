@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
+
 from evodiverse.kit.pictures import GROUND, INK, Axes
 from evodiverse.tasks.programs.points import Place, PointPlacing, Points, to_integers
 
@@ -34,12 +36,8 @@ def measure_sum(circles: Points) -> Fraction:
 
 def find_rectangle(circles: Sequence[Sequence[int]]) -> tuple[int, int, int, int]:
     """Return the smallest x and y, and the largest x and y, of the smallest rectangle around circles."""
-    return (
-        min(x - r for x, _, r in circles),
-        min(y - r for _, y, r in circles),
-        max(x + r for x, _, r in circles),
-        max(y + r for _, y, r in circles),
-    )
+    x, y, r = np.array(circles, object).T
+    return (x - r).min(), (y - r).min(), (x + r).max(), (y + r).max()
 
 
 def draw_circles(axes: Axes, circles: Points) -> list[Place]:

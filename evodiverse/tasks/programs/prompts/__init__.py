@@ -54,12 +54,7 @@ class ProgramPrompts:
     """
 
     def __init__(
-        self,
-        settings: ProgramSettings,
-        description: str,
-        entry_point: str,
-        example: str,
-        metrics: Sequence[str] = (),
+        self, settings: ProgramSettings, description: str, entry_point: str, example: str, metrics: Sequence[str] = ()
     ) -> None:
         own = settings.prompts.dir
         templates = read_templates(SHIPPED if own is None else expanded(own), FIELDS, OPTIONAL)
