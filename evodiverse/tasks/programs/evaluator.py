@@ -230,14 +230,12 @@ class Placing(Evaluator):
     """The evaluator of a task whose programs place points or circles, or construct another object.
 
     Attributes:
-        things: What ``task.n`` counts, in the plural.
         quantity: The name of the quantity that is maximized or minimized.
-        n: The default number of things; 0 if the task has no ``task.n``.
-        reference: The value that scores 1 for the default number of things.
-        fewest, most: The smallest and largest number of things; more would take too long to measure.
+        n: The default of ``task.n``, such as the number of points; 0 if the task has no ``task.n``.
+        reference: The value that scores 1 for the default of ``task.n``.
+        fewest, most: The smallest and largest ``task.n``; with a larger one, measuring would take too long.
     """
 
-    things: ClassVar[str]
     quantity: str
     n: ClassVar[int] = 0
     reference: ClassVar[float]
@@ -267,7 +265,7 @@ class Placing(Evaluator):
         if reference is None:
             violations.append(f"task.reference has no value; give the {cls.quantity} that scores 1")
         if cls.n and n not in {None, cls.n} and reference == cls.reference:
-            violations.append(f"task.reference={reference} is for {cls.n} {cls.things}; give the one for task.n={n}")
+            violations.append(f"task.reference={reference} is for task.n={cls.n}; give the one for task.n={n}")
         return violations
 
 

@@ -109,7 +109,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
     "value": OwnColumn(
         float,
         "measured quantity, rounded to the worse of the two adjacent floats; whether higher or lower values are better "
-        "stands in [Problems](problems.md)",
+        "stands in [Problems](problems.md) and in [Programs](programs.md)",
     ),
     "result": OwnColumn(
         str, "what the program returned, as JSON, exact to the last bit, so that the value can be verified from the log"
@@ -122,7 +122,6 @@ class Construction(Exact):
     """The evaluator of a task whose programs construct an object that JSON can express."""
 
     columns = column_types(COLUMNS)
-    things = "dimensions"
     result = "result"
 
     def job(self, source: str) -> Job:

@@ -31,15 +31,11 @@ from evodiverse.vocabulary import Detail, Job, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _DRIVER: Final = Path(__file__).with_name("openevolve_driver.py").read_text(encoding="utf-8")
-PACKAGE: Final = "openevolve"
 CONFIG: Final = "config.yaml"
 MAX_NEGATIVE: Final = 1e-6
 """What the score of a program with a negative ``combined_score`` stays below."""
-_THRESHOLDS: Final = (0.5, 0.75)
-"""OpenEvolve's default thresholds of the first two stages."""
 _REFUSED: Final = re.compile(r"\[Errno (?:1|13)\]|Operation not permitted|Permission denied")
 _ERROR: Final = re.compile("err|exception|fail|traceback", re.IGNORECASE)
-_MAX_ERROR: Final = 400
 
 
 class OpenEvolveEvaluator(Evaluator):
@@ -161,7 +157,7 @@ class OpenEvolveEvaluator(Evaluator):
 
     def _tell(self, error: str, report: "_Report") -> str:
         """Return the error in a report, and what the sandbox seems to have refused; also warn of that, once."""
-        told = printable(one_line(error, _MAX_ERROR))
+        told = printable(one_line(error, 400))
         if not self._is_confined or not (report.refused or _REFUSED.search(f"{error} {report.artifacts}")):
             return told
         refused = printable(one_line(" or ".join(report.refused))) or "do that"
@@ -249,7 +245,7 @@ def _find_stages(tree: ast.Module, config: Mapping[str, Mapping[str, Any]]) -> M
     Without stages, the only function is ``evaluate``, and the name is empty.
     """
     names = module_names(tree)
-    thresholds = config["evaluator"].get("cascade_thresholds", list(_THRESHOLDS))
+    thresholds = config["evaluator"].get("cascade_thresholds", [0.5, 0.75])  # the defaults of OpenEvolve
     if "evaluate_stage1" not in names or not config["evaluator"].get("cascade_evaluation", True):
         return {"": ("evaluate", math.inf)}
     if not isinstance(thresholds, list) or not all(isinstance(one, (int, float)) for one in thresholds):
@@ -276,7 +272,7 @@ def _find_libraries(folder: Path, *trees: ast.Module) -> tuple[str, ...]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    own = {path.stem for path in folder.iterdir()} | sys.stdlib_module_names | {PACKAGE}
+    own = {path.stem for path in folder.iterdir()} | sys.stdlib_module_names | {"openevolve"}
     return tuple(sorted(name for name in names if name.partition(".")[0] not in own and _is_installed(name)))
 
 

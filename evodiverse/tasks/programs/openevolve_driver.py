@@ -21,13 +21,8 @@ MAX_TEXT, MAX_TEXTS = 2_000, 50
 """The largest length of a text that an evaluator reports, and the largest number of texts and of numbers."""
 
 _IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
-_PROCESSES = "start processes"
-_REFUSED = {
-    **dict.fromkeys(
-        ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen"), _PROCESSES
-    ),
-    "socket.__new__": "open sockets",
-}
+_STARTING = ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen")
+_REFUSED = {**dict.fromkeys(_STARTING, "start processes"), "socket.__new__": "open sockets"}
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from evodiverse.kit.pictures import INK, Axes, new_figure, styled, to_png
 from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.exact import Exact
+from evodiverse.tasks.programs import exact
 from evodiverse.vocabulary import Array, Job, OwnColumn, column_types
 
 Points: TypeAlias = Sequence[Sequence[float]]
@@ -40,14 +40,7 @@ _DRIVER: Final = "def drive(place):\n    return (place(),)\n"
 a job with declared shapes is a tuple."""
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {
-    "value": OwnColumn(
-        float,
-        "measured quantity, rounded to the worse of the two adjacent floats: for `heilbronn`, the area of the smallest "
-        "triangle as a share of the whole triangle, higher is better; for `heilbronn_convex`, the same as a share of "
-        "the convex hull; for `circles_in_rectangle`, the sum of the radii in a rectangle of perimeter 4, higher is "
-        "better; for `distances`, the squared ratio of the largest to the smallest distance, lower is better; for "
-        "`hexagons`, the side of the enclosing hexagon in sides of the packed ones, lower is better",
-    ),
+    "value": exact.COLUMNS["value"],
     "points": OwnColumn(
         str,
         "the points as JSON, exact to the last bit, so that a new best value can be verified from the log; circles are "
@@ -57,7 +50,7 @@ COLUMNS: Final[Mapping[str, OwnColumn]] = {
 """The columns of ``evaluations`` that the tasks that place points, circles of any radius or hexagons add."""
 
 
-class PointPlacing(Exact):
+class PointPlacing(exact.Exact):
     """The evaluator of placements of points, or of shapes that a few numbers place.
 
     Attributes:
@@ -68,7 +61,6 @@ class PointPlacing(Exact):
 
     entry_point = "place_points"
     columns = column_types(COLUMNS)
-    things = "points"
     result = "points"
     n_coordinates: ClassVar[int] = 2
     draw: ClassVar["staticmethod[[Axes, Points], Sequence[Place]]"]

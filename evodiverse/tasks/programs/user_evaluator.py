@@ -33,8 +33,6 @@ from evodiverse.vocabulary import Job, Limits, Reason, Rejection
 _LOG = logging.getLogger("evodiverse.tasks.programs")
 _KINDS: Mapping[type, Any] = {float: numbers.Real, int: numbers.Integral, str: str}
 _REMEDY = "fix it and start the run again, with overwrite=true if earlier scores are wrong too"
-# What a function raises on a malformed result that it did not check first.
-_MALFORMED_RESULT_ERRORS = (TypeError, LookupError, ArithmeticError, AttributeError)
 
 MAX_BYTES: Final = 5_000_000
 PNG_NAME, SVG_NAME = "picture.png", "picture.svg"
@@ -168,7 +166,7 @@ class UserEvaluator(Evaluator):
         except (ValueError, AssertionError) as error:
             said = describe(error).removeprefix(type(error).__name__).removeprefix(": ")
             return Rejection(Reason.INVALID, said or f"the evaluator raised {self._place(error)}"), ""
-        except _MALFORMED_RESULT_ERRORS as error:
+        except (TypeError, LookupError, ArithmeticError, AttributeError) as error:  # it did not check the result first
             told = self._place(error)
             warning = f"a result made the evaluator raise {told}; the program counts as invalid"
             return Rejection(Reason.INVALID, f"the evaluator raised {told}"), warning

@@ -38,12 +38,10 @@ def annotate(details: Mapping[str, Any]) -> dict[str, str]:
 def tabulate(evaluated: Sequence[Mapping[str, Any]]) -> Sheet | None:
     """Return how many programs ran and failed in each stage, and how long that took; None without stages."""
     lines: list[Sequence[str | float | None]] = []
-    for column in evaluated[0] if evaluated else ():
-        stage = column.removeprefix(SECONDS)
-        if stage != column:
-            seconds = [row[column] for row in evaluated if row[column] is not None]
-            n_failed = sum(row.get(STAGE) == stage and not row["valid"] for row in evaluated)
-            lines.append((stage, len(seconds), n_failed, sum(seconds)))
+    for stage in [name.removeprefix(SECONDS) for name in evaluated[0] if name.startswith(SECONDS)] if evaluated else []:
+        seconds = [row[f"{SECONDS}{stage}"] for row in evaluated if row[f"{SECONDS}{stage}"] is not None]
+        n_failed = sum(row.get(STAGE) == stage and not row["valid"] for row in evaluated)
+        lines.append((stage, len(seconds), n_failed, sum(seconds)))
     return Sheet("stages", ("stage", ">programs", ">failed", ">seconds"), lines) if lines else None
 
 

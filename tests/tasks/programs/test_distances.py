@@ -178,7 +178,7 @@ def test_a_hundred_points_are_as_many_as_can_be_asked_for() -> None:
 
 def test_another_number_of_points_needs_its_own_reference() -> None:
     with pytest.raises(
-        InputError, match=re.escape("task.reference=12.88923 is for 16 points; give the one for task.n=12")
+        InputError, match=re.escape("task.reference=12.88923 is for task.n=16; give the one for task.n=12")
     ):
         plan("task=distances", "task.n=12")
     assert Distances.find_violations(ProgramSettings(evaluator="distances", n=12, reference=9.0)) == []

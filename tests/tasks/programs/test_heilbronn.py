@@ -215,7 +215,7 @@ def test_forty_points_are_as_many_as_can_be_asked_for() -> None:
 
 def test_another_number_of_points_needs_its_own_reference() -> None:
     with pytest.raises(
-        InputError, match=re.escape("task.reference=0.0365299 is for 11 points; give the one for task.n=12")
+        InputError, match=re.escape("task.reference=0.0365299 is for task.n=11; give the one for task.n=12")
     ):
         plan("task=heilbronn", "task.n=12")
     assert Heilbronn.find_violations(ProgramSettings(evaluator="heilbronn", n=12, reference=0.03)) == []

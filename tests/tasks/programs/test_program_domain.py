@@ -62,7 +62,7 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
         ({"reference": 1e-320}, "task.reference must be between"),
         ({"reference": float("inf")}, "task.reference must be between"),
         ({"reference": float("nan")}, "task.reference must be between"),
-        ({"n": 30}, "task.reference=2.635 is for 26 circles; give the one for task.n=30"),
+        ({"n": 30}, "task.reference=2.635 is for task.n=26; give the one for task.n=30"),
         ({"timeout": 0.0}, "task.timeout must be above 0 and below 1e\\+06"),
         ({"timeout": float("nan")}, "task.timeout must be above 0"),
         ({"memory": 100}, "task.memory must be between 500 and 1000000, got 100"),

@@ -66,7 +66,6 @@ QUANTITIES: Final[Mapping[int, tuple[str, Callable[[Sequence[float]], Fraction]]
 class Autocorrelation(StepFunction):
     """The evaluator of this task; ``task.n`` is the number of the inequality."""
 
-    things = "(the number of the inequality)"
     quantity = "bound"
     n = 1
     reference = 1.50286286

@@ -42,7 +42,6 @@ class CirclePacking(Placing):
 
     entry_point = "construct_packing"
     columns = column_types(COLUMNS)
-    things = "circles"
     quantity = "sum of radii"
     n = 26
     reference = 2.635

@@ -64,7 +64,6 @@ class CirclesInRectangle(PointPlacing):
     """The evaluator of this task."""
 
     entry_point = "place_circles"
-    things = "circles"
     title = "{n} circles in a rectangle of perimeter 4"
     quantity = "sum of radii"
     n = 21

@@ -134,7 +134,6 @@ class Hexagons(PointPlacing):
     """The evaluator of this task."""
 
     entry_point = "place_hexagons"
-    things = "hexagons"
     title = "{n} hexagons with sides of 1 in a hexagon"
     quantity = "side of the enclosing hexagon"
     n = 11
