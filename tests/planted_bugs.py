@@ -130,7 +130,7 @@ BUGS: Final = {
     ),
     "class_hides_local": Bug(
         "tasks/programs/forms.py",
-        "if scope is self or scope.kind is not ast.ClassDef:",
+        "if scope is self or not is_class:",
         "if scope.parent is not None:",
         "tests/tasks/programs/test_program_forms.py",
     ),

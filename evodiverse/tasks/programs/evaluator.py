@@ -214,8 +214,7 @@ class Evaluator(ABC):
         """
         return {}
 
-    @abstractmethod
-    def verify(self, discovery: Discovery) -> Verified | None:
+    def verify(self, discovery: Discovery) -> Verified | None:  # noqa: ARG002
         """Return the value of a program's result as an exact fraction, for ``best/verified.json``, or None.
 
         The value is measured again on what is logged, without tolerance; only a value that was verified in this way can
@@ -224,6 +223,7 @@ class Evaluator(ABC):
         Raises:
             ServiceError: The result is invalid or differs from the log, which means that the evaluator has a bug.
         """
+        return None
 
 
 class Placing(Evaluator):
@@ -233,14 +233,13 @@ class Placing(Evaluator):
         quantity: The name of the quantity that is maximized or minimized.
         n: The default of ``task.n``, such as the number of points; 0 if the task has no ``task.n``.
         reference: The value that scores 1 for the default of ``task.n``.
-        fewest, most: The smallest and largest ``task.n``; with a larger one, measuring would take too long.
+        sizes: The possible values of ``task.n``; with a larger one, measuring would take too long.
     """
 
     quantity: str
     n: ClassVar[int] = 0
     reference: ClassVar[float]
-    fewest: ClassVar[int] = 1
-    most: ClassVar[int] = 1
+    sizes: ClassVar[range]
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)
@@ -260,8 +259,8 @@ class Placing(Evaluator):
             violations += [] if n is None else [f"task.n has no meaning for task={cls.task}; leave it out"]
         elif n is None:
             violations.append(f"task.n has no value; task={cls.task} sets it")
-        elif not cls.fewest <= n <= cls.most:
-            violations.append(f"task.n must be from {cls.fewest} to {cls.most} for task={cls.task}, got {n}")
+        elif n not in cls.sizes:
+            violations.append(f"task.n must be from {cls.sizes[0]} to {cls.sizes[-1]} for task={cls.task}, got {n}")
         if reference is None:
             violations.append(f"task.reference has no value; give the {cls.quantity} that scores 1")
         if cls.n and n not in {None, cls.n} and reference == cls.reference:

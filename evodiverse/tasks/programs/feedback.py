@@ -60,9 +60,8 @@ def tell(feedback: Detail, execution: Execution) -> dict[str, Detail]:
     told = "\n".join(_clean_lines(str(feedback or "")))
     if len(told) > MAX_FEEDBACK:
         told = f"{told[: MAX_FEEDBACK - 1]}…"
-    printed = (execution.stdout, execution.stderr)
-    if execution.failure is not None and execution.failure.reason is Reason.TIMED_OUT:
-        printed = ("", "")
+    is_late = execution.failure is not None and execution.failure.reason is Reason.TIMED_OUT
+    printed = [] if is_late else [execution.stdout, execution.stderr]
     texts = {FEEDBACK: told, OUTPUT: "\n".join(filter(None, map(_cut_output, printed)))}
     return {name: text for name, text in texts.items() if text}
 

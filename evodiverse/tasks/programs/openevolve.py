@@ -21,8 +21,7 @@ import yaml
 from evodiverse.errors import InputError, ServiceError, describe, reason
 from evodiverse.kit.inputs import expanded, read_input
 from evodiverse.kit.python import NOT_PYTHON, parse, parse_quietly
-from evodiverse.ports import Discovery
-from evodiverse.tasks.programs.evaluator import Evaluator, Scored, Verified, list_files
+from evodiverse.tasks.programs.evaluator import Evaluator, Scored, list_files
 from evodiverse.tasks.programs.feedback import FEEDBACK, METRICS, SECONDS, STAGE, stage_columns
 from evodiverse.tasks.programs.operators.names import module_names
 from evodiverse.tasks.programs.settings import ProgramSettings, initial_paths
@@ -124,10 +123,6 @@ class OpenEvolveEvaluator(Evaluator):
             f"the evaluator reported {score:.6g}; negative scores hardly guide the search, so let it add a constant"
         )
         return Scored(MAX_NEGATIVE / (1 - score), details)
-
-    def verify(self, discovery: Discovery) -> Verified | None:  # noqa: ARG002
-        """Return None: nothing measures the result of a program again."""
-        return None
 
     def _open(self, value: Any) -> "_Report | None":
         """Return a report of the driver; None if it does not bear the driver's seal, or no driver would write it."""

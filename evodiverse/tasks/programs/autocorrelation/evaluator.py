@@ -69,7 +69,7 @@ class Autocorrelation(StepFunction):
     quantity = "bound"
     n = 1
     reference = 1.50286286
-    most = 3
+    sizes = range(1, 4)
 
     def __init__(self, settings: ProgramSettings) -> None:
         super().__init__(settings)

@@ -45,7 +45,7 @@ class CapSet(Construction):
     quantity = "number of vectors"
     n = 8
     reference = 512.0
-    most = 10
+    sizes = range(1, 11)
     is_larger_better = True
     measure = staticmethod(count_cap)
 

@@ -45,7 +45,7 @@ class CirclePacking(Placing):
     quantity = "sum of radii"
     n = 26
     reference = 2.635
-    most = MAX_CIRCLES
+    sizes = range(1, MAX_CIRCLES + 1)
 
     def job(self, source: str) -> Job:
         """Return the sandbox job that asks a program for the centers, the radii and the sum of the radii."""

@@ -6,11 +6,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from evodiverse.kit.pictures import GROUND, INK, Axes, color_map, embed_svg, new_figure, styled, to_png
-
-FloatArray = NDArray[np.float64]
+from evodiverse.tasks.programs.circle_packing.packing import FloatArray
 
 MOST_CIRCLES: Final = 2_000  # so that pages stay small
 _LARGEST: Final = 2.0  # of all numbers, so that what is drawn stays near the unit square

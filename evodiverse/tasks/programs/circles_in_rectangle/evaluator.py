@@ -69,7 +69,7 @@ class CirclesInRectangle(PointPlacing):
     n = 21
     reference = 2.36583237
     n_coordinates = 3
-    most = 200
+    sizes = range(1, 201)
     is_larger_better = True
     measure = staticmethod(measure_sum)
     draw = staticmethod(draw_circles)

@@ -75,8 +75,7 @@ class Distances(PointPlacing):
     quantity = "squared ratio of the largest to the smallest distance"
     n = 16
     reference = 12.88923
-    fewest = 2
-    most = 100
+    sizes = range(2, 101)
     is_larger_better = False
     measure = staticmethod(measure_ratio)
     draw = staticmethod(draw_distances)

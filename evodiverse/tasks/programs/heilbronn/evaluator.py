@@ -38,7 +38,6 @@ EQUAL: Final = Fraction(1, 10**6)
 """The relative difference in area up to which a triangle counts as one of the smallest."""
 
 _HEIGHT: Final = math.sqrt(0.75)  # of an equilateral triangle with sides of 1
-_CORNERS: Final = ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
 _FILLS: Final = ("#bed8e8", "#faddae", "#cbe2c4", "#e5cfe3", "#f7cdc4")
 
 
@@ -50,7 +49,7 @@ def draw_triangles(axes: Axes, points: Points) -> list[Place]:
         points: The points, at least three, in the triangle with the corners (0,0), (1,0) and (0,1).
     """
     places = [to_place(x, y) for x, y in points]
-    fill_smallest(axes, points, places, [to_place(x, y) for x, y in _CORNERS])
+    fill_smallest(axes, points, places, [to_place(x, y) for x, y in [(0, 0), (1, 0), (0, 1)]])
     return places
 
 
@@ -86,8 +85,7 @@ class Heilbronn(PointPlacing):
     quantity = "smallest share of the triangle's area"
     n = 11
     reference = 0.0365299
-    fewest = 3
-    most = 40
+    sizes = range(3, 41)
     is_larger_better = True
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_triangles)

@@ -66,8 +66,7 @@ class HeilbronnConvex(PointPlacing):
     quantity = "smallest share of the convex hull's area"
     n = 13
     reference = 0.03093689
-    fewest = 3
-    most = 40
+    sizes = range(3, 41)
     is_larger_better = True
     measure = staticmethod(measure_share)
     draw = staticmethod(draw_hull)

@@ -139,7 +139,7 @@ class Hexagons(PointPlacing):
     n = 11
     reference = 3.924501
     n_coordinates = 3
-    most = 60
+    sizes = range(1, 61)
     is_larger_better = False
     measure = staticmethod(measure_side)
     draw = staticmethod(draw_hexagons)

@@ -44,7 +44,7 @@ class Kissing(Construction):
     quantity = "number of vectors"
     n = 11
     reference = 593.0
-    most = 12
+    sizes = range(1, 13)
     is_larger_better = True
     measure = staticmethod(count_directions)
 
