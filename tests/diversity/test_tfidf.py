@@ -15,7 +15,6 @@ from scipy import sparse
 import evodiverse
 from evodiverse.diversity.distances import Diversity, mean_cosine_distance, measure_diversity
 from evodiverse.diversity.tfidf import find_tokens, program_diversity, tfidf
-from evodiverse.tasks.programs.metrics import pool_shares
 
 PACK = '''
 import numpy as np
@@ -215,36 +214,3 @@ def test_a_pool_of_fewer_than_two_has_no_value() -> None:
 def test_no_programs_have_no_value() -> None:
     diversity = program_diversity([], [[], []])
     assert [math.isnan(value) for value in (diversity.overall, *diversity.pools)] == [True, True, True]
-
-
-# Shares
-
-
-def test_shares_are_computed_from_the_best_only() -> None:
-    assert pool_shares([0.9, 0.1, 0.8, 0.7, 0.2], [0, 1, 1, 0, 1], top=3) == {0: 2 / 3, 1: 1 / 3}
-
-
-def test_among_equal_scores_the_older_is_better() -> None:
-    assert pool_shares([0.5, 0.9, 0.5, 0.5], [1, 0, 0, 0], top=2) == {0: 0.5, 1: 0.5}
-
-
-def test_a_pool_without_any_of_the_best_has_a_share_of_zero() -> None:
-    assert pool_shares([0.1, 0.9], [0, 1], top=1) == {0: 0, 1: 1}
-
-
-def test_candidates_without_a_pool_are_a_separate_origin_and_come_last() -> None:
-    shares = pool_shares([0.4, 0.3, 0.2, 0.1], [None, 1, 0, 0])
-    assert list(shares.items()) == [(0, 0.5), (1, 0.25), (None, 0.25)]
-
-
-def test_the_best_100_count_by_default() -> None:
-    assert pool_shares([1.0] * 60 + [0.5] * 60, [1] * 60 + [0] * 60) == {0: 0.4, 1: 0.6}
-
-
-def test_no_candidates_have_no_shares() -> None:
-    assert pool_shares([], []) == {}
-
-
-def test_scores_and_origins_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="shorter"):
-        pool_shares([0.1, 0.2], [0])

@@ -19,12 +19,6 @@ PLACES: Final = 60
 """Heights are cut to this number of binary places below the largest, so that exact products remain short."""
 
 
-def round_down(value: Fraction) -> float:
-    """Return the largest float that is at most a value, which must be in the range of floats."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
-
-
 class Exact(Placing):
     """The evaluator of a task whose results are measured in exact arithmetic.
 
@@ -102,7 +96,9 @@ class Exact(Placing):
 
     def _round(self, exact: Fraction) -> float:
         """Return the worse of the two floats next to a value."""
-        return round_down(exact) if self.is_larger_better else -round_down(-exact)
+        nearest, worst = float(exact), -math.inf if self.is_larger_better else math.inf
+        is_better = nearest > exact if self.is_larger_better else nearest < exact
+        return math.nextafter(nearest, worst) if is_better else nearest
 
 
 COLUMNS: Final[Mapping[str, OwnColumn]] = {

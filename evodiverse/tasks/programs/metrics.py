@@ -79,10 +79,8 @@ class TaskMetrics(ProgramMetrics):
         If several programs have the best score, ``best_value`` is that of the oldest. It is None if no program is
         valid.
         """
-        values = log.column("value")
-        best = _rank_valid(log)[:1]
-        score = max(log.scores.values(), default=None)
-        return {"best_value": values[best[0]] if best else None, "best_score": score, **count_near_best(log)}
+        best = next(map(log.column("value").get, _rank_valid(log)), None)
+        return {"best_value": best, "best_score": max(log.scores.values(), default=None), **count_near_best(log)}
 
 
 class PackingMetrics(ProgramMetrics):
@@ -119,10 +117,10 @@ class PackingMetrics(ProgramMetrics):
         genotypes, totals, strict = (log.column(name) for name in COLUMNS)
         valid = log.column("valid")
         packed = [call for call in sorted(totals) if valid[call]]
-        best = sorted((totals[call] for call in packed), reverse=True)
+        ranked = sorted(packed, key=lambda call: -totals[call])[:N_TOP]  # of equal ones, the older first
         record_calls, records = find_rises((call, totals[call]) for call in packed)
-        origins, places = log.column("pool"), [log.final_places(pool) for pool in log.states[-1]]
-        shares = pool_shares([totals[call] for call in packed], [origins[call] for call in packed], N_TOP)
+        origins = Counter(map(log.column("pool").get, ranked))
+        places = [log.final_places(pool) for pool in log.states[-1]]
         diversity: dict[str, Value] = {}
         for name, encode in tools.encoders.items():
             final = measure_diversity(encode([genotypes[call] for call in log.final_union]), places)
@@ -131,11 +129,11 @@ class PackingMetrics(ProgramMetrics):
             overall = mean_cosine_distance(encode([genotypes[call] for call in packed]))
             diversity[f"run_diversity.{name}"] = known(overall)
         return {
-            "best_sum": best[0] if best else 0.0,
+            "best_sum": totals[ranked[0]] if ranked else 0.0,
             "strict_sum": max((strict[call] for call in packed), default=0.0),
-            "top100_sum": mean(best[:N_TOP]) or 0.0,
+            "top100_sum": mean([totals[call] for call in ranked]) or 0.0,
             **count_near_best(log),
-            "pool_origin": [100 * shares.get(pool, 0.0) for pool in range(len(places))],
+            "pool_origin": [100 * (origins[pool] / (len(ranked) or 1)) for pool in range(len(places))],
             **diversity,
             "curve.sum_calls": record_calls,
             "curve.sum": records,
@@ -168,25 +166,3 @@ def _rank_valid(log: Log) -> list[int]:
     """Return the calls of the valid programs, best first, and the older first if scores are equal."""
     valid = log.column("valid")
     return log.top([call for call in sorted(log.scores) if valid[call]], len(log.scores))
-
-
-def pool_shares(scores: Sequence[float], origins: Sequence[int | None], top: int = 100) -> dict[int | None, float]:
-    """Return each pool's share of the best candidates (paper, "Pool Origin (Top-100)").
-
-    Args:
-        scores: ``(n,)`` scores, finite, higher is better, oldest candidate first. Of candidates with equal scores, the
-            older ranks higher.
-        origins: ``(n,)`` origins of the candidates; None, for candidates of no single pool, counts as one more origin.
-        top: The number of best candidates that count, at least 1; all count if there are fewer.
-
-    Returns:
-        The share of every origin in ``origins``, from 0 to 1, pools in ascending order and None last. The shares sum to
-        1. The result is empty if ``origins`` is empty.
-
-    Raises:
-        ValueError: ``scores`` and ``origins`` differ in length.
-    """
-    ranked = sorted(zip(scores, origins, strict=True), key=lambda pair: -pair[0])[:top]
-    counts = Counter(origin for _, origin in ranked)
-    in_order = sorted(set(origins), key=lambda origin: (origin is None, origin))
-    return {origin: counts[origin] / len(ranked) for origin in in_order}

@@ -59,7 +59,8 @@ def _read_tree(source: str) -> ast.Module | Rejection:
     try:
         tree = parse_quietly(source)
     except (SyntaxError, ValueError) as error:
-        return Rejection(Reason.UNPARSABLE, _describe(error))
+        line, told = getattr(error, "lineno", None), " ".join(getattr(error, "msg", str(error)).split())
+        return Rejection(Reason.UNPARSABLE, told if line is None else f"line {line}: {told}")
     except (RecursionError, MemoryError):
         return _TOO_DEEP
     if _depth(tree) > MAX_DEPTH:
@@ -96,8 +97,3 @@ def _find_misplaced(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
         for part in value if isinstance(value, list) else [value]:
             if isinstance(part, ast.AST):
                 yield from _find_misplaced(part, inside if name == "body" else around)
-
-
-def _describe(error: SyntaxError | ValueError) -> str:
-    line = getattr(error, "lineno", None)
-    return ("" if line is None else f"line {line}: ") + " ".join(getattr(error, "msg", str(error)).split())

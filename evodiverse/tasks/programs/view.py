@@ -25,8 +25,7 @@ def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> d
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
     """Return a picture of the packing in the logged columns ``details``; None if they hold none that can be drawn."""
-    packing = details.get("packing")
-    return view.write_svg(packing) if isinstance(packing, str) else None
+    return view.write_svg(str(details.get("packing")))
 
 
 def annotate(details: Mapping[str, Any]) -> dict[str, str]:

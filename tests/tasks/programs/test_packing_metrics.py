@@ -70,6 +70,14 @@ def test_origins_are_the_pools_that_made_the_best() -> None:
     assert measure_packing(log_of(), {})["pool_origin"] == pytest.approx([100 / 3, 100 / 3])
 
 
+@pytest.mark.parametrize("other", [1.0, 0.5])
+def test_only_the_best_100_have_an_origin_and_the_older_of_equal_ones_come_first(other: float) -> None:
+    programs = [(call, int(call <= 60), "pass", 1.0 if call <= 60 else other, 1.0) for call in range(1, 121)]
+    found = measure_packing(log_of(programs), {})
+    assert found["pool_origin"] == [40.0, 60.0]
+    assert found["top100_sum"] == pytest.approx(0.6 + 0.4 * other)
+
+
 def test_diversity_is_that_of_the_last_pools_and_counts_a_shared_program_once() -> None:
     # every program has the token <Assign>; programs 2 and 4 are the same, 1 and 3 differ from them alike
     found = measure_packing(log_of(), {"tfidf": tfidf})

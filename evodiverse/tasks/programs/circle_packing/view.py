@@ -15,12 +15,10 @@ _LARGEST: Final = 2.0  # of all numbers, so that what is drawn stays near the un
 _EQUAL: Final = 1e-6  # the least range of radii that the color scale covers, so that rounding does not show
 _MIN_LABELED: Final = 0.015  # the smallest radius of a circle with a number
 _SIDE: Final = 880  # pixels
-_SVG_SIDE: Final = 240
-_MARGIN: Final = 4
 _SVG: Final = """\
-<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}" width="{size}" height="{size}" stroke="#162238">
-<rect x="{margin}" y="{margin}" width="{side}" height="{side}" fill="#f6f6f3" stroke-width="1.5"/>
-{circles}
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 248 248" width="248" height="248" stroke="#162238">
+<rect x="4" y="4" width="240" height="240" fill="#f6f6f3" stroke-width="1.5"/>
+{}
 </svg>"""
 
 
@@ -112,10 +110,9 @@ def write_svg(text: str) -> Markup | None:
         return None
     largest = radii.max() or 1.0
     drawn = [
-        f'<circle cx="{_MARGIN + x * _SVG_SIDE:.3f}" cy="{_MARGIN + (1 - y) * _SVG_SIDE:.3f}" '
-        f'r="{radius * _SVG_SIDE:.3f}" '
+        f'<circle cx="{4 + 240 * x:.3f}" cy="{244 - 240 * y:.3f}" r="{240 * radius:.3f}" '
         f'fill="hsl(203, 55%, {88 - 45 * radius / largest:.0f}%)"/>'
         for (x, y), radius in zip(centers, radii, strict=True)
     ]
-    svg = _SVG.format(size=_SVG_SIDE + 2 * _MARGIN, margin=_MARGIN, side=_SVG_SIDE, circles="\n".join(drawn))
+    svg = _SVG.format("\n".join(drawn))
     return embed_svg(svg, f"{len(radii)} circles in the unit square, sum of radii {radii.sum():.6f}")

@@ -16,8 +16,6 @@ MOST_WEIGHTS: Final = 100
 MOST_IN_TOTAL: Final = 1_000
 MOST_ELEMENTS: Final = 10_000
 MOST_STEPS: Final = 1_000_000
-MOST_WORK: Final = 10**10
-MOST_BITS: Final = 10**6
 
 
 def find_exponent(form: Form) -> Fraction:
@@ -46,7 +44,7 @@ def measure_set(form: Form) -> tuple[int, int, int]:
         return _count_digits(ascending, cap, total)
     elements = list_elements(form)
     largest = max(elements)
-    if len(elements) * largest > MOST_WORK:
+    if len(elements) * largest > 10**10:
         raise ValueError("the set is too large to list its sums and differences")
     bits = sum(1 << element for element in elements)
     sums = differences = 0
@@ -133,7 +131,7 @@ class SumsDifferences(Construction):
         """Return the weights, the cap and the total."""
         match value:
             case [[_, *_] as weights, cap, total] if all(type(x) is int and x > 0 for x in [*weights, cap, total]):
-                if len(weights) <= MOST_ELEMENTS and sum(x.bit_length() for x in [*weights, cap]) <= MOST_BITS:
+                if len(weights) <= MOST_ELEMENTS and sum(x.bit_length() for x in [*weights, cap]) <= 10**6:
                     return weights, cap, total
                 raise ValueError("the weights are too large")
         raise ValueError("the result is not a list of positive integers and two positive integers")
