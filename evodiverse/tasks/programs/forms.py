@@ -199,8 +199,8 @@ class _Form:
             case ast.Module():
                 return {"body": [(scope, self._body(node))]}
             case ast.ClassDef():
-                bound = self._bind(node.name, scope, is_kept=True)
-                return {"name": bound, "body": [(_Scope(scope, node), self._body(node))]}
+                inner = _Scope(scope, node)
+                return {"name": self._bind(node.name, scope, is_kept=True), "body": [(inner, self._body(node))]}
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 inner = _Scope(scope, node)
                 if not node.decorator_list:

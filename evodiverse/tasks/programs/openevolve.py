@@ -126,18 +126,16 @@ class OpenEvolveEvaluator(Evaluator):
 
     def _open(self, value: Any) -> "_Report | None":
         """Return a report of the driver; None if it does not bear the driver's seal, or no driver would write it."""
+        key = bytes.fromhex(self._key)
         match value:
-            case [str(text), str(seal)] if (
-                seal == hashlib.blake2b(text.encode(), key=bytes.fromhex(self._key)).hexdigest()
-            ):
+            case [str(text), str(seal)] if seal == hashlib.blake2b(text.encode(), key=key).hexdigest():
                 return _read_report(text)
         return None
 
     def _find_details(self, report: "_Report") -> dict[str, Detail]:
         """Return the values of the log's columns; the feedback has the metrics, and the artifacts with their names."""
         metrics = [
-            f"{name}: {value:.6g}" if isinstance(value, float) else f"{name}: {value}"
-            for name, value in report.metrics.items()
+            f"{name}: {value:{'.6g' if isinstance(value, float) else ''}}" for name, value in report.metrics.items()
         ]
         artifacts = [f"{name}:\n{text.strip()}" for name, text in report.artifacts.items() if text.strip()]
         known = {

@@ -68,9 +68,8 @@ class CirclePacking(Placing):
 
     def report(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return the packing of a candidate as ``packing.json``."""
-        centers, radii = _read_packing(discovery)
-        packing = {"centers": centers.tolist(), "radii": radii.tolist(), **measure(centers, radii)}
-        return {"packing.json": to_json(packing)}
+        packing = json.loads(str(discovery.details["packing"]))
+        return {"packing.json": to_json({**packing, **measure(*_read_packing(discovery))})}
 
     def illustrate(self, discovery: Discovery) -> Mapping[str, bytes]:
         """Return a picture of a candidate's packing as ``packing.png``."""

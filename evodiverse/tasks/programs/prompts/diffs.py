@@ -1,7 +1,7 @@
 """The changes that a reply makes to a program: SEARCH/REPLACE blocks, or a whole new program."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evodiverse.tasks.programs.parsing import unify_newlines
@@ -112,8 +112,8 @@ def _replace(lines: list[str], block: Block) -> list[str] | str:
         return "matches nothing: its SEARCH part is empty"
     shown = shown[:_MAX_SHOWN]
     for search, replacement in (block, Block(*map(_without_blank_ends, block))):
-        for view in (list[str], _stripped):
-            n_places, first = _locate(view(lines), view(search))
+        for view in (str, str.rstrip):  # the lines as they are, and without trailing white space
+            n_places, first = _locate(map(view, lines), map(view, search))
             if n_places == 1:
                 return lines[:first] + replacement + lines[first + len(search) :]
             if n_places:
@@ -121,31 +121,24 @@ def _replace(lines: list[str], block: Block) -> list[str] | str:
     return f"matches nothing: {shown}"
 
 
-def _stripped(lines: list[str]) -> list[str]:
-    return list(map(str.rstrip, lines))
-
-
 def _without_blank_ends(lines: list[str]) -> list[str]:
     filled = [index for index, line in enumerate(lines) if line.strip()]
     return lines[filled[0] : filled[-1] + 1] if filled else []
 
 
-def _locate(lines: list[str], run: list[str]) -> tuple[int, int]:
+def _locate(lines: Iterable[str], run: Iterable[str]) -> tuple[int, int]:
     """Return how often a run of lines occurs, and the index of the first line of its first occurrence.
 
     If occurrences overlap, the number may be too low, but it is at least 2. The search works on the joined lines, which
     takes linear time for any text.
     """
-    text, wanted = _join(lines), _join(run)
+    # Both ends of each line are marked with characters that no line contains.
+    text, wanted = ("\r" + "\n\r".join(part) + "\n" for part in (lines, run))
     first = text.find(wanted)
     if first < 0:
         return 0, 0
     n_places = 1 if text.find(wanted, first + 1) < 0 else max(2, text.count(wanted))
     return n_places, text.count("\n", 0, first)
-
-
-def _join(lines: list[str]) -> str:
-    return "\r" + "\n\r".join(lines) + "\n"  # marks both ends of each line with characters that no line contains
 
 
 def _fenced(text: str) -> Iterator[str]:

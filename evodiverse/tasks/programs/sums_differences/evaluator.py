@@ -93,10 +93,8 @@ def _count_digits(ascending: Sequence[int], cap: int, total: int) -> tuple[int, 
         for positive in range(n + 1)
         for negative in range(n - positive + 1)
     )
-    largest, left = 0, total
-    for weight in reversed(ascending):
-        largest += min(cap, left) * weight
-        left -= min(cap, left)
+    # The largest element takes each of the largest weights as often as it may.
+    largest = sum(max(min(cap, total - cap * place), 0) * one for place, one in enumerate(reversed(ascending)))
     return n_sums, n_differences, largest
 
 
