@@ -24,7 +24,6 @@ _REVEALING: Final = frozenset(
 """Names through which a program may see its local names, its docstrings or its text; pandas and numpy have some."""
 _REVEALING_OF_OTHERS: Final = _REVEALING | {"__name__"}
 _TYPE_PARAMETERS: Final = frozenset({"TypeAlias", "TypeVar", "ParamSpec", "TypeVarTuple"})  # since Python 3.12
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(eq=False, slots=True)
@@ -228,7 +227,7 @@ class _Form:
                 return {"iter": [(scope.parent or scope, node.iter)]}
             case ast.NamedExpr():
                 around = scope
-                while isinstance(around.node, _COMPREHENSIONS) and around.parent is not None:
+                while hasattr(around.node, "generators") and around.parent is not None:  # in a comprehension
                     around = around.parent
                 return {"target": self._bind(node.target.id, around)}
             case ast.keyword():

@@ -3,6 +3,7 @@
 The source of this module runs in the program's sandbox, without the rest of EvoDiverse.
 """
 
+import functools
 import hashlib
 import importlib.util
 import json
@@ -65,7 +66,7 @@ def drive(
     seal, write = hashlib.blake2b(key=bytes.fromhex(key)), json.JSONEncoder().encode
     refused: list[str] = []
     if is_confined:
-        sys.addaudithook(_refuse(refused))
+        sys.addaudithook(functools.partial(_refuse, refused))
     try:
         module, path = _load(evaluator), os.path.join(os.getcwd(), "program.py")
         stages = [getattr(module, name) for name in functions]
@@ -175,12 +176,8 @@ def _tidy(value: object) -> str:
     return _IDENTITY.sub("…", text)[:MAX_TEXT]
 
 
-def _refuse(refused: list[str]) -> Callable[[str, tuple[Any, ...]], None]:
-    """Return a hook that says what the sandbox refuses, before the kernel does, and notes it."""
-
-    def hook(event: str, _: tuple[Any, ...]) -> None:
-        if event in _REFUSED:
-            refused.append(_REFUSED[event])
-            raise PermissionError(f"the sandbox does not let it {_REFUSED[event]}")
-
-    return hook
+def _refuse(refused: list[str], event: str, _: tuple[Any, ...]) -> None:
+    """Say what the sandbox refuses, before the kernel does, and note it."""
+    if event in _REFUSED:
+        refused.append(_REFUSED[event])
+        raise PermissionError(f"the sandbox does not let it {_REFUSED[event]}")

@@ -101,7 +101,15 @@ class UserEvaluator(Evaluator):
         self._own: Mapping[str, type] = dict(getattr(module, "COLUMNS", {}))
         self.columns: Mapping[str, type] = {**self._own, FEEDBACK: str}
         self.metrics = tuple(name for name, kind in self._own.items() if kind is not str)
-        self._stages = _read_stages(module, self._limits)
+        arguments, seconds = getattr(module, "ARGUMENTS", ()), self._limits.cpu_seconds
+        self._stages = {
+            name: OwnStage(
+                tuple(stage.get("arguments", arguments)),
+                replace(self._limits, cpu_seconds=min(stage.get("timeout", seconds), seconds)),
+                stage.get("threshold"),
+            )
+            for name, stage in getattr(module, "STAGES", {"": {}}).items()
+        }
         text = str(getattr(module, "DESCRIPTION", "")).strip()
         self.description: str = f"{text}\n{self._describe_stages()}"
         self._driver = _find_driver(self._content)
@@ -312,18 +320,6 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator
             yield f"must define {name}(columns) as a function"
     if hasattr(module, "STAGES"):
         yield from _find_stage_violations(module)
-
-
-def _read_stages(module: ModuleType, limits: Limits) -> Mapping[str, OwnStage]:
-    """Return the stages of an evaluator that passed `_find_stage_violations`; without any, one with an empty name."""
-    return {
-        name: OwnStage(
-            tuple(stage.get("arguments", getattr(module, "ARGUMENTS", ()))),
-            replace(limits, cpu_seconds=min(stage.get("timeout", math.inf), limits.cpu_seconds)),
-            stage.get("threshold"),
-        )
-        for name, stage in getattr(module, "STAGES", {"": {}}).items()
-    }
 
 
 def _find_stage_violations(module: ModuleType) -> Iterator[str]:

@@ -46,8 +46,7 @@ def drive(priority: Callable[..., Any], instances: Sequence[tuple[int, Sequence[
             else:
                 chosen.append(best + 1)
                 bins[space] -= 1
-                if not bins[space]:
-                    is_offered[space] = False
+                is_offered[space] = bins[space] > 0
             bins[space - item] += 1
             is_offered[space - item] = True
         choices.append(chosen)

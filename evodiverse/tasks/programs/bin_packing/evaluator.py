@@ -250,8 +250,7 @@ def _draw_shares(axes: Axes, shares: FloatArray, capacity: int | None) -> None:
     end, unit = (capacity, "") if capacity else (100, " in % of the capacity")
     strip = axes.inset_axes((0, 1.02, 1, 0.03))
     for panel, part in [(axes, shares[:-1]), (strip, shares[-1:])]:
-        extent = (0, end, 0, end)
-        image = panel.imshow(part, color_map(), aspect="auto", vmin=0, vmax=1, origin="lower", extent=extent)
+        image = panel.imshow(part, color_map(), aspect="auto", vmin=0, vmax=1, origin="lower", extent=(0, end, 0, end))
     title = "Where items go:\nhow often a space is taken when it can be"
     strip.set(xticks=[], yticks=[end / 2], yticklabels=["new bin"], title=title)
     axes.set(xlabel=f"size of the item{unit}", ylabel=f"free space of the bin{unit}")

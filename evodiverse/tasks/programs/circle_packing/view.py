@@ -47,10 +47,9 @@ def read_packing(text: str) -> Packing:
         centers, radii = (np.array(read[name], dtype=np.float64) for name in ("centers", "radii"))
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise ValueError(f"it is not a packing: {type(error).__name__}") from error
-    if radii.ndim != 1 or not 0 < len(radii) <= MOST_CIRCLES or centers.shape != (len(radii), 2):
-        raise ValueError(f"its shapes are {centers.shape} and {radii.shape}, expected (n, 2) and (n,)")
-    if not ((abs(centers) <= _LARGEST).all() and (radii >= 0).all() and (radii <= _LARGEST).all()):
-        raise ValueError("its numbers do not describe circles near the unit square")
+    is_listed = radii.ndim == 1 and 0 < len(radii) <= MOST_CIRCLES and centers.shape == (len(radii), 2)
+    if not (is_listed and (abs(centers) <= _LARGEST).all() and (radii >= 0).all() and (radii <= _LARGEST).all()):
+        raise ValueError(f"it is not a list of up to {MOST_CIRCLES:,} circles near the unit square")
     return Packing(centers, radii)
 
 

@@ -88,12 +88,9 @@ def is_at_least_zero(a: Fraction, b: Fraction) -> bool:
 
 def find_reach(hexagons: Sequence[Hexagon]) -> list[Fraction]:
     """Return how far hexagons reach from (0, 0) in each of the directions `NORMALS`, rounded up."""
+    tips = [(one, *normal) for one in hexagons for normal in NORMALS]
     return [
-        max(
-            _round_up(one.y * h + one.sin * to_h, one.x * g + one.cos * to_g)
-            for one in hexagons
-            for to_g, to_h in NORMALS
-        )
+        max(_round_up(one.y * h + one.sin * to_h, one.x * g + one.cos * to_g) for one, to_g, to_h in tips)
         for g, h in NORMALS
     ]
 
@@ -112,11 +109,9 @@ def draw_hexagons(axes: Axes, rows: Points) -> list[Place]:
     from scipy.optimize import linprog
 
     hexagons = read_hexagons(rows)
-    reach = [float(one) for one in find_reach(hexagons)]
+    reach = [-float(one) for one in find_reach(hexagons)]
     normals = [(float(g) * sqrt(3), float(h)) for g, h in NORMALS]
-    x, y, apothem = linprog(
-        [0, 0, 1], A_ub=[(-g, -h, -1) for g, h in normals], b_ub=[-one for one in reach], bounds=(None, None)
-    ).x
+    x, y, apothem = linprog([0, 0, 1], A_ub=[(-g, -h, -1) for g, h in normals], b_ub=reach, bounds=(None, None)).x
     scale = sqrt(3) / 4 / apothem
 
     def outline(x: float, y: float, side: float, cos: float, sin: float) -> Iterator[tuple[float, ...]]:
