@@ -26,8 +26,6 @@ SAME_PROGRAM: Final = 0.98
 It is also the default radius of a niche (``method.niche.radius``).
 """
 
-COLUMNS: Final[Mapping[str, type]] = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
-
 
 def choose_metrics(settings: Mapping[str, Any]) -> Metrics:
     """Return the metrics of runs of a task, given the settings of a run by dotted key."""
@@ -53,8 +51,7 @@ class ProgramMetrics:
 
         These numbers are those of the best valid program. ``best_score`` is None for a log without scores.
         """
-        logged = log.run.own_columns()
-        names = [name for name, kind in logged.items() if kind is float and not name.startswith(SECONDS)]
+        names = [name for name, kind in log.run.own_columns().items() if kind is float and not name.startswith(SECONDS)]
         calls, *columns = log.run.columns_so_far("evaluations", ["call"], dict.fromkeys(names, float)).values()
         own = {
             f"own.{name}": dict(zip(calls, values, strict=True)).get(best)
@@ -87,7 +84,7 @@ class PackingMetrics(ProgramMetrics):
     """The metrics of circle-packing runs."""
 
     kind = "circle packing"
-    columns = COLUMNS
+    columns = MappingProxyType({"genotype": str, "sum_radii": float, "strict_sum": float})
     targets = (0.85, 0.9, 0.95)  # the sum of radii divided by task.reference
     libraries = ("scikit-learn",)
     reads_texts = True
@@ -110,11 +107,11 @@ class PackingMetrics(ProgramMetrics):
           ``curve.sum`` lists the sums of these calls.
 
         Args:
-            log: The run's log, with the columns in `COLUMNS`.
+            log: The run's log, with the columns in `columns`.
             tools: The encoders, which turn programs into ``(n, d)`` vectors, by name. Each diversity is measured once
                 with each of them. The encoder's name is added to that of the metric, as in ``diversity.tfidf``.
         """
-        genotypes, totals, strict = (log.column(name) for name in COLUMNS)
+        genotypes, totals, strict = (log.column(name) for name in self.columns)
         valid = log.column("valid")
         packed = [call for call in sorted(totals) if valid[call]]
         ranked = sorted(packed, key=lambda call: -totals[call])[:N_TOP]  # of equal ones, the older first

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import PathFinder
 from importlib.util import decode_source
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -272,8 +272,7 @@ def _find_libraries(folder: Path, *trees: ast.Module) -> tuple[str, ...]:
 def _is_installed(name: str) -> bool:
     """Return whether there is a module with this name, without importing the package around it."""
     places: Sequence[str] | None = [entry for entry in sys.path if entry not in {"", os.getcwd()}]
-    for length in range(1, name.count(".") + 2):
-        full = ".".join(name.split(".")[:length])
+    for full in accumulate(name.split("."), "{}.{}".format):
         spec = None if places is None else PathFinder.find_spec(full, places)
         if spec is None:
             return False

@@ -151,10 +151,8 @@ def _plain(value: Any) -> Any:
 def _score(metrics: Mapping[str, Any]) -> float:
     """Return ``combined_score``, or the mean of the metrics that are numbers; flags are none."""
     numbers = {name: value for name, value in metrics.items() if type(value) is float}
-    if "combined_score" in numbers:
-        return numbers["combined_score"]
     known = [value for value in numbers.values() if not math.isnan(value)]
-    return sum(known) / len(known) if known else 0.0
+    return numbers.get("combined_score", sum(known) / len(known) if known else 0.0)
 
 
 def _describe(error: BaseException) -> str:

@@ -14,13 +14,13 @@ from evodiverse.text import count_of
 
 _MOST_LINES: Final = 400
 _CLASSES: Final = {"+": "added", "-": "removed", "@": "place"}
-_TEXTS: Final = ("packing", FEEDBACK, OUTPUT, STAGE)
 _LINE: Final = Markup('<span class="{}">{}\n</span>')
 
 
 def report_columns(settings: Mapping[str, Any], logged: Mapping[str, type]) -> dict[str, type]:  # noqa: ARG001
     """Return the numbers of programs in the log, the texts about them, and the packing that a report draws."""
-    return {name: kind for name, kind in logged.items() if kind is float or name in _TEXTS}
+    texts = ("packing", FEEDBACK, OUTPUT, STAGE)
+    return {name: kind for name, kind in logged.items() if kind is float or name in texts}
 
 
 def portray(genotype: str, details: Mapping[str, Any]) -> Markup | None:  # noqa: ARG001 (the report shows the source itself)
