@@ -62,7 +62,11 @@ class OpenEvolveEvaluator(Evaluator):
         if not starts:
             raise InputError("task.initial.path has no value; name the program that the search starts from")
         _, start = _parse(starts[0], "task.initial.path")
-        used = _find_used(source, start)
+        # What the evaluator seems to use of the program, at least one function or class.
+        defined = [one.name for one in start.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))]
+        if not defined:
+            raise InputError("task.initial.path: the program defines neither a function nor a class at its top level")
+        used = [name for name in defined if re.search(rf"(?:\.|[\"']){name}\b", source)] or defined[-1:]
         functions = [one.name for one in start.body if isinstance(one, ast.FunctionDef) and one.name in used]
         self.entry_point = (functions or used)[-1]
         self.libraries = _find_libraries(self._path.parent, tree, start)
@@ -246,15 +250,6 @@ def _find_stages(tree: ast.Module, config: Mapping[str, Mapping[str, Any]]) -> M
     functions = takewhile(names.__contains__, (f"evaluate_stage{number}" for number in (1, 2, 3)))
     pairs = zip(functions, [*map(float, thresholds), math.inf], strict=False)
     return {function.removeprefix("evaluate_"): (function, least) for function, least in pairs}
-
-
-def _find_used(source: str, start: ast.Module) -> list[str]:
-    """Return the functions and classes of the program to start from that the evaluator seems to use, at least one."""
-    defined = [one.name for one in start.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))]
-    if not defined:
-        raise InputError("task.initial.path: the program defines neither a function nor a class at its top level")
-    used = [name for name in defined if re.search(rf"(?:\.|[\"']){name}\b", source)]
-    return used or defined[-1:]
 
 
 def _find_libraries(folder: Path, *trees: ast.Module) -> tuple[str, ...]:

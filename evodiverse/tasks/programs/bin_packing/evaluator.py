@@ -129,14 +129,8 @@ class BinPacking(Evaluator):
         """Return the file ``packing.json``: how many bins each instance needs under a candidate's rule."""
         choices = packing.decompress(str(discovery.details["choices"]))
         packed = [
-            {
-                "instance": instance.name,
-                "capacity": instance.capacity,
-                "items": len(instance.items),
-                "bound": packing.bound_bins([instance]),
-                "bins": bins,
-            }
-            for instance, bins in zip(self._instances, self._count(choices), strict=True)
+            {"instance": one.name, "capacity": one.capacity, "items": len(one.items), "bound": one.bound, "bins": bins}
+            for one, bins in zip(self._instances, self._count(choices), strict=True)
         ]
         total = {"value": discovery.details["value"], "bins": discovery.details["bins"], "bound": self._bound}
         return {"packing.json": to_json({**total, "instances": packed})}

@@ -57,6 +57,11 @@ class Instance(NamedTuple):
     capacity: int
     items: tuple[int, ...]
 
+    @property
+    def bound(self) -> int:
+        """The L1 lower bound on the number of bins: total size / capacity, rounded up."""
+        return -(-sum(self.items) // self.capacity)
+
 
 def find_instances(named: str) -> tuple[Instance, ...]:
     """Return the instances of a built-in set or of a user's file.
@@ -188,8 +193,8 @@ def pack_best_fit(instance: Instance) -> list[int]:
 
 
 def bound_bins(instances: Sequence[Instance]) -> int:
-    """Return the L1 lower bound on the number of bins: total size / capacity, rounded up, summed over instances."""
-    return sum(-(-sum(instance.items) // instance.capacity) for instance in instances)
+    """Return the sum of the lower bounds on the number of bins of instances."""
+    return sum(instance.bound for instance in instances)
 
 
 def measure_excess(bins: int, bound: int) -> float:

@@ -104,12 +104,11 @@ def _share(centers: FloatArray, radii: FloatArray, overlapping: IntArray) -> Flo
     """
     circles = np.column_stack([centers, radii]).tolist()
     shared = radii.copy()
-    for pair in overlapping.tolist():
-        for mine, others in (pair, pair[::-1]):
-            (*center, radius), (*other_center, other_radius) = circles[mine], circles[others]
-            distance = math.dist(center, other_center)
-            left = min(max((radius - other_radius + distance) / 2, 0.0), distance)
-            shared[mine] = min(shared[mine], left)
+    for mine, others in np.concatenate([overlapping, overlapping[:, ::-1]]).tolist():
+        (*center, radius), (*other_center, other_radius) = circles[mine], circles[others]
+        distance = math.dist(center, other_center)
+        left = min(max((radius - other_radius + distance) / 2, 0.0), distance)
+        shared[mine] = min(shared[mine], left)
     return shared
 
 
