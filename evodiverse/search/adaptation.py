@@ -44,13 +44,8 @@ def adapt_xi(thermostat: Thermostat, rate: float | None, swap: Swap) -> tuple[Th
     rates = (*thermostat.rates, rate)
     if len(rates) < swap.window:
         return Thermostat(thermostat.xi, rates), False
-    mean = sum(rates) / len(rates)
-    factor = 1.0
-    if mean >= swap.target + swap.tolerance / 2 - BAND_TOLERANCE:
-        factor = 1.1
-    elif mean <= swap.target - swap.tolerance / 2 + BAND_TOLERANCE:
-        factor = 0.9
+    excess, edge = sum(rates) / len(rates) - swap.target, swap.tolerance / 2 - BAND_TOLERANCE
+    factor = 1.1 if excess >= edge else 0.9 if excess <= -edge else 1.0
     moved = thermostat.xi * factor
-    low, high = XI_BOUNDS
-    clamped = min(max(moved, low), high)
+    clamped = min(max(moved, XI_BOUNDS[0]), XI_BOUNDS[1])
     return Thermostat(clamped), clamped != moved

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
@@ -64,17 +63,10 @@ def advance(
         The state after the iteration, and the record of everything that happened in it.
     """
     iteration = state.iteration + 1
-    survive = partial(
-        select_survivors,
-        archive=archive,
-        method=method,
-        streams=streams,
-        similarities=similarities,
-        features=search.features,
-        objectives=search.objectives,
-    )
+    context = (archive, method, streams, similarities, search.features, search.objectives)
     pools = tuple(
-        survive(iteration, pool, members, attempts.offspring(pool)) for pool, members in enumerate(state.pools)
+        select_survivors(iteration, pool, members, attempts.offspring(pool), *context)
+        for pool, members in enumerate(state.pools)
     )
     exchanged, thermostat = Exchanged(pools), state.thermostat
     adaptations: tuple[Adaptation, ...] = ()
@@ -124,17 +116,16 @@ def select_survivors(
     """
     contenders = np.union1d(members, offspring)
     rng = streams.at(Purpose.SURVIVORS, iteration, pool=pool).rng()
-    hypotheses = [archive.hypothesis(call) for call in contenders.tolist()]
-    is_new = ~np.isin(contenders, members)
-
-    def find_places() -> FloatArray:
-        return place([archive.evaluation(call).details for call in contenders.tolist()], features or {})
-
-    def find_values() -> FloatArray:
-        return archive.values(contenders.tolist(), objectives)
-
-    scores, find = archive.scores[contenders - 1], None if features is None else find_places
-    together = Contenders(scores, pool, is_new, hypotheses, similarities, find, find_values if objectives else None)
+    calls = contenders.tolist()
+    together = Contenders(
+        archive.scores[contenders - 1],
+        pool,
+        ~np.isin(contenders, members),
+        [archive.hypothesis(call) for call in calls],
+        similarities,
+        None if features is None else lambda: place([archive.evaluation(call).details for call in calls], features),
+        (lambda: archive.values(calls, objectives)) if objectives else None,
+    )
     return np.sort(contenders[survivor_rules[method.survivors.rule](together, method, rng)])
 
 

@@ -97,16 +97,10 @@ class Archive:
 
     def evaluation(self, call: int) -> Evaluation:
         """Return the result of the oracle call with this number, counted from 1."""
-        score, energy = self.scores[call - 1], self._energies[call - 1]
-        has_score, valid = not isnan(score), bool(self._is_valid[call - 1])
+        numbers = (float(self.scores[call - 1]), float(self.energies[call - 1]))
+        score, energy = (None if isnan(number) else number for number in numbers)
         details = dict(zip(*self._details[call - 1], strict=True))
-        return Evaluation(
-            float(score) if has_score else None,
-            float(energy) if has_score else None,
-            valid,
-            self._errors.get(call, ""),
-            details,
-        )
+        return Evaluation(score, energy, bool(self._is_valid[call - 1]), self._errors.get(call, ""), details)
 
     def values(self, calls: Sequence[int], objectives: Sequence[Objective]) -> FloatArray:
         """Return the ``(n, d)`` values of the candidates of ``n`` calls in ``d`` objectives (`measure_objectives`)."""
@@ -164,10 +158,9 @@ class Archive:
         self._scores[call - 1], self._energies[call - 1] = score, energy
         if self._best_call is None or score > self._scores[self._best_call - 1]:
             self._best_call = call
-        if len(self._top_scores) < self._top:
-            heapq.heappush(self._top_scores, score)
-        elif self._top:
-            heapq.heappushpop(self._top_scores, score)
+        heapq.heappush(self._top_scores, score)
+        if len(self._top_scores) > self._top:
+            heapq.heappop(self._top_scores)
 
     def best(self) -> Candidate | None:
         """Return the candidate with the highest score, the oldest of several with that score; None if there is none."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 
@@ -16,19 +16,9 @@ from evodiverse.search.state import Attempt, Screened
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
 
 
-class _Settled(NamedTuple):
-    """The answer to a request for an offspring, and its outcome.
-
-    ``call`` is the number of the oracle call that was counted for the answer, or of the earlier call whose result is
-    reused for it. It is None if the answer was rejected or is a duplicate.
-    """
-
-    request: Request
-    proposal: Proposal
-    parsed: Hypothesis | Rejection
-    outcome: Outcome
-    call: int | None = None
-    forecast: Forecast | None = None
+_Settled: TypeAlias = tuple[Request, Proposal, Hypothesis | Rejection, Outcome, int | None, Forecast | None]
+"""A request, its answer and the outcome; the oracle call counted for the answer, or the earlier call whose result is
+reused for it, None if there is neither; and the forecast."""
 
 
 class Attempts:
@@ -81,7 +71,7 @@ class Attempts:
         """
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             found = parsed if isinstance(parsed, Rejection) else self.find_rejection(request.pool, parsed) or parsed
-            self._settled.append(_Settled(request, proposal, found, *self._judge(request, found)))
+            self._settled.append((request, proposal, found, *self._judge(request, found), None))
         return self._pending
 
     def find_rejection(self, pool: int, hypothesis: Hypothesis) -> Rejection | None:
@@ -106,13 +96,13 @@ class Attempts:
         self.open_slots = []
         for request, proposal, hypothesis, forecast, *_ in chosen:
             call = self._charge(request, hypothesis)
-            self._settled.append(_Settled(request, proposal, hypothesis, Outcome.EVALUATED, call, forecast))
+            self._settled.append((request, proposal, hypothesis, Outcome.EVALUATED, call, forecast))
         paid = {offer.hypothesis.key for offer in chosen}
         for request, (proposal, parsed) in search.answers:
             if isinstance(parsed, Rejection):
-                self._settled.append(_Settled(request, proposal, parsed, Outcome.REJECTED))
+                self._settled.append((request, proposal, parsed, Outcome.REJECTED, None, None))
             elif (offer := search.offers.get(parsed.key)) is None or offer.request is not request:
-                self._settled.append(_Settled(request, proposal, parsed, Outcome.DUPLICATE))
+                self._settled.append((request, proposal, parsed, Outcome.DUPLICATE, None, None))
             elif parsed.key not in paid:
                 address = (request.iteration, request.pool, request.slot, request.attempt)
                 self.screened.append(Screened(*address, parsed.key, *offer.forecast))
@@ -122,9 +112,10 @@ class Attempts:
         """Record the evaluation of each hypothesis that `settle` or `screen` returned, in order, and end the round."""
         for hypothesis, evaluation in zip(self._pending, evaluations, strict=True):
             self._archive.record(hypothesis, evaluation)
-        unfilled = {Slot(one.request.slot, one.request.pool) for one in self._settled if one.call is None}
-        self.open_slots = [slot for slot in self.open_slots if slot in unfilled]
-        self.records += [self._record(settled) for settled in self._settled]
+        records = [self._record(settled) for settled in self._settled]
+        filled = {(record.slot, record.pool) for record in records if record.evaluation is not None}
+        self.open_slots = [slot for slot in self.open_slots if slot not in filled]
+        self.records += records
         self._pending, self._settled = [], []
 
     def offspring(self, pool: int) -> IntArray:
@@ -160,23 +151,21 @@ class Attempts:
 
     def _record(self, settled: _Settled) -> Attempt:
         request, proposal, parsed, outcome, call, forecast = settled
-        rejected = isinstance(parsed, Rejection)
         evaluation = None if call is None else self._archive.evaluation(call)
-        error = evaluation.error if evaluation else ""
+        if isinstance(parsed, Rejection):
+            genotype, key, error = proposal.genotype, None, str(parsed)
+        else:
+            genotype, key, error = parsed.genotype, parsed.key, evaluation.error if evaluation else ""
         return Attempt(
-            iteration=request.iteration,
-            pool=request.pool,
-            slot=request.slot,
-            attempt=request.attempt,
-            outcome=outcome,
+            *(request.iteration, request.pool, request.slot, request.attempt, outcome),
             operator=proposal.operator,
             parents=request.ancestors,
-            genotype=proposal.genotype if isinstance(parsed, Rejection) else parsed.genotype,
-            key=None if isinstance(parsed, Rejection) else parsed.key,
+            genotype=genotype,
+            key=key,
             call=call if outcome is Outcome.EVALUATED else None,
             reused_call=call if outcome is Outcome.REUSED else None,
             evaluation=evaluation,
-            error=str(parsed) if rejected else error,
+            error=error,
             llm_call=proposal.llm_call,
             forecast=forecast,
         )

@@ -135,10 +135,7 @@ def metropolis(pools: Pools, event: Event) -> Exchanged:
     """
     cold_rungs = schedules[event.method.swap.schedule](event)
     members = [set(pool.tolist()) for pool in pools]
-    trials: list[SwapTrial] = []
-    for cold in cold_rungs:
-        rng = event.streams.at(Purpose.EXCHANGE, event.iteration, pool=cold).rng()
-        trials += swap_rungs(members, cold, event, rng)
+    trials = [trial for cold in cold_rungs for trial in swap_rungs(members, cold, event)]
     exchanged = tuple(np.array(sorted(calls), dtype=np.int64) for calls in members)
     pairs = tuple((rung, rung + 1) for rung in cold_rungs)
     return Exchanged(exchanged, pairs, tuple(trials), adapts=True)
@@ -161,36 +158,34 @@ def ring(pools: Pools, event: Event) -> Exchanged:
     Candidates that the receiving pool already has are passed over. All copies are taken from the pools as they were
     before the exchange. No pool loses anything, so a pool may exceed its capacity until its survivors are selected.
     """
-    migrations: list[Migration] = []
-    for source in range(len(pools)):
+    grown, migrations = list(pools), list[Migration]()
+    for source, pool in enumerate(pools):
         target = (source + 1) % len(pools)
-        lacking = np.setdiff1d(pools[source], pools[target])
+        lacking = np.setdiff1d(pool, pools[target])
         best = lacking[np.argsort(-event.scores[lacking - 1], kind="stable")][: event.method.swap.size]
         migrations += [Migration(source, target, call) for call in best.tolist()]
-    grown = list(pools)
-    for migration in migrations:
-        grown[migration.to_pool] = np.union1d(grown[migration.to_pool], [migration.call])
+        grown[target] = np.union1d(pools[target], best)
     return Exchanged(tuple(grown), migrations=tuple(migrations))
 
 
-def swap_rungs(members: list[set[int]], cold: int, event: Event, rng: np.random.Generator) -> list[SwapTrial]:
+def swap_rungs(members: list[set[int]], cold: int, event: Event) -> list[SwapTrial]:
     """Try ``swap.size`` swaps between the pools ``cold`` and ``cold + 1``, and carry out the accepted ones.
 
     Candidates are drawn uniformly without replacement from both pools and paired in the order drawn. Each pair is
     decided after the previous one has taken effect. A pair is blocked if both sides are the same candidate, or if one
-    of them is already in the other pool.
+    of them is already in the other pool. One number is drawn for each pair, blocked or not.
 
     Args:
         members: The call numbers of the members of each pool. Changed in place.
         cold: The index of the colder pool.
         event: The exchange. Its swap size is capped at the size of the smaller pool. Its ξ, a factor in the exponent of
             the Metropolis ratio, is at least 0. With 0, every pair that is not blocked is accepted.
-        rng: The generator, which draws the candidates and one number per pair, blocked or not.
 
     Returns:
         All pairs, in the order in which they were decided.
     """
     hot = cold + 1
+    rng = event.streams.at(Purpose.EXCHANGE, event.iteration, pool=cold).rng()
     size = min(event.method.swap.size, len(members[cold]), len(members[hot]))
     cold_calls = rng.permutation(sorted(members[cold]))[:size].tolist()
     hot_calls = rng.permutation(sorted(members[hot]))[:size].tolist()

@@ -30,14 +30,11 @@ def place(details: Sequence[Mapping[str, Detail]], features: Features) -> FloatA
 
 def read_numbers(details: Sequence[Mapping[str, Detail]], columns: Sequence[str]) -> FloatArray:
     """Return the ``(n, d)`` values of ``n`` candidates in ``d`` columns; NaN for those that are no finite numbers."""
-    raw = [[_as_float(each.get(column)) for column in columns] for each in details]
-    numbers = np.array(raw, dtype=np.float64).reshape(len(details), len(columns))
+    found = (each.get(column) for each in details for column in columns)
+    numbers = np.array([value if isinstance(value, int | float) else np.nan for value in found], dtype=np.float64)
+    numbers = numbers.reshape(len(details), len(columns))
     numbers[~np.isfinite(numbers)] = np.nan
     return numbers
-
-
-def _as_float(value: Detail) -> float:
-    return float(value) if isinstance(value, int | float) else np.nan
 
 
 def measure_competition(scores: FloatArray, places: FloatArray, n_neighbors: int) -> FloatArray:

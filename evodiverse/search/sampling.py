@@ -67,13 +67,7 @@ def draw_distinct(items: IntArray, count: int, rng: np.random.Generator) -> list
     Returns:
         The values in the order drawn.
     """
-    drawn: list[int] = []
-    for item in rng.permutation(items).tolist():
-        if item not in drawn:
-            drawn.append(item)
-            if len(drawn) == count:
-                break
-    return drawn
+    return list(dict.fromkeys(rng.permutation(items).tolist()))[:count]
 
 
 def _check_log_weights(log_weights: FloatArray) -> None:
