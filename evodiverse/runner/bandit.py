@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple
 from math import fsum
 from typing import Any, TypeAlias
 
@@ -117,4 +116,4 @@ def recall(rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
 
 def save(arms: Mapping[str, Arm]) -> dict[str, object]:
     """Return what is known of models in a form that JSON keeps."""
-    return {model: list(astuple(arm)) for model, arm in arms.items()}
+    return {model: list(arm) for model, arm in arms.items()}

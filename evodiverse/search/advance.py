@@ -13,7 +13,7 @@ from evodiverse.search.features import Features, place
 from evodiverse.search.niches import Similarities
 from evodiverse.search.pareto import Objective
 from evodiverse.search.repair import choose_repairs
-from evodiverse.search.sampling import FloatArray, IntArray
+from evodiverse.search.sampling import IntArray
 from evodiverse.search.settings import Method, Search
 from evodiverse.search.state import Adaptation, IterationInfo, Progress, State
 from evodiverse.search.stopping import count_progress

@@ -15,7 +15,6 @@ from evodiverse.search.screening import Answer, Forecast, InnerSearch
 from evodiverse.search.state import Attempt, Screened
 from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
 
-
 _Settled: TypeAlias = tuple[Request, Proposal, Hypothesis | Rejection, Outcome, int | None, Forecast | None]
 """A request, its answer and the outcome; the oracle call counted for the answer, or the earlier call whose result is
 reused for it, None if there is neither; and the forecast."""

@@ -1,8 +1,8 @@
 """The choice among language models by their gains per dollar (``llm.choose=bandit``)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import inf, log1p, sqrt
+from typing import NamedTuple
 
 from evodiverse.search.sampling import FloatArray
 from evodiverse.search.state import Attempt
@@ -12,8 +12,7 @@ HALF_LIFE = 1_000
 """After how many later requests, to all models, a request counts half: models gain ever less as a search goes on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(NamedTuple):
     """What requests to a model brought and cost.
 
     Attributes:
@@ -48,11 +47,8 @@ def learn(arms: Mapping[str, Arm], seen: Mapping[str, Arm]) -> dict[str, Arm]:
         seen: The requests of the iteration to each model.
     """
     kept = 0.5 ** (sum(new.requests for new in seen.values()) / HALF_LIFE)
-    learned = {}
-    for model in {**arms, **seen}:
-        old, new = arms.get(model, Arm()), seen.get(model, Arm())
-        learned[model] = Arm(kept * old.requests + new.requests, kept * old.gains + new.gains, kept * old.usd + new.usd)
-    return learned
+    pairs = {model: zip(arms.get(model, Arm()), seen.get(model, Arm()), strict=True) for model in {**arms, **seen}}
+    return {model: Arm(*(kept * old + new for old, new in pair)) for model, pair in pairs.items()}
 
 
 def find_indices(arms: Sequence[Arm], added: Sequence[int]) -> list[float]:

@@ -98,27 +98,25 @@ class Process:
     Args:
         rows: The ``(n, d)`` bits of the hypotheses, as `stack` returns them; n is at least 1.
         values: Their ``(n,)`` values, higher is better, on a scale of 0 to 1.
+
+    Attributes:
+        mean: The mean of `forecast` alone.
     """
 
     def __init__(self, rows: csr_array, values: FloatArray) -> None:
-        self._kernel = Kernel(rows)
-        covariance = self._kernel(rows)
+        kernel = Kernel(rows)
+        covariance = kernel(rows)
         covariance[np.diag_indices_from(covariance)] += NOISE
         self._factor = np.linalg.cholesky(covariance)
         half = solve_triangular(self._factor, values, lower=True, check_finite=False)
-        self._weights: FloatArray = solve_triangular(self._factor.T, half, check_finite=False)
+        self.mean = Mean(kernel, solve_triangular(self._factor.T, half, check_finite=False))
 
     def forecast(self, rows: csr_array) -> FloatArray:
         """Return the means and the standard deviations of the values of hypotheses with ``(n, d)`` bits, ``(2, n)``."""
-        similarities = self._kernel(rows)
+        similarities = self.mean.kernel(rows)
         explained = solve_triangular(self._factor, similarities.T, lower=True, check_finite=False)
         variances = np.maximum(1.0 - np.einsum("ij,ij->j", explained, explained), 0.0)
-        return np.stack([similarities @ self._weights, np.sqrt(variances)])
-
-    @property
-    def mean(self) -> "Mean":
-        """The mean of `forecast` alone."""
-        return Mean(self._kernel, self._weights)
+        return np.stack([similarities @ self.mean.weights, np.sqrt(variances)])
 
 
 class Mean(NamedTuple):

@@ -114,6 +114,7 @@ class InnerSearch:
     Attributes:
         answers: All requests and their answers, in order.
         offers: The first answer with each hypothesis that was never evaluated, by key.
+        n_generations: The number of generations.
     """
 
     def __init__(
@@ -129,30 +130,21 @@ class InnerSearch:
     ) -> None:
         self.answers: list[tuple[Request, Answer]] = []
         self.offers: dict[str, Offer] = {}
+        self.n_generations = screen.n_generations
         self._iteration, self._archive = iteration, archive
         self._method, self._screen, self._streams, self._similarities = method, screen, streams, similarities
         self._keys_of_library = {hypothesis.key for view in views for hypothesis in view.library}
-        self._stocks: list[_Stock] = []
+        stocks: dict[int, _Stock] = {}
         self._rungs: dict[int, _Rung] = {}
         for pool, members in enumerate(pools):
             if members.size:
-                self._rungs[pool] = self._rung(pool, members, views)
+                stock = stocks.setdefault(id(views[pool]), _Stock(views[pool], screen, similarities))
+                low, high = at_rung(screen.kappa, pool)
+                draw = streams.at(Purpose.SCREEN, iteration, pool=pool).rng().random()
+                self._rungs[pool] = _Rung(stock, float(low * (high / low) ** draw), find_best(members, archive))
+        self._stocks = list(stocks.values())
         for stock in self._stocks:
             self._found(stock)
-
-    @property
-    def n_generations(self) -> int:
-        """The number of generations."""
-        return self._screen.n_generations
-
-    def _rung(self, pool: int, members: IntArray, views: Sequence[View]) -> "_Rung":
-        low, high = at_rung(self._screen.kappa, pool)
-        draw = self._streams.at(Purpose.SCREEN, self._iteration, pool=pool).rng().random()
-        stock = next((stock for stock in self._stocks if stock.view is views[pool]), None)
-        if stock is None:
-            stock = _Stock(views[pool], self._screen, self._similarities)
-            self._stocks.append(stock)
-        return _Rung(stock, kappa=float(low * (high / low) ** draw), best=find_best(members, self._archive))
 
     def _found(self, stock: "_Stock") -> None:
         """Take in the founders."""

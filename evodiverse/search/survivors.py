@@ -60,8 +60,7 @@ def sample(contenders: Contenders, method: "Method", rng: np.random.Generator) -
     rule ``method.survivors.weight``. Of candidates with equal scores, the older becomes an elite first. Source: paper,
     "Molecular-discovery survivor details".
     """
-    elites, others = _split(contenders, method)
-    return np.concatenate([elites, _draw_survivors(others, method.capacity - elites.size, contenders, method, rng)])
+    return _draw_order(contenders, method, rng)[: method.capacity]
 
 
 @survivor_rules
@@ -92,18 +91,15 @@ def niche(contenders: Contenders, method: "Method", rng: np.random.Generator) ->
         raise ValueError("niches need method.niche and a task with similarities")
     if contenders.scores.size <= method.capacity:
         return np.arange(contenders.scores.size)
-    elites, others = _split(contenders, method)
-    if np.isinf(method.ladder[contenders.rung]):
-        order = _best_first(contenders.scores)
-    else:
-        order = np.concatenate([elites, _draw_survivors(others, others.size, contenders, method, rng)])
+    is_coldest = np.isinf(method.ladder[contenders.rung])
+    order = _best_first(contenders.scores) if is_coldest else _draw_order(contenders, method, rng)
     taken = keep_apart(
         [contenders.hypotheses[index] for index in order.tolist()],
         method.capacity,
         method.niche.share_at(contenders.rung),
         method.niche.radius,
         contenders.similarities,
-        certain=elites.size,
+        certain=min(method.elites, method.capacity),
     )
     return order[taken]
 
@@ -120,8 +116,6 @@ def dominated_novelty(contenders: Contenders, method: "Method", rng: np.random.G
     """
     if contenders.find_places is None:
         raise ValueError("dominated novelty needs features")
-    if contenders.scores.size <= method.capacity:
-        return np.arange(contenders.scores.size)
     fitness = measure_competition(contenders.scores, contenders.find_places(), method.survivors.neighbors)
     return np.lexsort((-contenders.scores, -fitness))[: method.capacity]
 
@@ -135,28 +129,18 @@ def pareto(contenders: Contenders, method: "Method", rng: np.random.Generator) -
     """
     if contenders.find_values is None:
         raise ValueError("the rule pareto needs objectives")
-    if contenders.scores.size <= method.capacity:
-        return np.arange(contenders.scores.size)
     return order_by_front(contenders.find_values(), contenders.scores)[: method.capacity]
 
 
-def _split(contenders: Contenders, method: "Method") -> tuple[IntArray, IntArray]:
-    """Return the indices of the elites, best first, and those of the others in the order of their calls."""
-    n_elites = min(method.elites, method.capacity)
-    ranking = _best_first(contenders.scores)
-    return ranking[:n_elites], np.sort(ranking[n_elites:])
+def _draw_order(contenders: Contenders, method: "Method", rng: np.random.Generator) -> IntArray:
+    """Return the indices of the elites, best first, and then those of the others in the order drawn.
 
-
-def _draw_survivors(
-    others: IntArray, size: int, contenders: Contenders, method: "Method", rng: np.random.Generator
-) -> IntArray:
-    """Draw ``size`` of the indices ``others`` without replacement, and return them in the order drawn.
-
-    The weights are those of the rule ``method.survivors.weight``.
+    The others are drawn without replacement, by the rule ``method.survivors.weight``.
     """
-    beta = method.ladder[contenders.rung]
-    log_weights = weights[method.survivors.weight](contenders.scores[others], beta)
-    return others[sample_without_replacement(log_weights, size, rng)]
+    ranking, n_elites = _best_first(contenders.scores), min(method.elites, method.capacity)
+    others = np.sort(ranking[n_elites:])
+    log_weights = weights[method.survivors.weight](contenders.scores[others], method.ladder[contenders.rung])
+    return np.concatenate([ranking[:n_elites], others[sample_without_replacement(log_weights, others.size, rng)]])
 
 
 def _best_first(scores: FloatArray) -> IntArray:
