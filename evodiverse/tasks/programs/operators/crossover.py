@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import count
+from itertools import count, takewhile
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -51,17 +51,11 @@ def exchange_statements(tree: ast.Module, other: ast.Module, rng: np.random.Gene
     found = hunks(mine, theirs)
     taken = rng.random(len(found)) < 0.5
     taken[rng.integers(len(found))] = True
-    body: list[ast.stmt] = []
-    position = 0
-    for (place, its_place), is_taken in zip(found, taken, strict=True):
-        body += mine.body[position : place.start]
-        if not is_taken or rng.random() < BOTH_RATE:
-            body += mine.body[place]
-        if is_taken:
-            body += theirs.body[its_place]
-        position = place.stop
-    body += mine.body[position:]
-    return graft(tree, other, mine, syntax.rebuilt(mine, body=list(syntax.some(body))))
+    kept = [not is_taken or rng.random() < BOTH_RATE for is_taken in taken]
+    body = list(mine.body)
+    for (place, its_place), is_kept, is_taken in reversed(list(zip(found, kept, taken, strict=True))):
+        body[place] = [*(mine.body[place] if is_kept else []), *(theirs.body[its_place] if is_taken else [])]
+    return graft(tree, other, mine, syntax.rebuilt(mine, body=syntax.some(body)))
 
 
 def exchange_constants(tree: ast.Module, other: ast.Module, rng: np.random.Generator) -> ast.Module:
@@ -147,9 +141,7 @@ def hunks(mine: syntax.Function, theirs: syntax.Function) -> list[Hunk]:
 
     If the bodies differ but have more than `MAX_EQUAL` pairs of equal statements, the whole bodies count as one place.
     """
-    texts, its_texts = (
-        [syntax.statement_text(statement) for statement in function.body] for function in (mine, theirs)
-    )
+    texts, its_texts = (list(map(syntax.statement_text, function.body)) for function in (mine, theirs))
     counts = Counter(its_texts)
     if sum(counts[text] for text in texts) > MAX_EQUAL:
         return [] if texts == its_texts else [(slice(0, len(texts)), slice(0, len(its_texts)))]
@@ -180,11 +172,8 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
     stack = sorted(names_of(new).reads & theirs.keys())
     while stack:
         name = stack.pop()
-        if (
-            name in brought
-            or name == old.name
-            or (name in mine and signature_of(mine[name]) == signature_of(theirs[name]))
-        ):
+        is_alike = name in mine and signature_of(mine[name]) == signature_of(theirs[name])
+        if is_alike or name in brought or name == old.name:
             continue
         if name in mine:
             taken = {*mine, *theirs, *renamed.values()}
@@ -193,9 +182,7 @@ def graft(tree: ast.Module, other: ast.Module, old: syntax.Function, new: syntax
         stack += sorted(names_of(theirs[name]).reads & theirs.keys())
     imported = [rename(one, renamed) for one in other.body if binds(one) & brought]
     body = [rename(new, renamed) if statement is old else statement for statement in tree.body]
-    n_head = next(
-        (index for index, one in enumerate(body) if not is_docstring(one) and not syntax.is_import(one)), len(body)
-    )
+    n_head = len(list(takewhile(lambda one: is_docstring(one) or syntax.is_import(one), body)))
     return syntax.rebuilt(tree, body=[*body[:n_head], *imported, *body[n_head:]])
 
 

@@ -8,7 +8,7 @@ the child fails and scores 0.
 import ast
 from collections.abc import Callable, Mapping
 from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -23,9 +23,9 @@ SECOND_RATE: Final = 0.5
 """The probability that a new term is an operation on two operands rather than a single operand."""
 
 _BINARY: Final[dict[type[ast.operator], float]] = {ast.Add: 2.0, ast.Sub: 2.0, ast.Mult: 2.0, ast.Div: 2.0}
-_EXTREMES: Final = ("min", "max")
-_ARRAY_EXTREMES: Final = {"min": "minimum", "max": "maximum"}
-_CURVES: Final = ("abs", "sqrt", "exp", "log")
+_EXTREMES: Final = (("min", "minimum"), ("max", "maximum"))
+"""The functions of two numbers that are built in, each with its counterpart in numpy."""
+_CURVES: Final = ("abs", "sqrt", "exp", "log1p")
 _ON_TWO: Final = (("binary", 8.0), ("extreme", 1.0), ("choice", 0.5))
 _KINDS: Final = (*_ON_TWO, ("curve", 1.0))
 
@@ -67,9 +67,7 @@ def bind_name(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] 
     value = _operation(one, other, library, rng)
     binding = ast.Assign([ast.Name(name, ast.Store())], value, lineno=0)
     joined = _operation(place.node, ast.Name(name, ast.Load()), library, rng, _ON_TWO)
-    block, position = place.block
-    statements: list[ast.stmt] = _at(syntax.replace(tree, place.path, joined), block)
-    return syntax.replace(tree, block, [*statements[:position], binding, *statements[position:]])
+    return syntax.insert(syntax.replace(tree, place.path, joined), *place.block, [binding])
 
 
 def change_operand(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -145,8 +143,8 @@ def _operation(
     if kind == "binary":
         return ast.BinOp(left, pick(_BINARY.items(), rng)(), right)
     if kind == "extreme":
-        name = _EXTREMES[rng.integers(len(_EXTREMES))]
-        return _call(library.get("numpy"), _ARRAY_EXTREMES[name] if library.get("numpy") else name, left, right)
+        built_in, in_numpy = _EXTREMES[rng.integers(len(_EXTREMES))]
+        return _call(library.get("numpy"), in_numpy if "numpy" in library else built_in, left, right)
     test = ast.Compare(left, [ast.Lt()], [right])
     branches = (one, ast.BinOp(one, pick(_BINARY.items(), rng)(), other))
     yes, no = branches if rng.random() < 0.5 else branches[::-1]
@@ -157,7 +155,7 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     """Return a call to a function that is defined for all numbers.
 
     Args:
-        name: The function: ``abs`` for ``|x|``, ``sqrt`` for ``sqrt(|x|)``, ``exp`` for ``exp(-|x|)``, or ``log`` for
+        name: The function: ``abs`` for ``|x|``, ``sqrt`` for ``sqrt(|x|)``, ``exp`` for ``exp(-|x|)``, or ``log1p`` for
             ``log(1 + |x|)``.
         value: The argument.
         library: The libraries that the module imports. If it imports neither numpy nor math, the result
@@ -167,16 +165,16 @@ def _curve(name: str, value: ast.expr, library: Library) -> ast.expr:
     module = library.get("numpy") or library.get("math")
     if name == "abs":
         return size
-    if name == "sqrt" or module is None:
-        return _call(module, "sqrt", size) if module else ast.BinOp(size, ast.Pow(), syntax.number(0.5))
-    return _call(module, "log1p", size) if name == "log" else _call(module, "exp", ast.UnaryOp(ast.USub(), size))
+    if module is None:
+        return ast.BinOp(size, ast.Pow(), syntax.number(0.5))
+    return _call(module, name, ast.UnaryOp(ast.USub(), size) if name == "exp" else size)
 
 
 def _call(module: str | None, name: str, *arguments: ast.expr) -> ast.expr:
     """Return a call to a module's function, or to a built-in function if the module is None."""
-    if module is None:
-        return ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-    return ast.Call(ast.Attribute(ast.Name(module, ast.Load()), name, ast.Load()), list(arguments), [])
+    owner = module and ast.Name(module, ast.Load())
+    function = ast.Attribute(owner, name, ast.Load()) if owner else ast.Name(name, ast.Load())
+    return ast.Call(function, list(arguments), [])
 
 
 def _library(tree: ast.Module) -> Library:
@@ -188,10 +186,3 @@ def _new_name(tree: ast.Module) -> str:
     """Return a name that occurs nowhere in a module."""
     taken = {getattr(node, field, None) for node in ast.walk(tree) for field in ("id", "arg", "name", "asname")}
     return next(name for name in map("value_{}".format, count(1)) if name not in taken)
-
-
-def _at(part: Any, path: syntax.Path) -> Any:
-    """Return the part of a node at a path."""
-    for step in path:
-        part = part[step] if isinstance(step, int) else getattr(part, step)
-    return part

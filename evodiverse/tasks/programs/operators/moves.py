@@ -187,18 +187,18 @@ def insert_move(tree: ast.Module, rng: np.random.Generator, move: Move, blocks: 
     in it has probability 1/2, the one before 1/4, and so on.
     """
     own = syntax.functions_of(blocks).keys()
-    choices: list[tuple[syntax.Path, list[ast.stmt], list[int]]] = [
-        (("body", index, "body"), function.body, places)
+    choices: list[tuple[syntax.Path, list[int]]] = [
+        (("body", index, "body"), places)
         for index, function in enumerate(tree.body)
         if isinstance(function, ast.FunctionDef)
         and function.name not in own
         and LIBRARY in module_names(tree)
         and (places := places_for(function, move.place))
     ]
-    path, block, places = syntax.draw(choices, rng)
+    path, places = syntax.draw(choices, rng)
     place = places[max(len(places) - int(rng.geometric(0.5)), 0)]
     made = make_statements(move, rng)
-    return bring_blocks(syntax.replace(tree, path, [*block[:place], *made, *block[place:]]), made, blocks)
+    return bring_blocks(syntax.insert(tree, path, place, made), made, blocks)
 
 
 def places_for(function: syntax.Function, place: Place) -> list[int]:

@@ -230,7 +230,7 @@ def duplicate_statement(tree: ast.Module, rng: np.random.Generator, fixed: froze
     path, block, (position, *_) = _draw_statements(tree, 1, rng, fixed)
     last = max([position, *movable(block)])
     place = int(rng.integers(position, last + 1)) + 1
-    return syntax.replace(tree, path, [*block[:place], block[position], *block[place:]])
+    return syntax.insert(tree, path, place, [block[position]])
 
 
 def swap_statements(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:
@@ -256,16 +256,12 @@ def trim(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str], *, b
         by_work: Whether the statement is drawn in proportion to its work rather than to its length.
     """
     works = statement_works(tree)
-    choices = [
-        (
-            (path, block, position),
-            works[id(block[position])] if by_work else len(syntax.statement_text(block[position])),
-        )
-        for path, block in syntax.blocks_of(tree, fixed)
-        if len(path) == 3
-        for position in movable(block)
+    sites = [
+        (path, block, at) for path, block in syntax.blocks_of(tree, fixed) if len(path) == 3 for at in movable(block)
     ]
-    return _without(tree, *pick(syntax.some(choices), rng))
+    statements = [block[position] for _, block, position in sites]
+    weights = [works[id(one)] if by_work else len(syntax.statement_text(one)) for one in statements]
+    return _without(tree, *pick(syntax.some(list(zip(sites, weights, strict=True))), rng))
 
 
 def movable(block: list[ast.stmt]) -> list[int]:

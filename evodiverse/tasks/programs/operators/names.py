@@ -61,11 +61,8 @@ def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
         for name in binds(statement):
             reads.setdefault(name, set()).update(names_of(statement).reads)
     live = {entry_point}.union(*(names_of(statement).reads for statement in tree.body if not is_definition(statement)))
-    found = list(live)
-    while found:
-        new = reads.get(found.pop(), set()) - live
+    while new := set[str]().union(*(reads.get(name, ()) for name in live)) - live:
         live |= new
-        found += new
     return reads.keys() - live
 
 

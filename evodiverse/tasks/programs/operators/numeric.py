@@ -189,18 +189,15 @@ class _Finder:
         parts: list[Part[ast.expr]] = []
         if isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
             operands = _fields(node, "left", "comparators")
-        elif isinstance(node, (ast.Tuple, ast.List, ast.BoolOp)):
-            parts = _fields(node, "elts", "values")
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             parts = _fields(node, "operand")
-        elif isinstance(node, (ast.ListComp, ast.GeneratorExp)):
-            bound |= _targets(generator.target for generator in node.generators)
-            place = place._replace(names=self._weigh(bound))
-            parts = _fields(node, "elt")
-        elif isinstance(node, ast.IfExp):
-            parts = _fields(node, "test")
+        elif isinstance(node, (ast.Tuple, ast.List, ast.BoolOp, ast.IfExp, ast.ListComp, ast.GeneratorExp)):
+            parts = _fields(node, "elts", "values", "test", "elt")
         elif isinstance(node, ast.Call) and syntax.called_name(node) not in _SIZED:
             parts = [part for part in _fields(node, "args") if part not in operands and isinstance(part.node, _HOLDERS)]
+        if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+            bound |= _targets(generator.target for generator in node.generators)
+            place = place._replace(names=self._weigh(bound))
         is_item = place.is_returned and isinstance(node, (ast.Tuple, ast.List))
         for step, part in operands:
             operand = place._replace(path=place.path + step, node=part, is_returned=False)

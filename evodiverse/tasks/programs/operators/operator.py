@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evodiverse.kit.choice import pick
-from evodiverse.tasks.programs.marks import Region, draw_region, find_regions
+from evodiverse.tasks.programs.marks import draw_region, find_regions
 from evodiverse.tasks.programs.operators import syntax
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import CROSSOVERS
@@ -144,7 +144,9 @@ class ProgramOperator:
         for _ in range(TRIES):
             with suppress(syntax.NoChildError):
                 tree, names = self._vary(parent.tree, other, rng)
-                return Proposal(_restore(region, self._write(tree, parent, rng)), "+".join(names))
+                program = region.restore(self._write(tree, parent, rng))
+                if program is not None:
+                    return Proposal(program, "+".join(names))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(
@@ -198,14 +200,6 @@ class ProgramOperator:
                 return source
             tree = trim(tree, rng, self._fixed, by_work=works_long)
         raise syntax.NoChildError
-
-
-def _restore(region: Region, code: str) -> str:
-    """Return the program with a child of one of its parts in the place of that part."""
-    program = region.restore(code)
-    if program is None:
-        raise syntax.NoChildError
-    return program
 
 
 def _choose(parents: Sequence[Candidate]) -> tuple[Candidate, Candidate | None]:

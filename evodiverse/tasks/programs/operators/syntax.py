@@ -174,6 +174,14 @@ def _replace(part: Any, path: Path, new: Any) -> Any:
     return rebuilt(part, **{str(step): _replace(getattr(part, str(step)), tuple(rest), new)})
 
 
+def insert(tree: ast.Module, block: Path, position: int, new: Sequence[ast.stmt]) -> ast.Module:
+    """Return a copy of a module with new statements in one of its blocks, before the statement at a position."""
+    statements: Any = tree
+    for step in block:
+        statements = statements[step] if isinstance(step, int) else getattr(statements, step)
+    return replace(tree, block, [*statements[:position], *new, *statements[position:]])
+
+
 def some(sites: Sequence[Site]) -> Sequence[Site]:
     """Return the sites of a program where a change is possible; raise `NoChildError` if there are none."""
     if not sites:
