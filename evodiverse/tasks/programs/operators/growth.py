@@ -88,7 +88,8 @@ def shrink(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = f
     Functions named in ``fixed`` are left out.
     """
     place, _ = _draw_place(tree, rng, fixed, lambda place: bool(numeric_parts(place.node)))
-    return syntax.replace(tree, place.path, syntax.draw(numeric_parts(place.node), rng).node)
+    _, operand = syntax.draw(numeric_parts(place.node), rng)
+    return syntax.replace(tree, place.path, operand)
 
 
 GROWTH: Final[Mapping[str, tuple[syntax.Edit, float]]] = {

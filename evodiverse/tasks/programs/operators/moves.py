@@ -221,7 +221,7 @@ def places_for(function: syntax.Function, place: Place) -> list[int]:
 @lru_cache(maxsize=4096)
 def _added_to(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement changes by augmented assignments such as ``+=``."""
-    targets = [part.node.target for part in syntax.parts_of(statement) if isinstance(part.node, ast.AugAssign)]
+    targets = [node.target for _, node in syntax.parts_of(statement) if isinstance(node, ast.AugAssign)]
     return frozenset(node.id for one in targets for node in ast.walk(one) if isinstance(node, ast.Name))
 
 

@@ -75,14 +75,12 @@ def numeric_parts(node: ast.expr) -> list[Part[ast.expr]]:
         name = syntax.called_name(node)
         last = len(node.args) if name in _ELEMENTWISE else 1 if name in _FIRST_ONLY else 0
         parts = _fields(node, "args")[1 if name == "where" else 0 : last]
-    return [part for part in parts if is_numeric(part.node)]
+    return [(step, part) for step, part in parts if is_numeric(part)]
 
 
 def _fields(node: ast.AST, *names: str) -> list[Part[ast.expr]]:
     """Return the children of a node in the fields with these names."""
-    return [
-        Part(step, child) for step, child in syntax.children(node) if step[0] in names and isinstance(child, ast.expr)
-    ]
+    return [(step, child) for step, child in syntax.children(node) if step[0] in names and isinstance(child, ast.expr)]
 
 
 def is_numeric(node: ast.expr) -> bool:
@@ -136,7 +134,7 @@ class _Finder:
 
     def _note_uses(self, node: ast.AST) -> None:
         if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Call)):
-            self._computed |= _names_of(*(part.node for part in numeric_parts(node)))
+            self._computed |= _names_of(*(part for _, part in numeric_parts(node)))
         elif isinstance(node, ast.AugAssign) and is_numeric(node.value):
             self._computed |= _names_of(node.target)
         elif isinstance(node, ast.Compare) and all(isinstance(op, _ORDER) for op in node.ops):
@@ -194,7 +192,7 @@ class _Finder:
         elif isinstance(node, (ast.Tuple, ast.List, ast.BoolOp, ast.IfExp, ast.ListComp, ast.GeneratorExp)):
             parts = _fields(node, "elts", "values", "test", "elt")
         elif isinstance(node, ast.Call) and syntax.called_name(node) not in _SIZED:
-            parts = [part for part in _fields(node, "args") if part not in operands and isinstance(part.node, _HOLDERS)]
+            parts = [part for part in _fields(node, "args") if part not in operands and isinstance(part[1], _HOLDERS)]
         if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
             bound |= _targets(generator.target for generator in node.generators)
             place = place._replace(names=self._weigh(bound))

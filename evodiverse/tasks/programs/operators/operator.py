@@ -11,20 +11,12 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.programs.marks import draw_region, find_regions
-from evodiverse.tasks.programs.operators import syntax
+from evodiverse.tasks.programs.operators import names, syntax
 from evodiverse.tasks.programs.operators.cost_model import estimate_work
 from evodiverse.tasks.programs.operators.crossover import CROSSOVERS
 from evodiverse.tasks.programs.operators.growth import GROWTH
 from evodiverse.tasks.programs.operators.moves import Grammar, insert_move
 from evodiverse.tasks.programs.operators.mutation import MUTATIONS, trim
-from evodiverse.tasks.programs.operators.names import (
-    binds,
-    dead_names,
-    module_names,
-    names_of,
-    undefined_names,
-    without_names,
-)
 from evodiverse.vocabulary import Candidate, Proposal, Request
 
 FAILED: Final = "mutation"
@@ -84,11 +76,11 @@ def read_parent(source: str, entry_point: str, outside: str = "") -> Parent | No
     if tree is None:
         return None
     functions = syntax.functions_of(tree)
-    if outside and entry_point not in module_names(tree):
+    if outside and entry_point not in names.module_names(tree):
         called = [name for name in functions if re.search(rf"\b{re.escape(name)}\b", outside)]
         entry_point = (called or [*functions] or [entry_point])[-1]
-    dead, work = dead_names(tree, entry_point), estimate_work(tree, entry_point)
-    return Parent(tree, syntax.write_program(tree), undefined_names(tree), dead, work, entry_point, len(outside))
+    dead, work = names.dead_names(tree, entry_point), estimate_work(tree, entry_point)
+    return Parent(tree, syntax.write_program(tree), names.undefined_names(tree), dead, work, entry_point, len(outside))
 
 
 class ProgramOperator:
@@ -143,27 +135,27 @@ class ProgramOperator:
         other = syntax.read_program(regions[index].code) if index < len(regions) else None
         for _ in range(TRIES):
             with suppress(syntax.NoChildError):
-                tree, names = self._vary(parent.tree, other, rng)
+                tree, changes = self._vary(parent.tree, other, rng)
                 program = region.restore(self._write(tree, parent, rng))
                 if program is not None:
-                    return Proposal(program, "+".join(names))
+                    return Proposal(program, "+".join(changes))
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(
         self, tree: ast.Module, other: ast.Module | None, rng: np.random.Generator
     ) -> tuple[ast.Module, list[str]]:
         """Return a changed tree and the names of the changes; if none could be made, the tree itself and no names."""
-        names: list[str] = []
+        changes: list[str] = []
         n_edits = int(rng.choice(len(MORE_EDITS), p=MORE_EDITS))
         if other is not None and rng.random() < CROSSOVER_RATE:
             with suppress(syntax.NoChildError):
                 kind, cross = pick([((kind, cross), weight) for kind, (cross, weight) in CROSSOVERS.items()], rng)
-                tree, names = cross(tree, other, rng), [f"crossover_{kind}"]
-        for _ in range(n_edits if names else n_edits + 1):
+                tree, changes = cross(tree, other, rng), [f"crossover_{kind}"]
+        for _ in range(n_edits if changes else n_edits + 1):
             with suppress(syntax.NoChildError):
                 tree, name = self._edit(tree, rng)
-                names.append(name)
-        return tree, names
+                changes.append(name)
+        return tree, changes
 
     def _edit(self, tree: ast.Module, rng: np.random.Generator) -> tuple[ast.Module, str]:
         """Return the tree after one edit, and the name of the edit.
@@ -184,18 +176,18 @@ class ProgramOperator:
 
     def _write(self, tree: ast.Module, parent: Parent, rng: np.random.Generator) -> str:
         """Return the source of a child that keeps the rules of `ProgramOperator`, trimmed if necessary."""
-        is_needed = not parent.n_outside or parent.entry_point in module_names(parent.tree)
-        is_lost = is_needed and parent.entry_point not in module_names(tree)
-        if is_lost or undefined_names(tree) - parent.undefined:
+        is_needed = not parent.n_outside or parent.entry_point in names.module_names(parent.tree)
+        is_lost = is_needed and parent.entry_point not in names.module_names(tree)
+        if is_lost or names.undefined_names(tree) - parent.undefined:
             raise syntax.NoChildError
         most_characters = max(self._max_characters - parent.n_outside, len(parent.source))
         for _ in range(MAX_TRIMMED):
             tree = without_unread_generators(tree)
-            tree = without_names(tree, dead_names(tree, parent.entry_point) - parent.dead)
+            tree = names.without_names(tree, names.dead_names(tree, parent.entry_point) - parent.dead)
             source = syntax.write_program(tree)
             works_long = estimate_work(tree, parent.entry_point) > max(MAX_WORK, parent.work)
             if not works_long and len(source) <= most_characters:
-                if source == parent.source or undefined_names(tree) - parent.undefined:
+                if source == parent.source or names.undefined_names(tree) - parent.undefined:
                     break
                 return source
             tree = trim(tree, rng, self._fixed, by_work=works_long)
@@ -247,8 +239,8 @@ def generator_name(statement: ast.stmt) -> str:
 
 def _is_unread(name: str, following: list[ast.stmt]) -> bool:
     for statement in following:
-        if name in names_of(statement).reads:
+        if name in names.names_of(statement).reads:
             return False
-        if name in binds(statement):
+        if name in names.binds(statement):
             return isinstance(statement, ast.Assign)
     return True

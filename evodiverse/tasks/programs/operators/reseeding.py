@@ -103,19 +103,17 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
     * Any other seed stays as it is.
     """
     modules = _modules(tree)
-    arguments: list[tuple[syntax.Path, ast.expr]] = []
+    arguments: list[syntax.Part[ast.expr]] = []
     seeds: list[Seed] = []
     for path, node in syntax.walk(tree):
         keyword = _SEEDED.get(_full_name(node.func, modules)) if isinstance(node, ast.Call) else None
         if keyword is None or not isinstance(node, ast.Call) or any(given.arg is None for given in node.keywords):
             continue
-        places: list[tuple[syntax.Path, ast.expr]] = [(("args", 0), given) for given in node.args[:1]]
-        named = [(("keywords", at, "value"), one.value) for at, one in enumerate(node.keywords) if one.arg == keyword]
-        if places or named:
-            step, argument = (places or named)[0]
-            arguments.append((path + step, argument))
-        else:
-            seeds.append(Seed((*path, "args"), lambda seed: [syntax.number(seed)]))
+        places: list[syntax.Part[ast.expr]] = [((*path, "args", 0), given) for given in node.args[:1]]
+        named = [(at, one.value) for at, one in enumerate(node.keywords) if one.arg == keyword]
+        places += [((*path, "keywords", at, "value"), given) for at, given in named]
+        arguments += places[:1]
+        seeds += [] if places else [Seed((*path, "args"), lambda seed: [syntax.number(seed)])]
     constants = _constants_for_seeds(tree, [node for _, node in arguments])
     seeds += [Seed(path, syntax.number) for path in constants.values()]
     unknown = _maybe_not_integers(tree)
@@ -159,8 +157,8 @@ def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dic
         The path of the value of each constant, by the name of the constant.
     """
     used = Counter(node.id for node in arguments if isinstance(node, ast.Name))
-    names = Counter(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    names += Counter(node.arg for node in ast.walk(tree) if isinstance(node, ast.arg))
+    named = (node for node in ast.walk(tree) if isinstance(node, (ast.Name, ast.arg)))
+    names = Counter(node.id if isinstance(node, ast.Name) else node.arg for node in named)
     paths: dict[str, syntax.Path] = {}
     for index, statement in enumerate(tree.body):
         match statement:
@@ -175,18 +173,19 @@ def _maybe_not_integers(tree: ast.Module) -> set[str]:
     """Return the names that may be bound to something other than an integer, such as a generator or None."""
     names: set[str] = set()
     for node in ast.walk(tree):
+        targets: list[ast.expr] = []
         if isinstance(node, ast.Assign) and not _may_be_integer(node.value):
-            names |= {part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+            targets = node.targets
         elif isinstance(node, (ast.For, ast.comprehension)):
             is_counting = isinstance(node.iter, ast.Call) and getattr(node.iter.func, "id", None) in _COUNTING
             is_listing = isinstance(node.iter, (ast.List, ast.Tuple)) and all(map(_may_be_integer, node.iter.elts))
-            if not (is_counting or is_listing):
-                names |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
+            targets = [] if is_counting or is_listing else [node.target]
         elif isinstance(node, ast.arguments):
             given = [*node.kwonlyargs, *[*node.posonlyargs, *node.args][::-1]]
             defaults = [*node.kw_defaults, *node.defaults[::-1]]  # the last arguments by position have one
             pairs = zip(given, defaults, strict=False)
             names |= {one.arg for one, value in pairs if value and not _may_be_integer(value)}
+        names |= {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
     return names
 
 
@@ -213,7 +212,5 @@ def _modules(tree: ast.Module) -> dict[str, str]:
 
 def _full_name(node: ast.expr, modules: dict[str, str]) -> str:
     """Return the full name of an imported function; empty for other expressions."""
-    if isinstance(node, ast.Name):
-        return modules.get(node.id, "")
-    owner = _full_name(node.value, modules) if isinstance(node, ast.Attribute) else ""
-    return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
+    first, dot, rest = ast.unparse(node).partition(".")
+    return modules[first] + dot + rest if first in modules else ""

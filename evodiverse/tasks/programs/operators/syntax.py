@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
 from io import StringIO
 from textwrap import indent
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ Path: TypeAlias = tuple[str | int, ...]
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Node = TypeVar("Node", bound=ast.AST)
 Site = TypeVar("Site")
+Part: TypeAlias = tuple[Path, Node]
+"""A node in a statement or an expression, after the path from there to the node."""
 
 FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES: Final = (*FUNCTIONS, ast.ClassDef)
@@ -35,13 +37,6 @@ _PLAIN_FIELDS: Final = frozenset({"ctx", "op", "ops", "id", "attr", "kind", "typ
 
 class NoChildError(Exception):
     """A change does not apply to a program, or its result is not allowed."""
-
-
-class Part(NamedTuple, Generic[Node]):
-    """A node in a statement or an expression, and the path from there to the node."""
-
-    path: Path
-    node: Node
 
 
 @lru_cache(maxsize=1024)
@@ -115,7 +110,7 @@ def _function_text(function: Function) -> str:
     return head.removesuffix("\n    pass") + "".join("\n" + indent(text, "    ") for text in texts)
 
 
-def children(node: ast.AST) -> Iterator[tuple[Path, ast.AST]]:
+def children(node: ast.AST) -> Iterator[Part[ast.AST]]:
     """Yield the children of a node in the order of its fields, each with its path; skip operators and contexts."""
     for name in node._fields:
         if name not in _PLAIN_FIELDS:
@@ -136,7 +131,7 @@ def nodes_of(statement: ast.stmt) -> tuple[ast.AST, ...]:
 
 def walk(node: ast.AST, path: Path = (), *, into_whiles: bool = True) -> Iterator[Part[ast.AST]]:
     """Yield a node and all nodes below it that `children` finds, depth first, each node before its children."""
-    yield Part(path, node)
+    yield path, node
     if into_whiles or not isinstance(node, ast.While):
         for step, child in children(node):
             yield from walk(child, path + step, into_whiles=into_whiles)
@@ -167,11 +162,10 @@ def replace(node: Node, path: Path, new: Any) -> Node:
 def _replace(part: Any, path: Path, new: Any) -> Any:
     if not path:
         return new
-    step, *rest = path
-    if isinstance(part, list):
-        position = int(step)
-        return [*part[:position], _replace(part[position], tuple(rest), new), *part[position + 1 :]]
-    return rebuilt(part, **{str(step): _replace(getattr(part, str(step)), tuple(rest), new)})
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        return [*part[:step], _replace(part[step], rest, new), *part[step + 1 :]]
+    return rebuilt(part, **{step: _replace(getattr(part, step), rest, new)})
 
 
 def insert(tree: ast.Module, block: Path, position: int, new: Sequence[ast.stmt]) -> ast.Module:
