@@ -72,8 +72,8 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement | None, fo
         sent = _call(job)
     except BaseException as error:  # noqa: BLE001 (a program may raise anything)
         sent = [_line(failure=_failure(error, folder))]
-    for part in sent:
-        _write(part)
+    with open(RESULT_FD, "wb", closefd=False) as stream:
+        stream.writelines(sent)
     for name in ("stdout", "stderr"):
         with suppress(BaseException):  # the program may have replaced it
             getattr(sys, name).flush()
@@ -137,10 +137,9 @@ def _plain(value: Any) -> Any:
 def _arrays(value: Any, returns: Sequence[Array]) -> list[bytes]:
     if not isinstance(value, tuple | list):
         raise WrongResultError(f"returned a {type(value).__name__}, expected {len(returns)} values")
-    values = list(value)
-    if len(values) != len(returns):
-        raise WrongResultError(f"returned {len(values)} values, expected {len(returns)}")
-    return [_array(place, *pair) for place, pair in enumerate(zip(values, returns, strict=True), start=1)]
+    if len(value) != len(returns):
+        raise WrongResultError(f"returned {len(value)} values, expected {len(returns)}")
+    return [_array(place, *pair) for place, pair in enumerate(zip(value, returns, strict=True), start=1)]
 
 
 def _array(place: int, value: Any, expected: Array) -> bytes:
@@ -158,29 +157,20 @@ def _failure(error: BaseException, folder: str) -> tuple[str, str]:
     if isinstance(error, MemoryError):
         gc.collect()
         return Reason.OUT_OF_MEMORY, "it needs more memory than it may use"
-    line = _line_number(error)
-    where = "" if line is None else f" (line {line})"
     try:
         message = str(error)[:_MAX_MESSAGE]
     except BaseException:  # noqa: BLE001 (its own __str__ fails)
         message = ""
     same = _IDENTITY.sub("…", message.replace(folder, "."))  # the same in every repetition
-    line_of_text = " ".join(same[:_MAX_SHOWN].split())
-    return Reason.CRASHED, (f"{type(error).__name__}: {line_of_text}" if line_of_text else type(error).__name__) + where
+    shown = " ".join(same[:_MAX_SHOWN].split())
+    return Reason.CRASHED, ": ".join(filter(None, (type(error).__name__, shown))) + _where(error)
 
 
-def _line_number(error: BaseException) -> int | None:
-    """Return the number of the program's line where an error arose; None if it is unknown.
+def _where(error: BaseException) -> str:
+    """Return the number of the program's line where an error arose, in brackets; empty if it is unknown.
 
-    If the traceback has several lines of the program, the innermost one is returned.
+    If the traceback has several lines of the program, it is the innermost one.
     """
-    if isinstance(error, SyntaxError):
-        return error.lineno
-    lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == PROGRAM]
-    return lines[-1] if lines else None
-
-
-def _write(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(RESULT_FD, view) :]
+    passed = (line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == PROGRAM)
+    *_, number = [error.lineno] if isinstance(error, SyntaxError) else [None, *passed]
+    return "" if number is None else f" (line {number})"

@@ -11,7 +11,6 @@ import resource
 import signal
 import sys
 import sysconfig
-from collections.abc import Sequence
 from contextlib import suppress
 
 from evodiverse.sandbox import seccomp
@@ -65,12 +64,10 @@ class _Rule(ctypes.Structure):
 
 def landlock_version() -> int:
     """Return the version of the kernel's Landlock interface; 0 if the kernel has none."""
-    if sys.platform != "linux":
-        return 0
-    try:
-        return syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
-    except OSError:
-        return 0
+    if sys.platform == "linux":
+        with suppress(OSError):
+            return syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    return 0
 
 
 class FileRules:
@@ -78,20 +75,15 @@ class FileRules:
 
     The warm parent, which is the process that forks a process for each program, creates the rules once, before any
     program runs. The process of each program then calls `restrict`, which takes effect permanently in that process.
-
-    Args:
-        readable: The files and folders that may be read. Those that do not exist are skipped.
-        devices: The device files that may be read and written.
     """
 
-    def __init__(self, readable: Sequence[str], devices: Sequence[str]) -> None:
+    def __init__(self) -> None:
         supported = min(landlock_version(), _SCOPES_SINCE)
         self._handled = _FILES[min(supported, max(_FILES))]
         tcp = _TCP if supported >= _TCP_SINCE else 0
         self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if supported >= _SCOPES_SINCE else 0)
-        self._size = 24 if supported >= _SCOPES_SINCE else 16 if supported >= _TCP_SINCE else 8
         self._places: list[tuple[int, int]] = []
-        for paths, rights in ((readable, _READ), (devices, _DEVICE)):
+        for paths, rights in ((_readable(), _READ), (_DEVICES, _DEVICE)):
             for path in paths:
                 with suppress(FileNotFoundError, NotADirectoryError):
                     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
@@ -108,7 +100,8 @@ class FileRules:
         Raises:
             OSError: The kernel returned an error.
         """
-        ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), self._size, 0)
+        # A kernel that knows only the first fields accepts the others too, since they are 0 then.
+        ruleset = syscall(_CREATE_RULESET, ctypes.byref(self._ruleset), ctypes.sizeof(_Ruleset), 0)
         folders = {folder: _OWN} if readable is None else {readable: _READ, folder: _OWN}
         own = [(os.open(path, os.O_PATH), rights & self._handled) for path, rights in folders.items()]
         for place, rights in [*self._places, *own]:
@@ -126,7 +119,7 @@ class Confinement:
     """
 
     def __init__(self) -> None:
-        self._files = FileRules(_readable(), _DEVICES) if landlock_version() else None
+        self._files = FileRules() if landlock_version() else None
         self._filter = seccomp.build_filter(platform.machine()) if seccomp.is_available() else None
 
     def apply(self, folder: str, limits: Limits, readable: str | None) -> None:

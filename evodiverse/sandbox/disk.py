@@ -209,20 +209,17 @@ def _deleted_bytes(pid: int, folder: str, warm_parent: int) -> int:
 
 def _deleted_mappings(pid: int) -> set[int]:
     """Return the inodes of the deleted files that a process has mapped."""
-    try:
-        with open(f"/proc/{pid}/maps", "rb") as maps:
-            entries = maps.read().split(b"\n")  # the kernel escapes a line feed in a name, and nothing else
-    except OSError:  # the process is gone, or the system has no /proc
-        return set()
+    entries: list[bytes] = []
+    with suppress(OSError), open(f"/proc/{pid}/maps", "rb") as maps:  # the process is gone, or there is no /proc
+        entries = maps.read().split(b"\n")  # the kernel escapes a line feed in a name, and nothing else
     parts = [entry.split(None, 5) for entry in entries if entry.endswith(_DELETED)]
     return {int(inode) for *_, inode, path in parts if path != _SHARED_MEMORY}
 
 
 def _list(folder: str) -> list[str]:
-    try:
+    with suppress(OSError):  # the process is gone, or the system has no /proc
         return os.listdir(folder)
-    except OSError:  # the process is gone, or the system has no /proc
-        return []
+    return []
 
 
 @contextmanager
@@ -240,11 +237,9 @@ def _stopped(pid: int) -> Iterator[None]:
 
 
 def _is_stopped(path: str) -> bool:
-    try:
-        with open(path, "rb") as file:
-            return file.read().rpartition(b")")[2].split()[0] not in b"RSD"
-    except OSError:  # the thread has ended
-        return True
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read().rpartition(b")")[2].split()[0] not in b"RSD"
+    return True  # the thread has ended
 
 
 def _signal(pid: int, signum: int) -> None:

@@ -65,12 +65,12 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool, confines: bool
         while request := connection.recv(1):
             if request == wire.FORK:
                 pid, fds = _fork(confinement, folder)
-                socket.send_fds(connection, [wire.FORKED + wire.PID.pack(pid)], fds)
+                socket.send_fds(connection, [wire.READY + pid.to_bytes(wire.PID_BYTES)], fds)
                 _close(fds)
             elif pid is not None:
                 end(pid, ending)
                 pid = None
-                connection.sendall(wire.ENDED)
+                connection.sendall(wire.READY)
                 connection.sendall(ending)
                 # While the other side reads the answer, the traces of the program are erased.
                 ctypes.memset(ctypes.byref(ending), 0, ctypes.sizeof(ending))

@@ -4,6 +4,7 @@ import os
 import select
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,9 +17,6 @@ TOO_MUCH_DISK: Final = Rejection(Reason.CRASHED, "it wrote more files or bytes t
 _TICK_SECONDS: Final = 0.1
 # The most time that counts between two checks. If more has passed, this process itself was stopped.
 _MAX_TICK_SECONDS: Final = 0.2
-_READ_BYTES: Final = 1 << 16
-# The bytes that a result may have beyond its limit, for the line before its arrays.
-_HEADER_BYTES: Final = 1_000
 
 
 class Running:
@@ -35,15 +33,13 @@ class Running:
     def __init__(self, pid: int, fds: Sequence[int], job: bytes, limits: Limits) -> None:
         for fd in fds:
             os.set_blocking(fd, False)
-        feed, stdout, stderr, result = fds
+        self._feed, stdout, stderr, result = fds
         self._pid = pid
         self._limits = limits
-        self._feed = _Feed(feed, memoryview(job))
-        self._outputs = (
-            _Output(stdout, limits.output_bytes),
-            _Output(stderr, limits.output_bytes),
-            _Output(result, limits.result_bytes + _HEADER_BYTES, is_result=True),
-        )
+        self._left = memoryview(job)
+        texts = (_Output(fd, limits.output_bytes) for fd in (stdout, stderr))
+        # The result may be longer by 1,000 bytes, for the line before its arrays.
+        self._outputs = (*texts, _Output(result, limits.result_bytes + 1_000, is_result=True))
 
     def watch(self, connection: int, folder: CountedFolder | None) -> Rejection | None:
         """Write the job and read the outputs until the process closes its result pipe or must be killed.
@@ -64,15 +60,14 @@ class Running:
         outputs = {output.fd: output for output in self._outputs}
         for fd in [*outputs, connection]:
             poll.register(fd, select.POLLIN)
-        if not self._feed.write():
-            poll.register(self._feed.fd, select.POLLOUT)
+        poll.register(self._feed, select.POLLOUT)
         checked, wall_seconds = time.monotonic(), 0.0
         while True:
             for fd, _ in poll.poll(max(0.0, checked + _TICK_SECONDS - time.monotonic()) * 1_000):
                 if fd == connection:
                     raise EOFError
-                if fd == self._feed.fd:
-                    is_done = self._feed.write()
+                if fd == self._feed:
+                    is_done = self._write_job()
                 else:
                     is_done = outputs[fd].read() == b""
                     if is_done and outputs[fd].is_result:
@@ -98,6 +93,20 @@ class Running:
         stdout, stderr, result = (bytes(output.data) for output in self._outputs)
         return stdout, stderr, result
 
+    def _write_job(self) -> bool:
+        """Write as much of the job as the pipe accepts now.
+
+        Returns:
+            Whether writing is over, because everything is written or the process has closed its end of the pipe.
+        """
+        try:
+            self._left = self._left[os.write(self._feed, self._left) :]
+        except BlockingIOError:
+            return False
+        except BrokenPipeError:
+            return True
+        return not self._left
+
     def _find_excess(self, wall_seconds: float, folder: CountedFolder | None) -> Rejection | None:
         """Return the limit that the program has exceeded, as a rejection; None if it has exceeded none."""
         if _cpu_seconds(self._pid) > self._limits.cpu_seconds:
@@ -109,28 +118,6 @@ class Running:
         if _count_threads(self._pid) > MAX_THREADS:
             return Rejection(Reason.CRASHED, f"it started more than {MAX_THREADS} threads")
         return None
-
-
-@dataclass
-class _Feed:
-    """The pipe from which a program's process reads its job, and the rest of the job that is still to be written."""
-
-    fd: int
-    left: memoryview
-
-    def write(self) -> bool:
-        """Write as much as the pipe accepts now.
-
-        Returns:
-            Whether writing is over, because everything is written or the process has closed its end of the pipe.
-        """
-        try:
-            self.left = self.left[os.write(self.fd, self.left) :]
-        except BlockingIOError:
-            return False
-        except BrokenPipeError:
-            return True
-        return not self.left
 
 
 @dataclass
@@ -158,7 +145,7 @@ class _Output:
             The bytes, empty at the end of the output; None if nothing is available yet.
         """
         try:
-            part = os.read(self.fd, _READ_BYTES)
+            part = os.read(self.fd, 1 << 16)
         except BlockingIOError:
             return None
         self.data += part
@@ -174,15 +161,13 @@ def timed_out(limits: Limits) -> Rejection:
 
 def _cpu_seconds(pid: int) -> float:
     """Return the CPU time of all threads of another process, in seconds; 0 if it is gone."""
-    try:
+    with suppress(OSError):
         return time.clock_gettime(~pid << 3 | 2)
-    except OSError:  # the process is gone
-        return 0.0
+    return 0.0
 
 
 def _count_threads(pid: int) -> int:
     """Return the number of threads of another process; 0 if it is unknown."""
-    try:
+    with suppress(OSError):
         return os.stat(f"/proc/{pid}/task").st_nlink - 2
-    except OSError:
-        return 0
+    return 0

@@ -5,6 +5,7 @@ import platform
 import struct
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from evodiverse.sandbox.kernel import PR_SET_SECCOMP, prctl
@@ -20,23 +21,18 @@ _INSTRUCTION = struct.Struct("=HBBI")
 _ALLOW, _KILL = 0x7FFF0000, 0x80000000
 _REFUSE, _ABSENT = 0x00050000 | 1, 0x00050000 | 38  # EPERM, ENOSYS
 
-# The flags with which the C libraries (glibc, musl) create threads, which share everything.
-_THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
-# The options of prctl that set and get the name of a thread.
-_THREAD_NAME_OPTIONS = (15, 16)
-# The commands of fcntl that duplicate a descriptor or concern its flags or the size of a pipe. None of them affects
-# other processes, as signals and file locks would.
-_FILE_COMMANDS = (0, 1, 2, 3, 4, 1030, 1031, 1032)
-# The requests of ioctl about terminals (whether a file is one, its size), the bytes available to read, and flags.
-_DEVICE_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-
 # The calls that are allowed only with some values of an argument: the place of the argument, and the values.
 _CHECKED = {
-    "clone": (_FIRST, _THREAD_FLAGS),
+    # The flags with which the C libraries (glibc, musl) create threads, which share everything.
+    "clone": (_FIRST, (0x3D0F00, 0x7D0F00)),
     "prlimit64": (_FIRST, (0,)),
-    "prctl": (_FIRST, _THREAD_NAME_OPTIONS),
-    "fcntl": (_SECOND, _FILE_COMMANDS),
-    "ioctl": (_SECOND, _DEVICE_COMMANDS),
+    # The options that set and get the name of a thread.
+    "prctl": (_FIRST, (15, 16)),
+    # The commands that duplicate a descriptor or concern its flags or the size of a pipe. None of them affects other
+    # processes, as signals and file locks would.
+    "fcntl": (_SECOND, (0, 1, 2, 3, 4, 1030, 1031, 1032)),
+    # The requests about terminals (whether a file is one, its size), the bytes available to read, and flags.
+    "ioctl": (_SECOND, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
 }
 
 
@@ -46,25 +42,21 @@ class _Program(ctypes.Structure):
 
 def is_available() -> bool:
     """Return whether the kernel can filter system calls and this package knows their numbers on this machine."""
-    if sys.platform != "linux":
-        return False
-    try:
-        prctl(21)  # PR_GET_SECCOMP
-    except OSError:
-        return False
-    return platform.machine() in _AUDIT
+    if sys.platform == "linux":
+        with suppress(OSError):
+            prctl(21)  # PR_GET_SECCOMP
+            return platform.machine() in _AUDIT
+    return False
 
 
 def read_numbers() -> dict[str, dict[str, int]]:
     """Return the number of each system call in ``syscalls.txt``, by architecture and then by name."""
-    numbers: dict[str, dict[str, int]] = {machine: {} for machine in _AUDIT}
-    for line in Path(__file__).with_name("syscalls.txt").read_text("ascii").splitlines():
-        if not line.startswith("#"):
-            name, *by_machine = line.split()
-            for machine, number in zip(numbers, by_machine, strict=True):
-                if number != "-":
-                    numbers[machine][name] = int(number)
-    return numbers
+    lines = Path(__file__).with_name("syscalls.txt").read_text("ascii").splitlines()
+    rows = [line.split() for line in lines if not line.startswith("#")]
+    return {
+        machine: {row[0]: int(row[column]) for row in rows if row[column] != "-"}
+        for column, machine in enumerate(_AUDIT, start=1)
+    }
 
 
 def build_filter(machine: str) -> bytes:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
@@ -30,7 +30,6 @@ from evodiverse.vocabulary import Execution, Job, Reason, Rejection
 _READY_SECONDS: Final = 120.0
 _ANSWER_SECONDS: Final = 30.0
 _END_SECONDS: Final = 5.0
-_N_PIPES: Final = 4
 _FOR_LIBRARIES: Final = {"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"}  # where a cluster's Python finds libraries
 _SECRET: Final = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 """Parts of the names of environment variables that programs do not get even if they are not confined."""
@@ -68,9 +67,7 @@ class WarmParent:
         self._connection, there = socket.socketpair()
         try:
             with there:
-                self._process = _start(
-                    there, [root, str(mounts), str(confines), *preload], _environment(confines=confines)
-                )
+                self._process = _start(there, [root, str(mounts), str(confines), *preload], confines=confines)
         except OSError as error:
             self._connection.close()
             remove(root)
@@ -79,7 +76,7 @@ class WarmParent:
         self._finalizer = weakref.finalize(self, _end, self._connection, self._process, root)
         self._connection.settimeout(_READY_SECONDS)
         try:
-            kind, _ = self._ask(b"", wire.READY, 1)
+            kind, _ = self._ask(b"", 1)
         except BaseException:
             self.close()
             raise
@@ -100,16 +97,15 @@ class WarmParent:
         if self._folder is not None:
             self._folder.clear()
         with ExitStack() as stack:
-            answer, fds = self._ask(wire.FORK, wire.FORKED, wire.PID.size)
+            answer, fds = self._ask(wire.FORK, wire.PID_BYTES)
             for fd in fds:
                 stack.callback(os.close, fd)
-            (pid,) = wire.PID.unpack(answer)
-            running = Running(pid, fds, wire.pack_job(job), job.limits)
+            running = Running(int.from_bytes(answer), fds, wire.pack_job(job), job.limits)
             try:
                 failure = running.watch(self._connection.fileno(), self._measured)
             except EOFError:
                 raise DiedError(self._explain_death()) from None
-            answer, _ = self._ask(wire.END, wire.ENDED, ctypes.sizeof(Ending))
+            answer, _ = self._ask(wire.END, ctypes.sizeof(Ending))
             stdout, stderr, sent = running.read_rest()
         ending = Ending.from_buffer_copy(answer)
         if failure is None and sent[:1] != wire.READY:
@@ -152,13 +148,12 @@ class WarmParent:
             return Rejection(Reason.CRASHED, f"it was killed by {_name_signal(-status)}")
         return Rejection(Reason.CRASHED, f"it exited with status {status}") if status else None
 
-    def _ask(self, request: bytes, answer: bytes, size: int) -> tuple[bytes, list[int]]:
+    def _ask(self, request: bytes, size: int) -> tuple[bytes, list[int]]:
         """Send a request, and return the body of the answer and the file descriptors that came with it.
 
         Args:
             request: The request, a single byte; empty to wait for the start.
-            answer: The first byte of the expected answer.
-            size: The number of bytes that follow it.
+            size: The number of bytes of the body, which follows `wire.READY`.
 
         Raises:
             DiedError: There is no answer.
@@ -166,8 +161,8 @@ class WarmParent:
         """
         try:
             self._connection.sendall(request)
-            kind, fds, _, _ = socket.recv_fds(self._connection, 1, _N_PIPES)
-            body = self._connection.recv(size, socket.MSG_WAITALL) if kind == answer else b""
+            kind, fds, _, _ = socket.recv_fds(self._connection, 1, 4)  # the pipes of a program
+            body = self._connection.recv(size, socket.MSG_WAITALL) if kind == wire.READY else b""
             if len(body) == size:
                 return body, fds
             parts = list(iter(lambda: self._connection.recv(1 << 12), b"")) if kind == wire.BROKEN else []
@@ -193,16 +188,15 @@ class WarmParent:
         return f"exit status {status} {wire.clean(messages.decode(errors='replace')[-300:])}".rstrip()
 
 
-def _start(
-    connection: socket.socket, arguments: Sequence[str], environment: Mapping[str, str]
-) -> "subprocess.Popen[bytes]":
+def _start(connection: socket.socket, arguments: Sequence[str], *, confines: bool) -> "subprocess.Popen[bytes]":
     """Start a warm parent, the process that forks a process for each program.
 
     Args:
         connection: The warm parent's end of the connection.
         arguments: The command-line arguments of the warm parent, as `parent.main` reads them. The first argument, the
             file descriptor of the connection, is omitted here.
-        environment: The environment variables of the warm parent.
+        confines: Whether the programs will be confined. If so, the warm parent gets fewer environment variables, and
+            clears them before any program runs.
 
     Raises:
         OSError: The operating system could not start the process.
@@ -213,33 +207,19 @@ def _start(
         f"import sys; sys.path[:] = {[own, *path]!r}; from evodiverse.sandbox.parent import main; "
         "sys.path.append(sys.path.pop(0)); main()"  # a file next to the package must not shadow a library
     )
+    secret = {name for name in os.environ if any(part in name.upper() for part in _SECRET)}
+    inherited = os.environ.keys() & _FOR_LIBRARIES if confines else os.environ.keys() - secret
+    fixed = {**dict.fromkeys(THREADS, "1"), "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
     return subprocess.Popen(
         [sys.executable, "-s", "-P", "-B", "-X", "utf8", "-c", start, str(connection.fileno()), *arguments],
         pass_fds=[connection.fileno()],
-        env=environment,
+        env={name: os.environ[name] for name in inherited} | fixed,
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-
-
-def _environment(*, confines: bool) -> dict[str, str]:
-    """Return the environment variables for the start of the warm parent, which forks a process for each program.
-
-    A warm parent of confined programs clears them before any program runs.
-    """
-    if confines:
-        inherited = os.environ.keys() & _FOR_LIBRARIES
-    else:
-        inherited = {name for name in os.environ if not any(part in name.upper() for part in _SECRET)}
-    return {
-        **{name: os.environ[name] for name in inherited},
-        **dict.fromkeys(THREADS, "1"),
-        "PYTHONHASHSEED": "0",
-        "LC_ALL": "C.UTF-8",
-    }
 
 
 def _end(connection: socket.socket, process: "subprocess.Popen[bytes]", root: str) -> None:

@@ -8,7 +8,7 @@ holds any of them.
 import json
 import math
 import pickle
-import struct
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -20,18 +20,17 @@ from evodiverse.text import printable
 from evodiverse.vocabulary import Array, Job, Reason, Rejection
 
 FORK: Final = b"F"
-"""Asks the warm parent for a process. The answer is `FORKED`, the id of the process, and the pipes to it."""
+"""Asks the warm parent for a process. The answer is `READY`, the id of the process, and the pipes to it."""
 END: Final = b"E"
-"""Asks the warm parent to kill the process that it forked after `FORK`. The answer is `ENDED` and a `kernel.Ending`."""
-FORKED: Final = b"f"
-ENDED: Final = b"e"
+"""Asks the warm parent to kill the process that it forked after `FORK`. The answer is `READY` and a `kernel.Ending`."""
 READY: Final = b"R"
-"""The first byte from a program's process once it is confined, and from the warm parent once it has started."""
+"""The first byte from a program's process once it is confined, and of all that the warm parent sends if all is well."""
 LIMITED, COUNTED = b"1", b"0"
-"""Follows the warm parent's `READY`: `LIMITED` if the kernel limits what programs write, `COUNTED` if we measure it."""
+"""Follows the warm parent's first `READY`: `LIMITED` if the kernel limits what programs write, else `COUNTED`."""
 BROKEN: Final = b"B"
 """The byte that the warm parent or a program's process sends if it cannot continue; the reason follows."""
-PID: Final = struct.Struct("=q")
+PID_BYTES: Final = 8
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MAX_DETAIL = 400
 _MAX_BITS = 1000
 _MAX_DEPTH = 60
@@ -119,19 +118,12 @@ def _checked(value: Any) -> Any:
                 raise UnusableError(Reason.NON_FINITE, f"the result holds {part}")
             elif isinstance(part, int) and part.bit_length() > _MAX_BITS:  # float() cannot represent it
                 raise UnusableError(Reason.WRONG_RESULT, f"the result holds a number of more than {_MAX_BITS} bits")
-            elif isinstance(part, str) and not part.isascii():
-                _check_text(part)
+            elif isinstance(part, str) and _SURROGATE.search(part):
+                raise UnusableError(Reason.WRONG_RESULT, "the result holds text that is not Unicode")
         if not inner:
             return value
         level = inner
     raise UnusableError(Reason.WRONG_RESULT, f"the result is nested more than {_MAX_DEPTH} levels deep")
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise UnusableError(Reason.WRONG_RESULT, "the result holds text that is not Unicode") from None
 
 
 def _describe_infinite(place: int, value: NDArray[np.float64]) -> str:

@@ -42,8 +42,7 @@ class Archive:
         self._details: list[tuple[tuple[str, ...], tuple[Detail | None, ...]]] = []
         self._call_of_key: dict[str, int] = {}
         self.n_free = 0
-        self._scores = np.full(1024, np.nan)
-        self._energies = np.full(1024, np.nan)
+        self._numbers = np.full((2, 1024), np.nan)  # the scores, and the energies
 
     @property
     def n_calls(self) -> int:
@@ -56,7 +55,7 @@ class Archive:
 
         The candidate evaluated by oracle call number ``c``, counted from 1, is at index ``c - 1``.
         """
-        return self._scores[: len(self._keys)]
+        return self._numbers[0, : len(self._keys)]
 
     @property
     def energies(self) -> FloatArray:
@@ -64,7 +63,7 @@ class Archive:
 
         The energy is the number by which candidates are compared in swaps between pools; lower is better.
         """
-        return self._energies[: len(self._keys)]
+        return self._numbers[1, : len(self._keys)]
 
     @property
     def pools(self) -> IntArray:
@@ -78,7 +77,7 @@ class Archive:
 
     def has_score(self, calls: IntArray) -> BoolArray:
         """Return which of ``(n,)`` candidates, given by the numbers of their calls, have a score, as ``(n,)``."""
-        has_score: BoolArray = ~np.isnan(self._scores[calls - 1])
+        has_score: BoolArray = ~np.isnan(self._numbers[0, calls - 1])
         return has_score
 
     def call_of(self, key: str) -> int | None:
@@ -142,9 +141,8 @@ class Archive:
             raise ValueError(f"expected both or neither of score and energy, got {score} and {energy} (call {call})")
         if score is not None and energy is not None and not (isfinite(score) and isfinite(energy)):
             raise ValueError(f"expected a finite score and energy, got {score} and {energy} (call {call})")
-        if call > self._scores.size:
-            self._scores = np.concatenate([self._scores, np.full_like(self._scores, np.nan)])
-            self._energies = np.concatenate([self._energies, np.full_like(self._energies, np.nan)])
+        if call > self._numbers.shape[1]:
+            self._numbers = np.concatenate([self._numbers, np.full_like(self._numbers, np.nan)], axis=1)
         self._genotypes.append(hypothesis.genotype)
         self._keys.append(hypothesis.genotype if hypothesis.key == hypothesis.genotype else hypothesis.key)
         self._is_valid.append(evaluation.valid)
@@ -155,8 +153,8 @@ class Archive:
         self._details.append((self._names.setdefault(names, names), tuple(evaluation.details.values())))
         if score is None or energy is None:
             return
-        self._scores[call - 1], self._energies[call - 1] = score, energy
-        if self._best_call is None or score > self._scores[self._best_call - 1]:
+        self._numbers[:, call - 1] = score, energy
+        if self._best_call is None or score > self.scores[self._best_call - 1]:
             self._best_call = call
         heapq.heappush(self._top_scores, score)
         if len(self._top_scores) > self._top:

@@ -1,7 +1,7 @@
 """One iteration's attempts: how each ends, whether it costs an oracle call, and which candidate joins which pool."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -9,12 +9,14 @@ import numpy as np
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.mating import Slot
-from evodiverse.search.novelty import Reject
+from evodiverse.search.niches import Similarities
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.screening import Answer, Forecast, InnerSearch
 from evodiverse.search.state import Attempt, Screened
-from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Rejection, Request
+from evodiverse.vocabulary import Evaluation, Hypothesis, Outcome, Proposal, Reason, Rejection, Request
 
+Reject: TypeAlias = Callable[[IntArray, Hypothesis], Rejection | None]
+"""Why a proposal may not join a pool, given by its ``(n,)`` members; None if it may."""
 _Settled: TypeAlias = tuple[Request, Proposal, Hypothesis | Rejection, Outcome, int | None, Forecast | None]
 """A request, its answer and the outcome; the oracle call counted for the answer, or the earlier call whose result is
 reused for it, None if there is neither; and the forecast."""
@@ -168,3 +170,24 @@ class Attempts:
             llm_call=proposal.llm_call,
             forecast=forecast,
         )
+
+
+def reject_similar(limit: float, archive: Archive, similarities: Similarities) -> Reject:
+    """Return the function that rejects a proposal whose similarity to a member of its pool is at least ``limit``.
+
+    Args:
+        limit: The limit, above 0 and at most 1.
+        archive: The archive, which holds the members.
+        similarities: The task's similarities.
+    """
+
+    def reject(members: IntArray, hypothesis: Hypothesis) -> Rejection | None:
+        if not members.size:
+            return None
+        found = similarities(hypothesis, [archive.hypothesis(call) for call in members.tolist()])
+        nearest = int(np.argmax(found))
+        if found[nearest] < limit - 1e-9:  # or else rounding might keep a copy from reaching a limit of 1
+            return None
+        return Rejection(Reason.TOO_SIMILAR, f"its similarity to call {members[nearest]} is {found[nearest]:.3f}")
+
+    return reject

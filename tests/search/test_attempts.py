@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evodiverse.search.archive import Archive
-from evodiverse.search.attempts import Attempts
+from evodiverse.search.attempts import Attempts, reject_similar
 from evodiverse.search.mating import Slot, deal_slots, make_requests
 from evodiverse.search.sampling import IntArray
 from evodiverse.search.screening import Answer, InnerSearch, View
@@ -366,3 +366,34 @@ def test_a_rejected_proposal_uses_up_the_attempt_and_one_that_was_evaluated_befo
     assert [(r.error, r.key, r.genotype) for r in records[:1]] == [("too_similar", None, " A ")]
     assert judged == [([1, 2], "a"), ([2, 3], "a"), ([1, 2], "b")]
     assert world.attempts.open_slots == [Slot(0, 0), Slot(0, 1)]
+
+
+# Novelty
+
+FIVE = make_archive([0.1] * 5)
+NEARNESS = {"g1": 0.2, "g2": 0.7, "g3": 0.9, "g4": 1 - 2**-52}
+
+
+def judge(limit: float, *members: int) -> Rejection | None:
+    reject = reject_similar(limit, FIVE, lambda _, others: np.array([NEARNESS[other.genotype] for other in others]))
+    return reject(np.array(members, dtype=np.int64), Hypothesis("g", "k"))
+
+
+def test_the_nearest_member_decides_and_is_named() -> None:
+    expected = Rejection(Reason.TOO_SIMILAR, "its similarity to call 3 is 0.900")
+    assert judge(0.8, 1, 3, 2) == expected
+    assert judge(0.8, 1, 2) is None
+
+
+@pytest.mark.parametrize(("limit", "is_rejected"), [(0.69, True), (0.7, True), (0.71, False)])
+def test_a_similarity_of_the_limit_is_too_similar(limit: float, is_rejected: bool) -> None:
+    assert (judge(limit, 2) is not None) is is_rejected
+
+
+def test_rounding_does_not_make_a_copy_new() -> None:
+    assert judge(1.0, 4) is not None
+    assert judge(1.0, 3) is None
+
+
+def test_in_an_empty_pool_everything_is_new() -> None:
+    assert judge(0.1) is None

@@ -124,10 +124,8 @@ def make_program(folder: File, name: str) -> str | None:
     made = parse(Template(content["moves"][listed["move"]]["code"]).substitute(listed)).body
     tree = parse_file(folder / START)
     index, function = next((index, one) for index, one in enumerate(tree.body) if isinstance(one, ast.FunctionDef))
-    body = [*function.body[:-1], *made, function.body[-1]]
-    return syntax.write_program(
-        bring_blocks(syntax.replace(tree, ("body", index, "body"), body), made, parse_file(folder / BLOCKS))
-    )
+    tree = syntax.insert(tree, ("body", index, "body"), len(function.body) - 1, made)
+    return syntax.write_program(bring_blocks(tree, made, parse_file(folder / BLOCKS)))
 
 
 def _check_keys(what: str, content: Any, needed: str, optional: str) -> Mapping[str, Any]:

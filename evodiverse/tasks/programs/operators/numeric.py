@@ -233,18 +233,13 @@ class _Finder:
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement has certainly bound when the next statement starts."""
     if isinstance(statement, ast.If):
-        ends = [_bound_after(block) for block in (statement.body, statement.orelse)]
-        reached = [end for end in ends if end is not None]
-        return frozenset.intersection(*reached) if reached else frozenset()
+        blocks = (
+            block for block in (statement.body, statement.orelse) if not isinstance((block or [None])[-1], _LEAVES)
+        )
+        ends = [frozenset[str]().union(*map(_surely_bound, block)) for block in blocks]
+        return frozenset.intersection(*ends) if ends else frozenset()
     is_unsure = isinstance(statement, (ast.For, ast.AsyncFor)) or getattr(statement, "value", statement) is None
     return frozenset() if is_unsure else _assigned(statement)
-
-
-def _bound_after(block: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """Return the names that a block has certainly bound at its end, or None if it never reaches its end."""
-    if block and isinstance(block[-1], _LEAVES):
-        return None
-    return frozenset().union(*(_surely_bound(statement) for statement in block))
 
 
 def _assigned(statement: ast.stmt) -> frozenset[str]:

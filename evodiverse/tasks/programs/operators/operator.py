@@ -238,9 +238,6 @@ def generator_name(statement: ast.stmt) -> str:
 
 
 def _is_unread(name: str, following: list[ast.stmt]) -> bool:
-    for statement in following:
-        if name in names.names_of(statement).reads:
-            return False
-        if name in names.binds(statement):
-            return isinstance(statement, ast.Assign)
-    return True
+    users = (one for one in following if name in names.names_of(one).reads or name in names.binds(one))
+    first = next(users, None)
+    return first is None or (isinstance(first, ast.Assign) and name not in names.names_of(first).reads)
