@@ -114,13 +114,11 @@ def end(pid: int, ending: Ending) -> None:
             left, _ = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return
-        if not left:  # orphaned grandchildren, which are now children of this process
+        if not left and sys.platform == "linux":  # elsewhere, orphans do not become children of this process
             _kill_children()
 
 
 def _kill_children() -> None:
-    if sys.platform != "linux":  # elsewhere, orphans do not become children of this process
-        return
     with open(f"/proc/self/task/{os.getpid()}/children") as children:
         for pid in children.read().split():
             with suppress(ProcessLookupError):

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evodiverse.text import printable
 from evodiverse.vocabulary import Array, Job, Reason, Rejection
@@ -80,9 +79,7 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
     match header:
         case {"failure": [str(reason), str(detail)]} if reason in _OWN_REASONS:
             raise UnusableError(Reason(reason), clean(detail))
-        case {"failure": _}:
-            header = None
-    if not isinstance(header, dict):
+    if not isinstance(header, dict) or "failure" in header:
         raise UnusableError(Reason.CRASHED, "it ended without a result")
     if returns is None:
         return _checked(header.get("value"))
@@ -94,8 +91,10 @@ def read_result(sent: bytes, returns: Sequence[Array] | None) -> Any:
     parts = np.split(np.frombuffer(rest), np.cumsum(sizes)[:-1]) if sizes else []
     values = tuple(part.reshape(array.shape) for part, array in zip(parts, returns, strict=True))
     for place, value in enumerate(values, start=1):
-        if not np.isfinite(value).all():
-            raise UnusableError(Reason.NON_FINITE, _describe_infinite(place, value))
+        n_infinite = int((~np.isfinite(value)).sum())
+        if n_infinite:
+            held = f"holds {n_infinite} numbers that are not finite" if value.shape else "is not finite"
+            raise UnusableError(Reason.NON_FINITE, f"value {place} {held}")
     return values
 
 
@@ -124,8 +123,3 @@ def _checked(value: Any) -> Any:
             return value
         level = inner
     raise UnusableError(Reason.WRONG_RESULT, f"the result is nested more than {_MAX_DEPTH} levels deep")
-
-
-def _describe_infinite(place: int, value: NDArray[np.float64]) -> str:
-    count = int((~np.isfinite(value)).sum())
-    return f"value {place} holds {count} numbers that are not finite" if value.shape else f"value {place} is not finite"

@@ -40,13 +40,14 @@ class Attempts:
 
     Attributes:
         n_slots: The number of slots.
+        n_pools: The number of pools.
         open_slots: The slots that are still empty, for the next round.
         records: The records of all attempts so far.
         screened: The proposals that screening did not choose.
     """
 
     def __init__(self, slots: Sequence[Slot], pools: Pools, archive: Archive, reject: Reject | None = None) -> None:
-        self.n_slots = len(slots)
+        self.n_slots, self.n_pools = len(slots), len(pools)
         self.open_slots = list(slots)
         self.records: list[Attempt] = []
         self.screened: list[Screened] = []
@@ -58,11 +59,6 @@ class Attempts:
         self._held: list[dict[str, int]] = [{} for _ in pools]
         self._pending: list[Hypothesis] = []
         self._settled: list[_Settled] = []
-
-    @property
-    def n_pools(self) -> int:
-        """The number of pools that offspring may join."""
-        return len(self._members)
 
     def settle(self, requests: Sequence[Request], answers: Sequence[Answer]) -> list[Hypothesis]:
         """Decide the outcome of each answer, and return the new hypotheses, which the caller must evaluate.

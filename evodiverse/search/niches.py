@@ -95,5 +95,4 @@ def spread(niches: IntArray, share: int) -> IntArray:
     starts = np.flatnonzero(np.diff(niches[grouped], prepend=-1))
     places = np.empty(niches.size, dtype=np.int64)
     places[grouped] = np.arange(niches.size) - np.repeat(starts, np.diff(starts, append=niches.size))
-    order: IntArray = np.argsort(places // share, kind="stable")
-    return order
+    return np.argsort(places // share, kind="stable")

@@ -82,9 +82,8 @@ def rank_fronts(values: FloatArray) -> IntArray:
         values: ``(n, d)`` values, higher is better, oldest candidate first.
     """
     n = len(values)
-    is_at_least = np.ones((n, n), dtype=bool)  # row: the candidate that may dominate that of the column
-    for value in values.T:
-        is_at_least &= value[:, None] >= value
+    # row: the candidate that may dominate that of the column
+    is_at_least = np.logical_and.reduce([value[:, None] >= value for value in values.T])
     dominates = is_at_least & (~is_at_least.T | np.triu(np.ones((n, n), dtype=bool), 1))
     n_above = dominates.sum(axis=0)
     ranks, is_left = np.full(n, n), np.isfinite(values).all(axis=1)

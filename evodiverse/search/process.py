@@ -172,8 +172,7 @@ class Families(NamedTuple):
         """
         n_calls = _count_members(self.counted(rows)) * self.scale
         n_niches = _count_members(self.good(rows))
-        worth: FloatArray = np.minimum((n_niches + PRIOR) / (n_calls / EACH + PRIOR), 1.0)
-        return worth
+        return np.minimum((n_niches + PRIOR) / (n_calls / EACH + PRIOR), 1.0)
 
 
 def _count_members(similarities: FloatArray) -> FloatArray:
@@ -193,5 +192,4 @@ def find_best_of_niches(values: FloatArray, niches: IntArray) -> IntArray:
     ranking = np.argsort(-values, kind="stable")
     ranking = ranking[values[ranking] >= GOOD * values.max(initial=0.0)]
     _, firsts = np.unique(niches[ranking], return_index=True)
-    best: IntArray = np.sort(ranking[firsts])
-    return best
+    return np.sort(ranking[firsts])

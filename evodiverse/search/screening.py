@@ -329,8 +329,7 @@ def as_values(scores: FloatArray) -> FloatArray:
 
 def rank_values(values: FloatArray) -> IntArray:
     """Return the indices of computed values, the highest first. Ties, also up to rounding errors, keep their order."""
-    ranking: IntArray = np.argsort(-np.round(values, _DIGITS), kind="stable")
-    return ranking
+    return np.argsort(-np.round(values, _DIGITS), kind="stable")
 
 
 def is_due(n_calls: int, n_rated: int, apart: int) -> bool:

@@ -118,9 +118,7 @@ def _functions_in(statement: ast.stmt) -> tuple[syntax.Function, ...]:
 @lru_cache(maxsize=4096)
 def _bounding_names(statement: ast.stmt) -> tuple[str, ...]:
     """Return the names in the iterables of a statement's loops, each once."""
-    loops = (
-        node for node in syntax.nodes_of(statement) if isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension))
-    )
+    loops = (one for one in syntax.nodes_of(statement) if isinstance(one, (ast.For, ast.AsyncFor, ast.comprehension)))
     return tuple(sorted({node.id for one in loops for node in ast.walk(one.iter) if isinstance(node, ast.Name)}))
 
 
@@ -160,8 +158,6 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
         yield node.iter, 1
         yield from ((one, rounds) for one in (node.target, *node.body))
         yield from ((one, 1) for one in node.orelse)
-    elif isinstance(node, ast.While):
-        yield from ((child, UNKNOWN_TRIPS) for _, child in syntax.children(node))
     elif isinstance(node, syntax.COMPREHENSIONS):
         rounds = 1.0
         for generator in node.generators:
@@ -171,7 +167,8 @@ def _rounds(node: ast.AST, integers: Integers) -> Iterator[tuple[ast.AST, float]
         results = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         yield from ((one, rounds) for one in results)
     else:
-        yield from ((child, 1) for _, child in syntax.children(node))
+        rounds = UNKNOWN_TRIPS if isinstance(node, ast.While) else 1
+        yield from ((child, rounds) for _, child in syntax.children(node))
 
 
 def trips(iterable: ast.expr, integers: Integers) -> float:
@@ -256,8 +253,6 @@ def _assignments(statement: ast.stmt) -> tuple[tuple[str, ast.expr | None], ...]
     if isinstance(statement, syntax.SCOPES):
         return ()
     nodes = syntax.nodes_of(statement)
-    single = {
-        id(node.targets[0]): node.value for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1
-    }
+    single = {id(one.targets[0]): one.value for one in nodes if isinstance(one, ast.Assign) and len(one.targets) == 1}
     stored = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
     return tuple((name.id, single.get(id(name))) for name in stored)

@@ -172,16 +172,10 @@ def _bounding_integers(statement: ast.stmt) -> tuple[tuple[syntax.Path, int], ..
     The path consists of the names of fields and the indices in lists that lead from the statement to the integer.
     """
     parts = syntax.parts_of(statement)
-    bounds = {id(bound) for _, node in parts if isinstance(node, ast.Call) for bound in loop_bounds(node)}
-    within = tuple(path for path, node in parts if id(node) in bounds)
-    return tuple(
-        (path, node.value)
-        for path, node in parts
-        if isinstance(node, ast.Constant)
-        and type(node.value) is int
-        and node.value <= MAX_TRIPS
-        and any(path[: len(one)] == one for one in within)
-    )
+    bounds = [bound for _, node in parts if isinstance(node, ast.Call) for bound in loop_bounds(node)]
+    inside = {id(node) for bound in bounds for node in ast.walk(bound)}
+    constants = [(path, node.value) for path, node in parts if isinstance(node, ast.Constant) and id(node) in inside]
+    return tuple((path, value) for path, value in constants if type(value) is int and value <= MAX_TRIPS)
 
 
 def change_operator(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = frozenset()) -> ast.Module:

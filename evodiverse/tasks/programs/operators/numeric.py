@@ -233,9 +233,7 @@ class _Finder:
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement has certainly bound when the next statement starts."""
     if isinstance(statement, ast.If):
-        blocks = (
-            block for block in (statement.body, statement.orelse) if not isinstance((block or [None])[-1], _LEAVES)
-        )
+        blocks = [one for one in (statement.body, statement.orelse) if not (one and isinstance(one[-1], _LEAVES))]
         ends = [frozenset[str]().union(*map(_surely_bound, block)) for block in blocks]
         return frozenset.intersection(*ends) if ends else frozenset()
     is_unsure = isinstance(statement, (ast.For, ast.AsyncFor)) or getattr(statement, "value", statement) is None
