@@ -147,6 +147,5 @@ def _needs_little(job: Job) -> bool:
     A wrong answer costs time only, since every program can import what it needs.
     """
     text = f"{job.source}\n{job.driver or ''}"
-    return (
-        job.folder is None and "scipy" not in text and {*_IMPORTED.findall(text)} <= sys.stdlib_module_names | {"numpy"}
-    )
+    is_other = job.folder is not None or "scipy" in text
+    return not is_other and {*_IMPORTED.findall(text)} <= sys.stdlib_module_names | {"numpy"}

@@ -81,7 +81,7 @@ class _Estimate:
             methods = statement.body if isinstance(statement, ast.ClassDef) else [statement]
             self.functions |= {one.name: one for one in methods if isinstance(one, syntax.FUNCTIONS)}
         for _, statement in syntax.statements_of(tree):
-            self.functions |= {one.name: one for one in _functions_in(statement)}
+            self.functions |= {one.name: one for one in syntax.nodes_of(statement) if isinstance(one, syntax.FUNCTIONS)}
         self.integers = _integers_of(tree.body, {})
         self._works: dict[str, float] = {}
         self._n_open = 0
@@ -108,11 +108,6 @@ class _Estimate:
         own, names = _work_of(statement, known)
         calls = sum(names[name] * self.call(name) for name in self.functions if name in names)
         return min(own + calls, ENDLESS)
-
-
-@lru_cache(maxsize=4096)
-def _functions_in(statement: ast.stmt) -> tuple[syntax.Function, ...]:
-    return tuple(node for node in syntax.nodes_of(statement) if isinstance(node, syntax.FUNCTIONS))
 
 
 @lru_cache(maxsize=4096)

@@ -239,19 +239,15 @@ def bring_blocks(tree: ast.Module, made: list[ast.stmt], blocks: ast.Module) -> 
         made: The new statements.
         blocks: The module of the building blocks.
     """
-    functions = syntax.functions_of(blocks)
-    imports = _imports_of(blocks)
+    sources = _imports_of(blocks) | syntax.functions_of(blocks)
     known = module_names(tree)
     brought: dict[str, ast.stmt] = {}
     wanted = sorted(set().union(*(names_of(statement).reads for statement in made)))
     while wanted:
         name = wanted.pop(0)
-        source = functions.get(name) or imports.get(name)
-        if source is not None and name not in known and name not in brought:
-            brought[name] = source
-            wanted += sorted(names_of(source).reads)
-    if not brought:
-        return tree
+        if name in sources and name not in known and name not in brought:
+            brought[name] = sources[name]
+            wanted += sorted(names_of(sources[name]).reads)
     n_imports = max((index + 1 for index, one in enumerate(tree.body) if syntax.is_import(one)), default=0)
     new_imports = [one for one in brought.values() if syntax.is_import(one)]
     new_functions = [one for one in brought.values() if not syntax.is_import(one)]

@@ -133,8 +133,7 @@ def _unbound_in(node: ast.AST, bound: set[str]) -> set[str]:
         return _unbound_in(node.args, bound) | _unbound_in(node.body, bound | parameters(node))
     if isinstance(node, syntax.FUNCTIONS):
         bound.add(node.name)
-        returns = [node.returns] if node.returns else []
-        head = [*node.decorator_list, node.args, *returns]  # what is evaluated when the function is defined
+        head = filter(None, [*node.decorator_list, node.args, node.returns])  # what is evaluated at the definition
         return missing_names(node.body, bound | parameters(node)) | _unbound(head, set(bound))
     if isinstance(node, ast.ClassDef):
         bound.add(node.name)
@@ -152,10 +151,8 @@ def _in_order(node: ast.AST) -> Iterator[ast.AST]:
         yield from (node.annotation, node.value) if isinstance(node, ast.AnnAssign) else (node.value,)
         yield from node.targets if isinstance(node, ast.Assign) else (node.target,)
     elif isinstance(node, ast.AugAssign):
-        yield node.value
-        if isinstance(node.target, ast.Name):
-            yield ast.Name(node.target.id, ast.Load())
-        yield node.target
+        read = [ast.Name(node.target.id, ast.Load())] if isinstance(node.target, ast.Name) else []
+        yield from (node.value, *read, node.target)
     elif isinstance(node, (ast.For, ast.AsyncFor)):
         yield from (node.iter, node.target, *node.body, *node.orelse)
     elif isinstance(node, syntax.COMPREHENSIONS):

@@ -84,13 +84,11 @@ def _read_lines(text: str) -> ast.stmt | None:
 def write_program(tree: ast.Module) -> str:
     """Return the source of a tree; equal trees have the same source."""
     texts: list[str] = []
-    previous: ast.stmt | None = None
-    for statement in tree.body:
+    for previous, statement in zip([None, *tree.body], tree.body, strict=False):
         if previous is not None:
             apart = isinstance(statement, SCOPES) or isinstance(previous, SCOPES)
             texts.append("\n\n\n" if apart else "\n\n" if is_import(previous) != is_import(statement) else "\n")
         texts.append(_function_text(statement) if isinstance(statement, FUNCTIONS) else statement_text(statement))
-        previous = statement
     return "".join(texts) + "\n"
 
 
