@@ -13,7 +13,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 
 from evodiverse.errors import describe
@@ -66,7 +65,8 @@ def _serve(connection: socket.socket, root: str, *, mounts: bool, confines: bool
             if request == wire.FORK:
                 pid, fds = _fork(confinement, folder)
                 socket.send_fds(connection, [wire.READY + pid.to_bytes(wire.PID_BYTES)], fds)
-                _close(fds)
+                for fd in fds:
+                    os.close(fd)
             elif pid is not None:
                 end(pid, ending)
                 pid = None
@@ -99,7 +99,8 @@ def _fork(confinement: Confinement | None, folder: str) -> tuple[int, list[int]]
             child.run(source, writes, confinement, folder, parent)
         finally:  # even if the program has changed this process
             os._exit(1)
-    _close([source, *writes])
+    for fd in (source, *writes):
+        os.close(fd)
     return pid, [job, *reads]
 
 
@@ -124,8 +125,3 @@ def _kill_children() -> None:
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
     time.sleep(0.001)
-
-
-def _close(fds: Sequence[int]) -> None:
-    for fd in fds:
-        os.close(fd)

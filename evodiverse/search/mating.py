@@ -85,6 +85,5 @@ def make_requests(
 
 
 def find_best(members: IntArray, archive: Archive) -> Candidate:
-    """Return the member with the highest score, the oldest of several with that score."""
-    calls = np.sort(members)
-    return archive.candidate(int(calls[np.argmax(archive.scores[calls - 1])]))
+    """Return the member of a pool with the highest score, the oldest of several with that score."""
+    return archive.candidate(int(members[np.argmax(archive.scores[members - 1])]))

@@ -189,9 +189,10 @@ class InnerSearch:
     def add(self, requests: Sequence[Request], answers: Sequence[Answer]) -> None:
         """Take in the answers to the requests of a generation, and forecast the new hypotheses among them."""
         fresh: dict[str, tuple[Request, Proposal, Hypothesis]] = {}
+        known = self.offers.keys() | self._keys_of_library
         for request, (proposal, parsed) in zip(requests, answers, strict=True):
             self.answers.append((request, (proposal, parsed)))
-            if isinstance(parsed, Hypothesis) and self._is_new(parsed.key):
+            if isinstance(parsed, Hypothesis) and not (parsed.key in known or self._archive.call_of(parsed.key)):
                 fresh.setdefault(parsed.key, (request, proposal, parsed))
         for stock in self._stocks:
             found = [one for one in fresh.values() if self._rungs[one[0].pool].stock is stock]
@@ -202,9 +203,6 @@ class InnerSearch:
                 self.offers[one[2].key] = Offer(*one, Forecast(mean, deviation), worth)
             candidates = [_unevaluated(hypothesis) for *_, hypothesis in found]
             stock.add(candidates, [request.ancestors for request, *_ in found], forecasts)
-
-    def _is_new(self, key: str) -> bool:
-        return key not in self.offers and key not in self._keys_of_library and self._archive.call_of(key) is None
 
     def choose(self, shares: Mapping[int, int]) -> list[Offer]:
         """Return the offers to evaluate, the library's first, then the others in the order of their requests.
@@ -259,11 +257,10 @@ class InnerSearch:
         offers = []
         pairs = zip(stock.view.library, stock.view.promised.T.tolist(), strict=True)
         for at, (one, (mean, deviation, worth)) in enumerate(pairs):
-            if self._archive.call_of(one.key) is not None:
-                continue
-            stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
-            request = Request(self._iteration, 0, before + at, 0, (), self._method.prompt(0), stream)
-            offers.append(Offer(request, Proposal(one.genotype, LIBRARY), one, Forecast(mean, deviation), worth))
+            if self._archive.call_of(one.key) is None:
+                stream = self._streams.at(Purpose.OPERATOR, self._iteration, slot=before + at)
+                request = Request(self._iteration, 0, before + at, 0, (), self._method.prompt(0), stream)
+                offers.append(Offer(request, Proposal(one.genotype, LIBRARY), one, Forecast(mean, deviation), worth))
         return offers
 
 

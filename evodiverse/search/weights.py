@@ -30,9 +30,7 @@ def score_floor(scores: FloatArray, beta: float) -> FloatArray:  # noqa: ARG001 
 @weights
 def score_power(scores: FloatArray, beta: float) -> FloatArray:
     """Weight by ``s**beta + 1e-10``, the default for survival in the molecule domain. Scores are in [0, 1]."""
-    if np.isinf(beta):
-        return best_first(scores)
-    return np.log(scores**beta + 1e-10)
+    return best_first(scores) if np.isinf(beta) else np.log(scores**beta + 1e-10)
 
 
 @weights
@@ -54,9 +52,8 @@ def boltzmann_floor(scores: FloatArray, beta: float) -> FloatArray:
     In the limit ``beta = inf``, the formula would give every candidate except exact fits the same weight, the floor.
     Therefore, at ``beta = inf``, the best scores are drawn first instead.
     """
-    if np.isinf(beta):
-        return best_first(scores)
-    return np.logaddexp(scores * beta / 0.8, np.log(0.05 / max(scores.size, 1)))
+    floor = np.log(0.05 / max(scores.size, 1))
+    return best_first(scores) if np.isinf(beta) else np.logaddexp(scores * beta / 0.8, floor)
 
 
 @weights

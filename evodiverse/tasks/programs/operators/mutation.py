@@ -266,8 +266,7 @@ def movable(block: list[ast.stmt]) -> list[int]:
     return [
         position
         for position, statement in enumerate(block)
-        if not isinstance(statement, (*syntax.SCOPES, ast.Pass))
-        and not syntax.is_import(statement)
+        if not isinstance(statement, (*syntax.SCOPES, ast.Pass, ast.Import, ast.ImportFrom))
         and not is_docstring(statement)
         and not (isinstance(statement, ast.Return) and position == len(block) - 1)
     ]

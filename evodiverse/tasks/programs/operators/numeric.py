@@ -34,9 +34,9 @@ _WRITTEN: Final = (ast.Constant, ast.BinOp, ast.UnaryOp)
 _VALUED: Final = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 _LEAVES: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
-IN_ARITHMETIC, PARAMETER, CONSTANT, OTHER, UNLIKELY = 3.0, 2.0, 1.0, 1.0, 0.2
-"""Weights of names, in this order: names used in arithmetic, parameters, constants of the module, other names, and
-names that are only iterated over, indexed or accessed by attribute."""
+IN_ARITHMETIC, PARAMETER, OTHER, UNLIKELY = 3.0, 2.0, 1.0, 0.2
+"""Weights of names, in this order: names used in arithmetic, parameters, other names, and names that are only iterated
+over, indexed or accessed by attribute."""
 
 
 class Place(NamedTuple):
@@ -208,13 +208,9 @@ class _Finder:
 
         Items such as ``x[0]``, attributes, and calls to unknown functions count only if they are operands.
         """
-        if not is_numeric(node):
-            return False
-        if isinstance(node, ast.Call):
-            return is_operand or syntax.called_name(node) in _ELEMENTWISE | _FIRST_ONLY
-        if isinstance(node, (ast.Attribute, ast.Subscript)):
-            return is_operand
-        return not (isinstance(node, ast.Name) and node.id in self._texts)
+        is_known_call = isinstance(node, ast.Call) and syntax.called_name(node) in _ELEMENTWISE | _FIRST_ONLY
+        is_unsure = isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)) and not (is_operand or is_known_call)
+        return is_numeric(node) and not is_unsure and not (isinstance(node, ast.Name) and node.id in self._texts)
 
     def _weigh(self, bound: frozenset[str]) -> Weighted:
         if bound not in self._weighed:
@@ -227,7 +223,7 @@ class _Finder:
             return IN_ARITHMETIC
         if name in self._odd:
             return UNLIKELY
-        return PARAMETER if name in self.parameters else CONSTANT if name in self._constants else OTHER
+        return PARAMETER if name in self.parameters else OTHER
 
 
 def _surely_bound(statement: ast.stmt) -> frozenset[str]:

@@ -3,7 +3,7 @@
 import ast
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -30,17 +30,10 @@ _INTEGERS: Final = frozenset(["int", "len", "hash", "abs", "round"])
 _COUNTING: Final = frozenset(["range", "enumerate"])
 
 
-class Seed(NamedTuple):
-    """A place in a program that sets the seed of a random generator.
-
-    Attributes:
-        path: The path of the part of the syntax tree to replace.
-        make: A function that takes the new seed and returns the new part. For a call that creates a generator without
-            a seed, the part is the list of the call's arguments; otherwise, it is an expression.
-    """
-
-    path: syntax.Path
-    make: Callable[[int], ast.expr | list[ast.expr]]
+Seed: TypeAlias = tuple[syntax.Path, Callable[[int], ast.expr | list[ast.expr]]]
+"""A place in a program that sets the seed of a random generator: the path of the part of the syntax tree to replace,
+and a function that takes the new seed and returns the new part. For a call that creates a generator without a seed, the
+part is the list of the call's arguments; otherwise, it is an expression."""
 
 
 class Reseeder:
@@ -86,7 +79,8 @@ def reseed(tree: ast.Module, rng: np.random.Generator, fixed: frozenset[str] = f
 
 
 def _replace_seed(tree: ast.Module, seed: Seed, rng: np.random.Generator) -> ast.Module:
-    return syntax.replace(tree, seed.path, seed.make(int(rng.integers(MAX_SEED))))
+    path, make = seed
+    return syntax.replace(tree, path, make(int(rng.integers(MAX_SEED))))
 
 
 def seeds_of(tree: ast.Module) -> list[Seed]:
@@ -113,9 +107,9 @@ def seeds_of(tree: ast.Module) -> list[Seed]:
         named = [(at, one.value) for at, one in enumerate(node.keywords) if one.arg == keyword]
         places += [((*path, "keywords", at, "value"), given) for at, given in named]
         arguments += places[:1]
-        seeds += [] if places else [Seed((*path, "args"), lambda seed: [syntax.number(seed)])]
+        seeds += [] if places else [((*path, "args"), lambda seed: [syntax.number(seed)])]
     constants = _constants_for_seeds(tree, [node for _, node in arguments])
-    seeds += [Seed(path, syntax.number) for path in constants.values()]
+    seeds += [(path, syntax.number) for path in constants.values()]
     unknown = _maybe_not_integers(tree)
     for path, node in arguments:
         if not (isinstance(node, ast.Name) and node.id in constants):
@@ -135,15 +129,15 @@ def _seeds_in(path: syntax.Path, node: ast.expr, unknown: set[str]) -> list[Seed
         unknown: The names that may be bound to something other than an integer.
     """
     if isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
-        return [Seed(path, syntax.number)]
+        return [(path, syntax.number)]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and isinstance(node.right, ast.Constant):
-        return [Seed((*path, "right"), syntax.number)]
+        return [((*path, "right"), syntax.number)]
     is_integer = all(
         isinstance(one, (ast.Name, ast.Constant, ast.BinOp, ast.operator, ast.expr_context))
         and not (isinstance(one, ast.Name) and one.id in unknown)
         for one in ast.walk(node)
     )
-    return [Seed(path, lambda seed: ast.BinOp(node, ast.Add(), syntax.number(seed)))] if is_integer else []
+    return [(path, lambda seed: ast.BinOp(node, ast.Add(), syntax.number(seed)))] if is_integer else []
 
 
 def _constants_for_seeds(tree: ast.Module, arguments: Sequence[ast.expr]) -> dict[str, syntax.Path]:
