@@ -35,9 +35,7 @@ _READ = READ_FILE | READ_DIR
 _OWN = _READ | WRITE_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | REFER | TRUNCATE
 _DEVICE = READ_FILE | WRITE_FILE | TRUNCATE
 # What each version of the interface can deny: files; TCP; abstract Unix sockets and signals to other processes.
-_FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
-_TCP, _TCP_SINCE = 0b11, 4
-_SCOPES, _SCOPES_SINCE = 0b11, 6
+_DENIED = ((0x1FFF, 0, 0), (0x3FFF, 0, 0), (0x7FFF, 0, 0), (0x7FFF, 3, 0), (0xFFFF, 3, 0), (0xFFFF, 3, 3))
 
 
 def find_gaps() -> list[str]:
@@ -78,10 +76,8 @@ class FileRules:
     """
 
     def __init__(self) -> None:
-        supported = min(landlock_version(), _SCOPES_SINCE)
-        self._handled = _FILES[min(supported, max(_FILES))]
-        tcp = _TCP if supported >= _TCP_SINCE else 0
-        self._ruleset = _Ruleset(self._handled, tcp, _SCOPES if supported >= _SCOPES_SINCE else 0)
+        self._ruleset = _Ruleset(*_DENIED[min(landlock_version(), len(_DENIED)) - 1])
+        self._handled: int = self._ruleset.files
         self._places: list[tuple[int, int]] = []
         for paths, rights in ((_readable(), _READ), (_DEVICES, _DEVICE)):
             for path in paths:

@@ -98,12 +98,11 @@ class ProcessSandbox:
         for _ in range(ATTEMPTS):
             try:
                 return use(self._parent(modules))
-            except DiedError as error:  # for instance killed because memory ran out
+            except BaseException as error:  # a late answer must not be taken for the answer to the next job
                 self._end_parent(modules)
+                if not isinstance(error, DiedError):  # which, for instance, was killed because memory ran out
+                    raise
                 died = str(error)
-            except BaseException:  # a late answer must not be taken for the answer to the next job
-                self._end_parent(modules)
-                raise
         raise ServiceError(f"the sandbox's process died twice ({died}); run the same command again to resume")
 
     def _end_parent(self, modules: Modules) -> None:
