@@ -117,7 +117,7 @@ class WarmParent:
             try:
                 value = wire.read_result(sent[1:], job.returns)
             except wire.UnusableError as error:
-                failure = error.rejection
+                failure = Rejection(*error.args)
         return Execution(
             value=value,
             failure=failure,

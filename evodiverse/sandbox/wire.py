@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from evodiverse.text import printable
-from evodiverse.vocabulary import Array, Job, Reason, Rejection
+from evodiverse.vocabulary import Array, Job, Reason
 
 FORK: Final = b"F"
 """Asks the warm parent for a process. The answer is `READY`, the id of the process, and the pipes to it."""
@@ -38,11 +38,7 @@ _OWN_REASONS = frozenset({Reason.CRASHED, Reason.OUT_OF_MEMORY, Reason.WRONG_RES
 
 
 class UnusableError(Exception):
-    """A result that cannot be used; ``rejection`` says why."""
-
-    def __init__(self, reason: Reason, detail: str) -> None:
-        super().__init__(detail)
-        self.rejection = Rejection(reason, detail)
+    """A result that cannot be used; the arguments are those of the `Rejection` that says why."""
 
 
 def pack_job(job: Job) -> bytes:

@@ -174,8 +174,6 @@ def trips(iterable: ast.expr, integers: Integers) -> float:
         return UNKNOWN_TRIPS
     name = syntax.called_name(iterable)
     bounds = [largest(argument, integers) for argument in loop_bounds(iterable)]
-    if name == "linspace":
-        return UNKNOWN_TRIPS if not bounds or bounds[0] is None else max(bounds[0], 0)
     if bounds:
         start, stop = (0, bounds[0]) if len(bounds) == 1 else (bounds[0] or 0, bounds[1])
         step = (bounds[2] if len(bounds) > 2 else 1) or 1

@@ -215,12 +215,9 @@ def without_unread_generators(tree: ast.Module) -> ast.Module:
 def _tidied(function: syntax.Function) -> ast.stmt:
     if syntax.declares_scope(function) or any(_has_scopes(statement) for statement in function.body):
         return function
-    kept = [
-        statement
-        for position, statement in enumerate(function.body)
-        if not ((name := generator_name(statement)) and _is_unread(name, function.body[position + 1 :]))
-    ]
-    return syntax.rebuilt(function, body=kept) if 0 < len(kept) < len(function.body) else function
+    body = function.body
+    kept = [one for position, one in enumerate(body) if not _is_unread_generator(one, body[position + 1 :])]
+    return syntax.rebuilt(function, body=kept) if 0 < len(kept) < len(body) else function
 
 
 @lru_cache(maxsize=4096)
@@ -237,7 +234,10 @@ def generator_name(statement: ast.stmt) -> str:
     return getattr(statement.targets[0], "id", "") if is_new and isinstance(statement, ast.Assign) else ""
 
 
-def _is_unread(name: str, following: list[ast.stmt]) -> bool:
+def _is_unread_generator(statement: ast.stmt, following: list[ast.stmt]) -> bool:
+    name = generator_name(statement)
+    if not name:
+        return False
     users = (one for one in following if name in names.names_of(one).reads or name in names.binds(one))
     first = next(users, None)
     return first is None or (isinstance(first, ast.Assign) and name not in names.names_of(first).reads)

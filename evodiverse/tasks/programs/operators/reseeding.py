@@ -15,8 +15,6 @@ from evodiverse.vocabulary import Proposal, Request
 MAX_SEED: Final = 2**31
 """All new seeds are below this bound; every generator accepts such seeds."""
 
-NO_SEEDS: Final = "the program draws no random numbers from a generator that it makes or seeds"
-
 _MAKERS: Final = ("default_rng", "RandomState", "PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 _SEEDED: Final = {
     "random.seed": "a",
@@ -63,7 +61,7 @@ class Reseeder:
         try:
             return Proposal(region.restore(syntax.write_program(reseed_all(tree, rng))), RESEED)
         except syntax.NoChildError:
-            return Proposal(None, RESEED, NO_SEEDS)
+            return Proposal(None, RESEED, "the program draws no random numbers from a generator that it makes or seeds")
 
 
 def reseed_all(tree: ast.Module, rng: np.random.Generator) -> ast.Module:
