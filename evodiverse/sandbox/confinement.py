@@ -21,7 +21,6 @@ from evodiverse.vocabulary import Limits
 MAX_OPEN_FILES = 64
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_MEGABYTE = 1_000_000
 
 # The system calls, flags and rights of Landlock.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every architecture
@@ -160,7 +159,7 @@ def die_with(parent: int) -> None:
 def _limit(limits: Limits) -> None:
     values = {
         resource.RLIMIT_CPU: math.ceil(limits.cpu_seconds) + 1,  # the supervisor ends it earlier, checking every 0.1 s
-        resource.RLIMIT_AS: limits.memory_mb * _MEGABYTE,
+        resource.RLIMIT_AS: limits.memory_mb * 1_000_000,
         resource.RLIMIT_NOFILE: MAX_OPEN_FILES,
         resource.RLIMIT_FSIZE: MAX_FILE_BYTES,
         resource.RLIMIT_CORE: 1,  # with 0, a core dump could still go to a pipe

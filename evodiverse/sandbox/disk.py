@@ -22,7 +22,6 @@ MAX_DISK_BYTES: Final = 64_000_000
 MAX_FILE_BYTES: Final = 16_000_000
 _OPTIONS: Final = f"size={MAX_DISK_BYTES},nr_inodes={MAX_FILES},mode=700"
 _BLOCK: Final = 512
-_DELETED: Final = b" (deleted)"
 # The name under which /proc lists shared memory without a file.
 _SHARED_MEMORY: Final = b"/dev/zero (deleted)"
 # How many times to check whether a process has stopped, and the seconds between two checks.
@@ -212,7 +211,7 @@ def _deleted_mappings(pid: int) -> set[int]:
     entries: list[bytes] = []
     with suppress(OSError), open(f"/proc/{pid}/maps", "rb") as maps:  # the process is gone, or there is no /proc
         entries = maps.read().split(b"\n")  # the kernel escapes a line feed in a name, and nothing else
-    parts = [entry.split(None, 5) for entry in entries if entry.endswith(_DELETED)]
+    parts = [entry.split(None, 5) for entry in entries if entry.endswith(b" (deleted)")]
     return {int(inode) for *_, inode, path in parts if path != _SHARED_MEMORY}
 
 

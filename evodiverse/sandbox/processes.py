@@ -13,7 +13,6 @@ from evodiverse.sandbox.supervisor import DiedError, WarmParent
 from evodiverse.vocabulary import Execution, Job
 
 LIGHT = ("numpy", "scipy")  # scipy loads its parts only when they are used
-PARTS_OF_SCIPY = ("scipy.optimize", "scipy.spatial")
 _IMPORTED = re.compile(r"^\s*(?:import|from)\s+(\w+)", re.MULTILINE)
 # How many times a job or a start is tried, at most, if the warm parent dies during it.
 ATTEMPTS = 2
@@ -84,7 +83,7 @@ class ProcessSandbox:
     def _find_modules(self, job: Job | None = None) -> Modules:
         """Return the modules that the warm parent of a job has loaded; without a job, those that most programs need."""
         is_light = not self._preload and (job is None or _needs_little(job))
-        return LIGHT if is_light else (*LIGHT, *PARTS_OF_SCIPY, *self._preload)
+        return LIGHT if is_light else (*LIGHT, "scipy.optimize", "scipy.spatial", *self._preload)
 
     def _attempt(self, use: Callable[[WarmParent], T], modules: Modules) -> T:
         """Call ``use`` with this thread's warm parent, and once more with a new warm parent if the first one dies.
@@ -107,8 +106,7 @@ class ProcessSandbox:
 
     def _end_parent(self, modules: Modules) -> None:
         """End this thread's warm parent (the process that forks a process for each program), if it has one."""
-        parent = self._own.parents.pop(modules, None)
-        if parent is not None:
+        if parent := self._own.parents.pop(modules, None):
             with self._lock:
                 self._parents.discard(parent)
             parent.close()

@@ -81,8 +81,7 @@ class Running:
             if now >= checked + _TICK_SECONDS:
                 wall_seconds += min(now - checked, _MAX_TICK_SECONDS)
                 checked = now
-                excess = self._find_excess(wall_seconds, folder)
-                if excess is not None:
+                if excess := self._find_excess(wall_seconds, folder):
                     return excess
 
     def read_rest(self) -> tuple[bytes, bytes, bytes]:

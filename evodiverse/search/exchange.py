@@ -105,12 +105,10 @@ class Event:
     streams: Streams
 
 
-ExchangeRule = Callable[[Pools, Event], Exchanged]
-"""A function that `advance` calls with the pools when an exchange is due; it returns the pools after the exchange."""
-exchange_rules: Rules[ExchangeRule] = Rules()
-Schedule = Callable[[Event], range]
-"""A function that tells `metropolis` which adjacent pools exchange: it returns the index of each pair's colder pool."""
-schedules: Rules[Schedule] = Rules()
+exchange_rules: Rules[Callable[[Pools, Event], Exchanged]] = Rules()
+"""Functions that `advance` calls with the pools when an exchange is due; they return the pools after the exchange."""
+schedules: Rules[Callable[[Event], range]] = Rules()
+"""Functions that tell `metropolis` which adjacent pools exchange: they return the index of each pair's colder pool."""
 
 
 @exchange_rules

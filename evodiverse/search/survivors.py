@@ -48,8 +48,7 @@ class Contenders:
     find_values: Callable[[], FloatArray] | None = None
 
 
-SurvivorRule = Callable[[Contenders, "Method", np.random.Generator], IntArray]
-survivor_rules: Rules[SurvivorRule] = Rules()
+survivor_rules: Rules[Callable[[Contenders, "Method", np.random.Generator], IntArray]] = Rules()
 
 
 @survivor_rules

@@ -12,8 +12,7 @@ import numpy as np
 from evodiverse.search.rules import Rules
 from evodiverse.search.sampling import FloatArray
 
-Weight = Callable[[FloatArray, float], FloatArray]
-weights: Rules[Weight] = Rules()
+weights: Rules[Callable[[FloatArray, float], FloatArray]] = Rules()
 
 # Larger than any Gumbel noise in double precision (about -4 to 37), so that only ranks decide.
 RANK_GAP = 1e6

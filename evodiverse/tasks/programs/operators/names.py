@@ -55,9 +55,8 @@ def dead_names(tree: ast.Module, entry_point: str) -> set[str]:
     A name is needed if it is the entry point, if a statement that is not a definition reads it, or if the definition of
     a needed name reads it.
     """
-    definitions = [statement for statement in tree.body if is_definition(statement)]
     reads: dict[str, set[str]] = {}
-    for statement in definitions:
+    for statement in filter(is_definition, tree.body):
         for name in binds(statement):
             reads.setdefault(name, set()).update(names_of(statement).reads)
     live = {entry_point}.union(*(names_of(statement).reads for statement in tree.body if not is_definition(statement)))
