@@ -72,7 +72,7 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement | None, fo
         sent = _call(job)
     except BaseException as error:  # noqa: BLE001 (a program may raise anything)
         sent = [_line(failure=_failure(error, folder))]
-    with open(RESULT_FD, "wb", closefd=False) as stream:
+    with os.fdopen(RESULT_FD, "wb", closefd=False) as stream:  # even if the program has replaced `open`
         stream.writelines(sent)
     for name in ("stdout", "stderr"):
         with suppress(BaseException):  # the program may have replaced it
