@@ -20,9 +20,11 @@ from evodiverse.tasks.equations.operators.trees import (
     FloatArray,
     Kind,
     Node,
+    NoEditError,
     build_product,
     build_total,
     call,
+    draw,
     draw_factor_place,
     number,
     parameter,
@@ -125,7 +127,10 @@ class Guide:
             rng: The random generator. How many values are drawn from it depends on the data.
         """
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
-        return edit(tree, params, rng), f"guided_{kind}"
+        try:
+            return edit(tree, params, rng), f"guided_{kind}"
+        except NoEditError:
+            return None, f"guided_{kind}"
 
     def _within(self, edit: SumEdit, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
         """Return a tree with one of its sums edited."""
@@ -158,12 +163,12 @@ class Guide:
 
     def _add_term(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Add a term of the library that explains much of the remaining error."""
-        found = self._library.suggest_term(total.all_values, total.scale, rng)
+        found = self._library.suggest_term(total.without(), total.scale, rng)
         return found and [*total.terms, found.build(total.first)]
 
     def _add_pair(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Add two terms of the library that together explain much of the remaining error."""
-        one, other = self._library.suggest_pair(total.all_values, total.scale, rng)
+        one, other = self._library.suggest_pair(total.without(), total.scale, rng)
         built = one.build(total.first)
         return [*total.terms, built, other.build(built.next_parameter())]
 
@@ -171,7 +176,7 @@ class Guide:
         """Add a product of factors, chosen one after the other, that explains much of the remaining error."""
         factors, scale = list[Node](), total.scale
         for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
-            found = self._library.suggest_factor(total.all_values, scale, rng)
+            found = self._library.suggest_factor(total.without(), scale, rng)
             if found is None:
                 break
             factor, scale = found
@@ -190,18 +195,13 @@ class Guide:
         """Multiply a term by a factor such that the product explains much of what the other terms do not."""
         at = int(rng.integers(len(total.terms)))
         found = self._library.suggest_factor(total.without(at), total.values[at], rng)
-        if found is None:
-            return None
-        return total.put(at, call("multiply", total.terms[at], found[0].shift_parameters(total.first)))
+        return found and total.put(at, call("multiply", total.terms[at], found[0].shift_parameters(total.first)))
 
     def _replace_suggested(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Replace a factor of a term such that the term explains much of what the other terms do not."""
         at = int(rng.integers(len(total.terms)))
         factors = total.terms[at].factors()
-        place = draw_factor_place(factors, rng)
-        if place is None:
-            return None
-        del factors[place]
+        del factors[draw_factor_place(factors, rng)]
         rest_of_term = build_product(factors) if factors else parameter(total.first)
         scale = total.scale
         if factors:
@@ -247,18 +247,15 @@ class _Sum(NamedTuple):
     first: int
     rebuild: Callable[[Sequence[Node]], Node]
 
-    @property
-    def all_values(self) -> list[FloatArray]:
-        return self.others + self.values
-
-    def without(self, at: int) -> list[FloatArray]:
-        return self.others + self.values[:at] + self.values[at + 1 :]
+    def without(self, *left_out: int) -> list[FloatArray]:
+        """Return the values of the equation's terms, except those of some terms of the sum."""
+        return self.others + [values for at, values in enumerate(self.values) if at not in left_out]
 
     def put(self, at: int, term: Node) -> list[Node]:
         return [*self.terms[:at], term, *self.terms[at + 1 :]]
 
 
-def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
+def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node:
     """Replace a parameter that is close to a multiple of a half or a third with this multiple."""
     near: dict[str | float, float] = {}
     for _, node, kind in tree.places():
@@ -268,10 +265,8 @@ def _snap(tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node
             within = SNAP_EXPONENT if kind is Kind.EXPONENT else SNAP
             if abs(value) <= LARGEST_FRACTION and abs(value - fraction) <= within * max(abs(value), 0.5):
                 near[node.value] = fraction
-    if not near:
-        return None
-    chosen = list(near)[rng.integers(len(near))]
-    return tree.replace_parameters(lambda leaf: number(near[chosen]) if leaf.value == chosen else leaf)
+    chosen, fraction = draw(list(near.items()), rng)
+    return tree.replace_parameters(lambda leaf: number(fraction) if leaf.value == chosen else leaf)
 
 
 def nearest_fraction(value: float) -> float:

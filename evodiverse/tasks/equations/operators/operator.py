@@ -5,6 +5,7 @@ It works on skeletons, which are equations with free parameters.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
@@ -18,12 +19,13 @@ from evodiverse.tasks.equations.operators.simplification import simplify
 from evodiverse.tasks.equations.operators.trees import (
     Kind,
     Node,
+    NoEditError,
     build_product,
     build_total,
     call,
+    draw,
     draw_factor_place,
     draw_inner_place,
-    draw_place,
     parameter,
     read_tree,
     variable,
@@ -32,7 +34,7 @@ from evodiverse.tasks.equations.operators.trees import (
 from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
-from evodiverse.vocabulary import Candidate, Proposal, Request
+from evodiverse.vocabulary import Proposal, Request
 
 MAX_FACTORS: Final = 3
 """The largest number of factors in a new product."""
@@ -58,7 +60,7 @@ MORE_EDITS: Final = (0.6, 0.25, 0.15)
 GUIDED_RATE: Final = 0.5
 """The probability of an edit that the data suggest, instead of random edits, if the parent has fitted parameters."""
 
-Edit = Callable[[Node, np.random.Generator], Node | None]
+Edit = Callable[[Node, np.random.Generator], Node]
 
 
 class Mutations:
@@ -87,15 +89,18 @@ class Mutations:
         }
         """Each kind of mutation, and its weight in the choice among them."""
 
-    def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node | None, str]:
-        """Return the mutated tree (None if the mutation does not apply) and the name of the mutation."""
+    def mutate(self, tree: Node, rng: np.random.Generator) -> tuple[Node, str]:
+        """Return the mutated tree and the name of the mutation.
+
+        Raises:
+            NoEditError: The mutation that is drawn does not apply.
+        """
         kind, edit = pick([((kind, edit), weight) for kind, (edit, weight) in self.edits.items()], rng)
         return edit(tree, rng), f"mutation_{kind}"
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
         """Add a product of factors, each of a different variable."""
-        first = tree.next_parameter()
-        term = parameter(first)
+        term = parameter(tree.next_parameter())
         names = self._grammar.variables
         n_factors = min(int(rng.integers(1, MAX_FACTORS + 1)), len(names))
         for at in rng.permutation(len(names))[:n_factors].tolist():
@@ -110,27 +115,24 @@ class Mutations:
         terms[at] = call("multiply", terms[at], factor)
         return build_total(terms)
 
-    def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node:
         """Replace a factor of a term with a random one, which usually depends on the same variable."""
         terms = tree.terms()
         at = int(rng.integers(len(terms)))
         factors = terms[at].factors()
         place = draw_factor_place(factors, rng)
-        if place is None:
-            return None
-        names = sorted({str(leaf.value) for leaf in factors[place][1].leaves("variable")})
-        same = variable(names[rng.integers(len(names))])
+        same = variable(draw(sorted({str(leaf.value) for leaf in factors[place][1].leaves("variable")}), rng))
         x = same if rng.random() < SAME_VARIABLE_RATE else self._grammar.draw_variable(rng)
         factors[place] = (1, self._grammar.draw_factor(x, tree.next_parameter(), rng))
         terms[at] = build_product(factors)
         return build_total(terms)
 
-    def _remove_factor(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _remove_factor(self, tree: Node, rng: np.random.Generator) -> Node:
         terms = tree.terms()
         at = int(rng.integers(len(terms)))
         factors = terms[at].factors()
         if len(factors) < 2:
-            return None
+            raise NoEditError
         del factors[rng.integers(len(factors))]
         terms[at] = build_product(factors)
         return build_total(terms)
@@ -139,64 +141,57 @@ class Mutations:
         first = tree.next_parameter()
         return call("add", tree, call("multiply", parameter(first), self._draw(Kind.REAL, first + 1, rng)))
 
-    def _replace_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
-        shorter = self._remove_term(tree, rng)
-        return shorter and self._add_term(shorter, rng)
+    def _replace_term(self, tree: Node, rng: np.random.Generator) -> Node:
+        return self._add_term(self._remove_term(tree, rng), rng)
 
-    def _remove_term(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _remove_term(self, tree: Node, rng: np.random.Generator) -> Node:
         terms = tree.terms()
         if len(terms) < 2:
-            return None
-        at = rng.integers(len(terms))
-        return build_total([*terms[:at], *terms[at + 1 :]])
+            raise NoEditError
+        del terms[rng.integers(len(terms))]
+        return build_total(terms)
 
     def _subtree(self, tree: Node, rng: np.random.Generator) -> Node:
         path, _, kind = draw_inner_place(tree, rng)
         return tree.put(path, self._draw(kind, tree.next_parameter(), rng))
 
-    def _point(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _point(self, tree: Node, rng: np.random.Generator) -> Node:
         """Replace one operation or variable with another of its kind, or a number with a random leaf."""
-        found = [place for place in tree.places() if place[1].operation not in ("parameter", "where")]
-        if not found:
-            return None
-        path, node, kind = draw_place(found, rng)
+        places = [place for place in tree.places() if place[1].operation not in ("parameter", "where")]
+        path, node, kind = draw(places, rng)
         for alike, permitted in ((ARITHMETIC, self._grammar.arithmetic), (FUNCTIONS, self._grammar.functions)):
             if node.operation in alike:
-                other = _other(permitted, node.operation, rng)
-                return None if other is None else tree.put(path, self._grammar.guard(call(other, *node.arguments)))
+                other = draw([name for name in permitted if name != node.operation], rng)
+                return tree.put(path, self._grammar.guard(call(other, *node.arguments)))
         if node.operation == "variable":
             return tree.put(path, self._grammar.draw_variable(rng))
         if node.operation == "number":
             return tree.put(path, self._grammar.draw(kind, 1, tree.next_parameter(), rng))
-        return None
+        raise NoEditError
 
-    def _wrap(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
         """Put an operation around an expression; the other argument, if any, is random."""
-        path, node, _ = draw_place([place for place in tree.places() if place[2] is Kind.REAL], rng)
+        path, node, _ = draw([place for place in tree.places() if place[2] is Kind.REAL], rng)
         if rng.random() < WRAP_FUNCTION_RATE:
-            function = _other(self._grammar.functions, node.operation, rng)
-            return None if function is None else tree.put(path, self._grammar.guard(call(function, node)))
-        operation = _other(self._grammar.arithmetic, "", rng)
-        if operation is None:
-            return None
+            function = draw([name for name in self._grammar.functions if name != node.operation], rng)
+            return tree.put(path, self._grammar.guard(call(function, node)))
+        operation = draw(self._grammar.arithmetic, rng)
         return tree.put(path, call(operation, node, self._draw(Kind.REAL, tree.next_parameter(), rng)))
 
-    def _hoist(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _hoist(self, tree: Node, rng: np.random.Generator) -> Node:
         """Replace an expression with a part of it."""
-        found = [place for place in tree.places() if place[1].arguments]
-        if not found:
-            return None
-        path, node, kind = draw_place(found, rng)
-        inner = [part for _, part, other in node.places() if other is kind and part is not node]
-        return tree.put(path, inner[rng.integers(len(inner))]) if inner else None
+        path, node, kind = draw([place for place in tree.places() if place[1].arguments], rng)
+        return tree.put(
+            path, draw([part for _, part, other in node.places() if other is kind and part is not node], rng)
+        )
 
-    def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node:
         """Multiply an expression by a new parameter, add the parameter to it, or use the parameter as its exponent."""
-        path, node, _ = draw_place([place for place in tree.places() if place[2] is Kind.REAL], rng)
-        operation = ("power", "add", "add", "multiply", "multiply")[rng.integers(5)]
+        path, node, _ = draw([place for place in tree.places() if place[2] is Kind.REAL], rng)
+        operation = draw(("power", "add", "add", "multiply", "multiply"), rng)
         return tree.put(path, self._grammar.guard(call(operation, node, parameter(tree.next_parameter()))))
 
-    def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node | None:
+    def _remove_parameter(self, tree: Node, rng: np.random.Generator) -> Node:
         """Remove a parameter that is one of an operation's two arguments; the other argument replaces the operation."""
         found = [
             (path, other)
@@ -205,18 +200,10 @@ class Mutations:
             for one, other in (node.arguments, node.arguments[::-1])
             if one.operation == "parameter"
         ]
-        if not found:
-            return None
-        path, other = found[rng.integers(len(found))]
-        return tree.put(path, other)
+        return tree.put(*draw(found, rng))
 
     def _draw(self, kind: Kind, first: int, rng: np.random.Generator) -> Node:
         return self._grammar.draw(kind, int(rng.integers(2, DEPTH + 1)), first, rng)
-
-
-def _other(names: Sequence[str], name: str, rng: np.random.Generator) -> str | None:
-    others = [other for other in names if other != name]
-    return others[rng.integers(len(others))] if others else None
 
 
 def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]:
@@ -232,7 +219,7 @@ def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]
 def _cross_subtrees(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
     path, _, kind = draw_inner_place(tree, rng)
     given = [node for _, node, other in donor.places() if other is kind]
-    return tree.put(path, given[rng.integers(len(given))]) if given else tree
+    return tree.put(path, draw(given, rng)) if given else tree
 
 
 def _cross_terms(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
@@ -258,7 +245,7 @@ def _cross_factors(tree: Node, donor: Node, rng: np.random.Generator) -> Node:
     factors = terms[at].factors()
     if len(factors) > 1 and rng.random() < 0.5:
         del factors[rng.integers(len(factors))]
-    terms[at] = build_product([*factors, given[rng.integers(len(given))]])
+    terms[at] = build_product([*factors, draw(given, rng)])
     return build_total(terms)
 
 
@@ -298,28 +285,26 @@ class EquationOperator:
         return [self._propose(request) for request in requests]
 
     def _propose(self, request: Request) -> Proposal:
-        try:
-            return self._vary_parents(request)
-        except RecursionError as error:  # parents from a language model may be that large
-            return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
-
-    def _vary_parents(self, request: Request) -> Proposal:
         rng = request.stream.rng()
-        ranked = sorted(request.parents, key=_score, reverse=True)
+        ranked = sorted(request.parents, key=lambda one: -np.inf if one.score is None else one.score, reverse=True)
         if rng.random() >= BETTER_RATE:
             ranked.reverse()
-        parents = [read_tree(parent.genotype) for parent in ranked]
-        params = _read_params(ranked[0])
-        known = {_simplified(parent.genotype) for parent in ranked}
-        largest = max(MAX_SIZE, parents[0].size)
-        for _ in range(TRIES):
-            tree, names = self._vary(parents, params, rng)
-            tree = simplify(tree)
-            is_allowed = tree.size <= largest and tree.n_parameters() <= MAX_PARAMS and tree not in known
-            if names and is_allowed and not tree.is_constant:
-                source = write_tree(tree, self._grammar.variables)
-                if self._permitted.find_fault(source) is None:
-                    return Proposal(source, "+".join(names))
+        text = ranked[0].details.get("params")
+        params = None if text is None else json.loads(str(text))
+        try:
+            parents = [read_tree(parent.genotype) for parent in ranked]
+            known = {_simplified(parent.genotype) for parent in ranked}
+            largest = max(MAX_SIZE, parents[0].size)
+            for _ in range(TRIES):
+                tree, names = self._vary(parents, params, rng)
+                tree = simplify(tree)
+                is_allowed = tree.size <= largest and tree.n_parameters() <= MAX_PARAMS and tree not in known
+                if names and is_allowed and not tree.is_constant:
+                    source = write_tree(tree, self._grammar.variables)
+                    if self._permitted.find_fault(source) is None:
+                        return Proposal(source, "+".join(names))
+        except RecursionError as error:  # parents from a language model may be that large
+            return Proposal(None, FAILED, f"the parents are too large ({describe(error)})")
         return Proposal(None, FAILED, f"no allowed child in {TRIES} tries")
 
     def _vary(
@@ -342,23 +327,12 @@ class EquationOperator:
             tree, name = cross(tree, others[0], rng)
             names.append(name)
         for _ in range(n_edits if names else n_edits + 1):
-            edited, name = self._mutations.mutate(tree, rng)
-            if edited is not None:
-                tree = edited
+            with suppress(NoEditError):
+                tree, name = self._mutations.mutate(tree, rng)
                 names.append(name)
         return tree, names
-
-
-def _read_params(parent: Candidate) -> list[float] | None:
-    """Return the fitted parameters of a parent, or None if they are not known."""
-    text = parent.details.get("params")
-    return None if text is None else [float(value) for value in json.loads(str(text))]
 
 
 @lru_cache(maxsize=4096)
 def _simplified(source: str) -> Node:
     return simplify(read_tree(source))
-
-
-def _score(candidate: Candidate) -> float:
-    return -np.inf if candidate.score is None else candidate.score

@@ -6,8 +6,8 @@ The classical operator, which needs no language model, takes these trees apart a
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache, reduce
-from typing import Any, Final
+from functools import lru_cache, partial, reduce
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from evodiverse.kit.python import parse
 from evodiverse.tasks.equations.skeleton import PARAMS, write_function
 
 FloatArray = NDArray[np.float64]
-
+T = TypeVar("T")
 
 MAX_SIZE: Final = 2_000
 """The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
@@ -45,8 +45,8 @@ COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal", "not_equ
 CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
 
-class TreeSizeError(RecursionError):
-    """A tree would have more than `MAX_SIZE` nodes."""
+class NoEditError(Exception):
+    """An edit does not apply to a tree, for example because there is no part to choose."""
 
 
 class Kind(StrEnum):
@@ -74,7 +74,7 @@ class Node:
     number of its nodes, and ``is_constant`` is True if it has no variable.
 
     Raises:
-        TreeSizeError: The expression has more than `MAX_SIZE` nodes.
+        RecursionError: The expression has more than `MAX_SIZE` nodes.
     """
 
     __slots__ = ("arguments", "is_constant", "operation", "size", "text", "value")
@@ -86,7 +86,7 @@ class Node:
         self.is_constant: bool = operation != "variable" and all(argument.is_constant for argument in arguments)
         self.size: int = 1 + sum([argument.size for argument in arguments])
         if self.size > MAX_SIZE:
-            raise TreeSizeError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
+            raise RecursionError(f"a tree of {self.size:,} nodes, at most {MAX_SIZE:,}")
         self.text: str = (
             f"{operation}({','.join([part.text for part in arguments])})" if arguments else f"{operation} {value}"
         )
@@ -152,18 +152,16 @@ class Node:
         """Return a tree with the node at a path replaced."""
         if not path:
             return new
-        at, rest = path[0], path[1:]
         arguments = list(self.arguments)
-        arguments[at] = arguments[at].put(rest, new)
+        arguments[path[0]] = arguments[path[0]].put(path[1:], new)
         return Node(self.operation, tuple(arguments), self.value)
 
     def replace_parameters(self, replace: "Callable[[Node], Node]") -> "Node":
         """Return a tree with each parameter replaced by what ``replace`` returns for it."""
         if self.operation == "parameter":
             return replace(self)
-        if not self.arguments:
-            return self
-        return call(self.operation, *(argument.replace_parameters(replace) for argument in self.arguments))
+        arguments = tuple(argument.replace_parameters(replace) for argument in self.arguments)
+        return Node(self.operation, arguments, self.value)
 
     def shift_parameters(self, by: int) -> "Node":
         """Return a tree with the numbers of its parameters increased by ``by``."""
@@ -227,26 +225,35 @@ def call(operation: str, *arguments: Node) -> Node:
     return Node(operation, arguments)
 
 
+def draw(choices: Sequence[T], rng: np.random.Generator) -> T:
+    """Draw one of several values, all with the same probability.
+
+    Raises:
+        NoEditError: There is none.
+    """
+    if not choices:
+        raise NoEditError
+    return choices[rng.integers(len(choices))]
+
+
 def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
     """Draw a place below the root of a tree, or the root if there is none."""
     root, *inner = node.places()
-    return draw_place(inner or [root], rng)
-
-
-def draw_place(choices: Sequence[tuple[Path, Node, Kind]], rng: np.random.Generator) -> tuple[Path, Node, Kind]:
-    """Draw one of the places of a tree."""
-    return choices[int(rng.integers(len(choices)))]
+    return draw(inner or [root], rng)
 
 
 def build_total(terms: Sequence[Node]) -> Node:
     """Return the sum of at least one term."""
-    return reduce(lambda total, term: call("add", total, term), terms)
+    return reduce(partial(call, "add"), terms)
 
 
-def draw_factor_place(factors: Sequence[tuple[int, Node]], rng: np.random.Generator) -> int | None:
-    """Draw the index of a factor that contains a variable, or return None if there is no such factor."""
-    changeable = [place for place, (_, factor) in enumerate(factors) if not factor.is_constant]
-    return changeable[rng.integers(len(changeable))] if changeable else None
+def draw_factor_place(factors: Sequence[tuple[int, Node]], rng: np.random.Generator) -> int:
+    """Draw the index of a factor that contains a variable.
+
+    Raises:
+        NoEditError: There is no such factor.
+    """
+    return draw([place for place, (_, factor) in enumerate(factors) if not factor.is_constant], rng)
 
 
 def build_product(factors: Sequence[tuple[int, Node]]) -> Node:
@@ -266,7 +273,7 @@ def read_tree(source: str) -> Node:
     must be in canonical form (see the module `evodiverse.tasks.equations.skeleton`).
 
     Raises:
-        TreeSizeError: The tree would have more than `MAX_SIZE` nodes.
+        RecursionError: The tree would have more than `MAX_SIZE` nodes.
         SyntaxError: The source is not Python.
         ValueError: The source is not a skeleton in canonical form.
     """
