@@ -14,7 +14,7 @@ import numpy as np
 from evodiverse.kit.choice import pick
 from evodiverse.kit.files import read_shipped
 from evodiverse.tasks.equations.operators.simplification import is_never_negative
-from evodiverse.tasks.equations.operators.trees import Kind, Node, call, number, parameter, read_tree, variable
+from evodiverse.tasks.equations.operators.trees import Kind, Node, call, draw, number, parameter, read_tree, variable
 from evodiverse.tasks.equations.permitted import NO_LIMIT, Permitted
 from evodiverse.tasks.equations.skeleton import write_function
 
@@ -23,8 +23,7 @@ FUNCTIONS: Final = ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute")
 """The functions of one argument, which may replace each other."""
 
 ARITHMETIC: Final = ("add", "subtract", "multiply", "divide")
-EXPONENTS: Final = (2, 3, 4, 0.5, 1.5, -1)
-_EXPONENT_WEIGHTS: Final = (0.4, 0.25, 0.1, 0.1, 0.05, 0.1)
+_EXPONENTS: Final = {2: 0.4, 3: 0.25, 4: 0.1, 0.5: 0.1, 1.5: 0.05, -1: 0.1}
 _COMPARISONS: Final = ("less", "greater")
 _LEAF_RATE: Final = 0.35
 _PARAMETER_RATE: Final = 0.3
@@ -50,6 +49,10 @@ class Factor(NamedTuple):
     unit: str = "none"
     values: Sequence[float] = ()
     power: int = 1
+
+    def source(self) -> str:
+        """Return the factor as the source of a function of x, p and q."""
+        return write_function(("x", "p", "q"), self.form)
 
     def grid(self, low: float, high: float) -> list[tuple[float, ...]]:
         """Return the tuples of parameter values to compare, given the lowest and the highest value of x in the data."""
@@ -86,17 +89,14 @@ class Grammar:
     def __init__(self, variables: Sequence[str], positive: frozenset[str], permitted: Permitted = NO_LIMIT) -> None:
         self.variables = tuple(variables)
         self.positive = positive
-        weights = {name: weight for name, weight in _DATA["operations"].items() if permitted.permits(name)}
-        self._operations = list(weights)
-        self._weights = np.array([*weights.values()]) / (sum(weights.values()) or 1.0)
+        self._weights = {name: weight for name, weight in _DATA["operations"].items() if permitted.permits(name)}
         self._has_absolute = permitted.permits("absolute")
         self.functions = tuple(filter(permitted.permits, FUNCTIONS))
         """The functions of one argument that expressions may have."""
         self.arithmetic = tuple(filter(permitted.permits, ARITHMETIC))
         """The arithmetic operations that expressions may have."""
-        forms = {name: write_function(("x", "p", "q"), factor.form) for name, factor in FACTORS.items()}
         operations = permitted._replace(max_size=None)
-        self.factors = {name: FACTORS[name] for name, form in forms.items() if operations.find_fault(form) is None}
+        self.factors = {name: one for name, one in FACTORS.items() if operations.find_fault(one.source()) is None}
         """The kinds of factors that expressions may have, by name."""
 
     def draw(self, kind: Kind, depth: int, first: int, rng: np.random.Generator) -> Node:
@@ -105,15 +105,13 @@ class Grammar:
         It is at most ``depth`` levels deep, apart from conditions and the absolute values that `guard` inserts.
         """
         if kind is Kind.EXPONENT:
-            if rng.random() < _FREE_EXPONENT_RATE:
-                return parameter(first)
-            return number(EXPONENTS[rng.choice(len(EXPONENTS), p=_EXPONENT_WEIGHTS)])
+            is_free = rng.random() < _FREE_EXPONENT_RATE
+            return parameter(first) if is_free else number(pick(_EXPONENTS.items(), rng))
         if kind is Kind.CONDITION:
-            comparison = _COMPARISONS[rng.integers(len(_COMPARISONS))]
-            return call(comparison, self.draw_variable(rng), parameter(first))
-        if depth <= 1 or not self._operations or rng.random() < _LEAF_RATE:
+            return call(draw(_COMPARISONS, rng), self.draw_variable(rng), parameter(first))
+        if depth <= 1 or not self._weights or rng.random() < _LEAF_RATE:
             return parameter(first) if rng.random() < _PARAMETER_RATE else self.draw_variable(rng)
-        operation = self._operations[rng.choice(len(self._operations), p=self._weights)]
+        operation = pick(self._weights.items(), rng)
         kinds = {"power": (Kind.REAL, Kind.EXPONENT), "where": (Kind.CONDITION, Kind.REAL, Kind.REAL)}
         arguments = []
         for one in kinds.get(operation, (Kind.REAL,) if operation in FUNCTIONS else (Kind.REAL, Kind.REAL)):
@@ -133,8 +131,7 @@ class Grammar:
             x: The expression that the factor is a function of.
             first: The number of the factor's first parameter.
         """
-        form = read_tree(write_function(("x", "p", "q"), FACTORS[name].form))
-        return self._fill(form, {"x": x, "p": parameter(first), "q": parameter(first + 1)})
+        return self._fill(read_tree(FACTORS[name].source()), {"x": x, "p": parameter(first), "q": parameter(first + 1)})
 
     def _fill(self, form: Node, parts: Mapping[str | float, Node]) -> Node:
         if form.arguments:
@@ -146,7 +143,7 @@ class Grammar:
 
     def draw_variable(self, rng: np.random.Generator) -> Node:
         """Draw a variable."""
-        return variable(self.variables[rng.integers(len(self.variables))])
+        return variable(draw(self.variables, rng))
 
     def guard(self, node: Node) -> Node:
         """Return an operation, with the absolute value in place of an argument that must not be negative.
@@ -156,11 +153,8 @@ class Grammar:
         are not permitted. Any other operation is returned unchanged.
         """
         first, *rest = node.arguments
-        is_partial = node.operation in ("log", "sqrt") or (node.operation == "power" and not _is_whole(rest[0]))
+        is_whole = node.operation == "power" and rest[0].operation == "number" and float(rest[0].value).is_integer()
+        is_partial = node.operation in ("log", "sqrt", "power") and not is_whole
         if is_partial and self._has_absolute and not is_never_negative(first, self.positive):
             return call(node.operation, call("absolute", first), *rest)
         return node
-
-
-def _is_whole(exponent: Node) -> bool:
-    return exponent.operation == "number" and float(exponent.value).is_integer()

@@ -5,7 +5,7 @@ terms explain beside others has a closed form, so that thousands of them are com
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
@@ -79,6 +79,13 @@ class Term(NamedTuple):
         return term
 
 
+class _Options(NamedTuple):
+    """The factors of each of the ``m`` terms to choose from, and ``(m, n)`` values of the terms, scaled to length 1."""
+
+    factors: Sequence[tuple[Node, ...]]
+    columns: FloatArray
+
+
 class Library:
     """Terms of the variables, evaluated at some of the rows that equations are fitted to.
 
@@ -99,16 +106,21 @@ class Library:
             for params in kind.grid(float(column.min()), float(column.max()))
             for values in (np.broadcast_to(node.evaluate(columns, params), len(target)),)
         ]
-        self._factors = [(atom.node,) for atom in atoms]
-        self._columns = np.stack([atom.column for atom in atoms])
-        self._powers = [at for at, atom in enumerate(atoms) if atom.power_of]
-        every = sorted(_list_terms(atoms), key=lambda term: -math.prod([atom.weight for atom in term]))
+        self._factors = _Options([(atom.node,) for atom in atoms], np.stack([atom.column for atom in atoms]))
+        powers = [at for at, atom in enumerate(atoms) if atom.power_of]
+        self._powers = _Options([(atoms[at].node,) for at in powers], self._factors.columns[powers])
+        pairs = (
+            (one, other)
+            for one, other in combinations(sorted(atoms, key=lambda atom: -atom.weight)[:N_ATOMS], 2)
+            if not (one.is_free and other.is_free) and (not one.power_of or one.power_of != other.power_of)
+        )
+        every: list[tuple[_Atom, ...]] = [(), *((atom,) for atom in atoms), *pairs]  # the first is a constant
+        every.sort(key=lambda term: -math.prod([atom.weight for atom in term]))
         plain = [term for term in every if not any(atom.is_free for atom in term)][:N_PLAIN]
         free = [term for term in every if any(atom.is_free for atom in term)][:N_FREE]
-        self._n_plain, terms = len(plain), plain + free
-        self._terms = [tuple(atom.node for atom in term) for term in terms]
-        one = np.ones(len(target))
-        self._products = np.stack([unit(math.prod((atom.column for atom in term), start=one)) for term in terms])
+        self._n_plain, terms, one = len(plain), plain + free, np.ones(len(target))
+        products = np.stack([unit(math.prod((atom.column for atom in term), start=one)) for term in terms])
+        self._terms = _Options([tuple(atom.node for atom in term) for term in terms], products)
 
     def suggest_factor(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
@@ -124,14 +136,14 @@ class Library:
             The factor, with its parameters numbered from 0, and its ``(n,)`` values times ``scale``, all multiplied by
             the same arbitrary positive number. None if no factor explains anything.
         """
-        found = self._suggest(self._factors, self._columns, others, scale, rng)
-        return None if found is None else (found.factors[0], found.column)
+        found = self._suggest(self._factors, others, scale, rng)
+        return found and (found.factors[0], found.column)
 
     def suggest_term(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
     ) -> Term | None:
         """Draw a term as `suggest_factor` draws a factor."""
-        return self._suggest(self._terms, self._products, others, scale, rng)
+        return self._suggest(self._terms, others, scale, rng)
 
     def suggest_pair(
         self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
@@ -140,11 +152,11 @@ class Library:
 
         The arguments are those of `suggest_factor`.
         """
-        columns = _scaled(self._products, scale)
+        columns = _scaled(self._terms.columns, scale)
         best = np.argsort(-gains(self._target, others, columns), kind="stable")[:N_BEST]
         some = np.union1d(best, rng.choice(self._n_plain, min(N_DRAWN, self._n_plain), replace=False))
         pair = _find_pair(self._target, others, columns[some], int(rng.geometric(TAKEN)))
-        return [Term(self._terms[at], columns[at]) for at in some[pair]]
+        return [Term(self._terms.factors[at], columns[at]) for at in some[pair]]
 
     def compose(self, rng: np.random.Generator) -> tuple[list[Node], list[Term]]:
         """Return a new sum of terms such that no exchange of one term by another lowers the error.
@@ -157,28 +169,33 @@ class Library:
         """
         scale, factors = np.ones(len(self._target)), list[Node]()
         for _ in range(int(rng.choice(len(SCALES), p=SCALES))):
-            powers = [self._factors[at] for at in self._powers]
-            found = self._suggest(powers, self._columns[self._powers], [], scale, rng)
+            found = self._suggest(self._powers, [], scale, rng)
             if found is not None:
                 scale, factors = found.column, [*factors, *found.factors]
-        whole = self._n_plain if rng.random() < PLAIN_RATE else len(self._terms)
+        whole = self._n_plain if rng.random() < PLAIN_RATE else len(self._terms.factors)
         size = min(N_COMPARED, int(whole * rng.uniform(*KEPT)) + 1)
         some = np.sort(rng.choice(whole, size, replace=False))
-        columns = _scaled(self._products[some], scale)
+        columns = _scaled(self._terms.columns[some], scale)
         chosen = _search(self._target, columns, min(int(rng.integers(1, MAX_TERMS + 1)), size))
-        return factors, [Term(self._terms[some[at]], columns[at]) for at in chosen]
+        return factors, [Term(self._terms.factors[some[at]], columns[at]) for at in chosen]
 
     def _suggest(
-        self,
-        kinds: Sequence[tuple[Node, ...]],
-        columns: FloatArray,
-        others: Sequence[FloatArray],
-        scale: FloatArray | None,
-        rng: np.random.Generator,
+        self, options: _Options, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
     ) -> Term | None:
-        columns = _scaled(columns, scale)
-        at = _draw(gains(self._target, others, columns), kinds, rng)
-        return None if at is None else Term(kinds[at], columns[at])
+        """Draw an option that explains much, or return None if none explains anything.
+
+        The best of all options with the same factors takes part.
+        """
+        columns = _scaled(options.columns, scale)
+        explained = gains(self._target, others, columns)
+        found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
+        rank = int(rng.geometric(TAKEN))
+        best: dict[tuple[Node, ...], Term] = {}
+        for at in np.argsort(-found, kind="stable").tolist():
+            if found[at] <= 0 or len(best) == rank:
+                break
+            best.setdefault(options.factors[at], Term(options.factors[at], columns[at]))
+        return best.popitem()[1] if best else None
 
 
 def _scaled(columns: FloatArray, scale: FloatArray | None) -> FloatArray:
@@ -196,10 +213,8 @@ def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
     while at < len(moves) and error > _EXACT:
         others = [place for spot, place in enumerate(chosen) if spot not in moves[at]]
         values = list(columns[others])
-        if len(moves[at]) == 1:
-            new = [int(np.argmax(gains(target, values, columns)))]
-        else:
-            new = _find_pair(target, values, columns, 1)
+        is_single = len(moves[at]) == 1
+        new = [int(np.argmax(gains(target, values, columns)))] if is_single else _find_pair(target, values, columns, 1)
         lower = rest(target, list(columns[others + new]))
         if lower < GAIN * error:
             chosen, error, at = others + new, lower, 0
@@ -208,40 +223,16 @@ def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
     return chosen
 
 
-def _list_terms(atoms: Sequence[_Atom]) -> Iterator[tuple[_Atom, ...]]:
-    """Yield the factors of each term: none (a constant), one, or two of which one has no parameters."""
-    yield ()
-    yield from ((atom,) for atom in atoms)
-    some = sorted(atoms, key=lambda atom: -atom.weight)[:N_ATOMS]
-    for one, other in combinations(some, 2):
-        if not (one.is_free and other.is_free) and (not one.power_of or one.power_of != other.power_of):
-            yield one, other
-
-
-def _draw(explained: FloatArray, kinds: Sequence[tuple[Node, ...]], rng: np.random.Generator) -> int | None:
-    """Draw the index of a large value, or return None if none is above 0; the best of each kind takes part."""
-    found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
-    rank = int(rng.geometric(TAKEN))
-    best: dict[tuple[Node, ...], int] = {}
-    for at in np.argsort(-found, kind="stable").tolist():
-        if found[at] <= 0 or len(best) == rank:
-            break
-        best.setdefault(kinds[at], at)
-    return list(best.values())[-1] if best else None
-
-
 def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatArray, rank: int) -> list[int]:
     """Return the indices of the two columns that explain most beside others, or of a pair of lower rank."""
-    if others:
-        orthogonal, target = project(target, others)
-        columns = columns - (columns @ orthogonal) @ orthogonal.T
+    orthogonal, target = project(target, others)
+    columns = columns - (columns @ orthogonal) @ orthogonal.T
     lengths = np.einsum("mn,mn->m", columns, columns)
     columns = columns / np.sqrt(np.where(lengths > _RANK, lengths, np.inf))[:, None]
     along, alike = columns @ target, columns @ columns.T
     squares, apart = along**2, 1 - alike**2
-    explained = (squares + squares[:, None] - 2 * along * along[:, None] * alike) / np.where(
-        apart > _RANK, apart, np.inf
-    )
+    explained = squares + squares[:, None] - 2 * along * along[:, None] * alike
+    explained /= np.where(apart > _RANK, apart, np.inf)
     best, rank = np.argmax(explained), min(rank, len(columns) * (len(columns) - 1) // 2)
     if rank > 1:
         ordered = np.triu(explained, 1).ravel()
@@ -261,7 +252,7 @@ def project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray
 
     The residual is the target minus its projection onto the span.
     """
-    orthogonal, _ = np.linalg.qr(np.stack([unit(column) for column in basis], axis=1))
+    orthogonal, _ = np.linalg.qr(np.reshape([unit(column) for column in basis], (len(basis), len(target))).T)
     return orthogonal, target - orthogonal @ (orthogonal.T @ target)
 
 
@@ -274,22 +265,18 @@ def gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) 
         columns: ``(m, n)`` columns, each considered separately.
     """
     lengths = np.einsum("mn,mn->m", columns, columns)
-    own, squares = lengths, float(target @ target) or 1.0
-    is_new = lengths > 0
+    squares = float(target @ target) or 1.0
+    orthogonal, target = project(target, basis)
+    own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
+    is_new = own > _RANK * lengths
     along = columns @ target
-    if basis:
-        orthogonal, target = project(target, basis)
-        own = lengths - ((columns @ orthogonal) ** 2).sum(axis=1)
-        is_new = own > _RANK * lengths
-        along = columns @ target
-        if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
-            near = columns[~is_new]
-            left = near
-            for _ in range(2):  # the second projection removes what rounding left
-                left = left - (left @ orthogonal) @ orthogonal.T
-            own[~is_new], along[~is_new] = np.einsum("mn,mn->m", left, left), left @ target
-            spread = near.var(axis=1) * near.shape[1]
-            is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
+    if not is_new.all():  # such columns may differ from the basis even so, as a date differs from a constant
+        near = left = columns[~is_new]
+        for _ in range(2):  # the second projection removes what rounding left
+            left = left - (left @ orthogonal) @ orthogonal.T
+        own[~is_new], along[~is_new] = np.einsum("mn,mn->m", left, left), left @ target
+        spread = near.var(axis=1) * near.shape[1]
+        is_new[~is_new] = own[~is_new] > np.maximum(_RANK * spread, _SAME * lengths[~is_new])
     explained = along**2 / np.where(is_new, own, 1.0) / squares
     return np.asarray(np.where(is_new, explained, 0.0))
 
