@@ -8,14 +8,15 @@ may absorb others.
 import math
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial, reduce
 from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, SUMS, Node, call, number
 
 _PASSES: Final = 5
 _LARGEST, _LARGEST_EXPONENT = 1e6, 12
+_ONE: Final = number(1)
 _FOLDED: Final[Mapping[str, Callable[..., float]]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -38,8 +39,8 @@ def simplify(node: Node) -> Node:
     ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
     for _ in range(_PASSES):
-        counts = Counter(leaf.value for leaf in node.leaves("parameter"))
-        simpler = _Pass(frozenset(value for value, count in counts.items() if count == 1)).simplify(node)
+        counts = Counter(node.leaves("parameter"))
+        simpler = _Pass({leaf for leaf, count in counts.items() if count == 1}).simplify(node)
         if simpler == node:
             break
         node = simpler
@@ -52,10 +53,7 @@ def factor_out(node: Node) -> Node:
     if node.operation not in SUMS:
         return node
     signs, addends = zip(*node.flatten(SIGNED_SUMS), strict=True)
-    terms: list[dict[Node, float]] = [{} for _ in addends]
-    for term, addend in zip(terms, addends, strict=True):
-        for factor, exponent in _factors(addend, 1.0):
-            term[factor] = term.get(factor, 0.0) + exponent
+    terms = [_collect(_factors(addend, 1.0)) for addend in addends]
     shared: dict[Node, float] = {}
     for factor in terms[0]:
         exponents = [term.get(factor, 0.0) for term in terms]
@@ -78,9 +76,9 @@ class _Term(NamedTuple):
 
 
 class _Pass:
-    """One pass of the simplification over a tree. ``free`` holds the numbers of the parameters that occur only once."""
+    """One pass of the simplification over a tree. ``free`` holds the parameters that occur only once."""
 
-    def __init__(self, free: frozenset[str | float]) -> None:
+    def __init__(self, free: Set[Node]) -> None:
         self._free = free
 
     def simplify(self, node: Node) -> Node:
@@ -103,16 +101,10 @@ class _Pass:
         all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
         """
         for leaf in node.leaves("parameter"):
-            if leaf.value in self._free:
+            if leaf in self._free:
                 return leaf
-        values = [float(argument.value) for argument in node.arguments if argument.operation == "number"]
-        if len(values) < len(node.arguments):
-            return node
-        value = _fold(node.operation, values)
+        value = _fold(node)
         return node if value is None else number(value)
-
-    def _is_free(self, node: Node) -> bool:
-        return node.operation == "parameter" and node.value in self._free
 
     def _inside(self, node: Node) -> Node:
         """Return a product with its factors simplified."""
@@ -142,17 +134,18 @@ class _Pass:
         Equal factors are combined into powers.
         """
         value, free = 1.0, None
-        powers: dict[Node, float] = {}
+        others: list[tuple[Node, float]] = []
         for factor, exponent in self._factors(node):
             if factor.operation == "number" and (factor.value or exponent > 0):
-                folded = _fold("power", [float(factor.value), exponent])
+                folded = _fold(call("power", factor, number(exponent)))
                 value = math.inf if folded is None else value * folded
-            elif self._is_free(factor) and free is None:
-                free = factor
-            elif not self._is_free(factor):
-                powers[factor] = powers.get(factor, 0.0) + exponent
+            elif factor in self._free:
+                free = free or factor
+            else:
+                others.append((factor, exponent))
+        powers = _collect(others)
         for factor in list(powers):
-            if factor.operation == "power" and self._is_free(factor.arguments[1]) and powers[factor] == 1:
+            if factor.operation == "power" and factor.arguments[1] in self._free and powers[factor] == 1:
                 powers.pop(factor.arguments[0], None)  # a free exponent absorbs others
         if not math.isfinite(value) or abs(value) > _LARGEST:
             return _Term(sign, None, (node,), ())
@@ -160,11 +153,10 @@ class _Pass:
             value, free = 1.0, None  # the sum absorbs the coefficient; under an even power, it could not absorb a sign
         if free is not None:
             powers = {self._unscaled(factor): exponent for factor, exponent in powers.items()}
-        above, below = _split(powers)
-        if value == 0 and free is None:
-            above, below = [], []
-        own = sign * (1.0 if free else value)
-        return _Term(own, free, tuple(sorted(above, key=str)), tuple(sorted(below, key=str)))
+        elif value == 0:
+            powers = {}
+        above, below = (tuple(sorted(factors, key=str)) for factors in _split(powers))
+        return _Term(sign * (1.0 if free else value), free, above, below)
 
     def _expand(self, term: _Term) -> list[_Term]:
         """Multiply out a coefficient times a sum, and return the resulting terms.
@@ -189,8 +181,8 @@ class _Pass:
         """
         for factor, exponent in _factors(node, 1.0):
             addends = list(factor.arguments[0].flatten(SIGNED_SUMS)) if factor.operation == "exp" else []
-            free = [addend for _, addend in addends if self._is_free(addend)]
-            rest = [(sign, addend) for sign, addend in addends if addend not in free]
+            free = [addend for _, addend in addends if addend in self._free]
+            rest = [(sign, addend) for sign, addend in addends if addend not in self._free]
             if free and rest:
                 yield call("exp", _total(rest)), exponent
                 yield free[0], 1.0
@@ -210,18 +202,14 @@ class _Pass:
 
     def _build(self, term: _Term) -> Node:
         """Return a term without its sign."""
-        factors = list(term.above)
-        if term.free is not None:
-            factors.insert(0, term.free)
-        elif abs(term.number) != 1 or not factors:
-            factors.insert(0, number(abs(term.number)))
-        return _divide(factors, term.below)
+        own = term.free or number(abs(term.number))
+        return _divide(term.above if own == _ONE and term.above else (own, *term.above), term.below)
 
 
 def _join(powers: Mapping[Node, float]) -> Node:
     """Return the product of powers, given the exponent of each base."""
     above, below = _split(powers)
-    return _divide(above or [number(1)], below)
+    return _divide(above or [_ONE], below)
 
 
 def _split(powers: Mapping[Node, float]) -> tuple[list[Node], list[Node]]:
@@ -231,13 +219,17 @@ def _split(powers: Mapping[Node, float]) -> tuple[list[Node], list[Node]]:
     return above, below
 
 
+def _collect(factors: Iterable[tuple[Node, float]]) -> dict[Node, float]:
+    """Return the exponent of each base in a product of powers."""
+    powers: dict[Node, float] = {}
+    for factor, exponent in factors:
+        powers[factor] = powers.get(factor, 0.0) + exponent
+    return powers
+
+
 def _divide(above: Sequence[Node], below: Sequence[Node]) -> Node:
-    product = _multiply(above)
-    return call("divide", product, _multiply(below)) if below else product
-
-
-def _multiply(factors: Sequence[Node]) -> Node:
-    return reduce(lambda product, factor: call("multiply", product, factor), factors)
+    product, *divisor = (reduce(partial(call, "multiply"), factors) for factors in (above, below) if factors)
+    return call("divide", product, *divisor) if divisor else product
 
 
 def _total(addends: Sequence[tuple[int, Node]]) -> Node:
@@ -277,7 +269,7 @@ def _raise(factor: Node, exponent: float) -> Node:
 
 def _power(base: Node, exponent: Node) -> Node:
     if exponent.operation == "number" and float(exponent.value) in (0.0, 1.0):
-        return base if exponent.value else number(1)
+        return base if exponent.value else _ONE
     inner = _whole(base.arguments[1]) if base.operation == "power" else None
     outer = _whole(exponent)
     if inner is not None and outer is not None:
@@ -310,13 +302,14 @@ def _whole(node: Node) -> float | None:
     return value if value.is_integer() and abs(value) <= _LARGEST_EXPONENT else None
 
 
-def _fold(operation: str, values: Sequence[float]) -> float | None:
-    """Return the value of an operation on numbers; None if there is none, or if the operation should stay as it is."""
-    function = _FOLDED.get(operation)
-    if function is None or (operation == "power" and abs(values[1]) > _LARGEST_EXPONENT):
+def _fold(node: Node) -> float | None:
+    """Return the value of an operation on numbers; None for any other, or if it has none or should stay as it is."""
+    values = [float(argument.value) for argument in node.arguments if argument.operation == "number"]
+    is_known = node.operation in _FOLDED and len(values) == len(node.arguments)
+    if not is_known or (node.operation == "power" and abs(values[1]) > _LARGEST_EXPONENT):
         return None
     try:
-        value = function(*values)
+        value = _FOLDED[node.operation](*values)
     except (ArithmeticError, ValueError):
         return None
     return value if abs(value) <= _LARGEST else None
