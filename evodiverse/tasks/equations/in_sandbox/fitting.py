@@ -71,10 +71,9 @@ def drive(
         is_robust: As in `fit`.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
     """
-    pairs = zip(functions(), parameters, strict=True)
     return [
         array
-        for function, own in pairs
+        for function, own in zip(functions(), parameters, strict=True)
         for array in fit(function, method, own, target, *splits, roots=roots, is_robust=is_robust)
     ]
 
@@ -298,10 +297,7 @@ class _Projected:
             linear: ``(linear, starts, variants)`` values of the linear parameters; starts or variants may be 1.
             others: ``(others, starts, variants)`` values of the other parameters, likewise.
         """
-        params: list[FloatArray] = [np.empty(0)] * self._n_params
-        for places, values in ((self._linear, linear), (self.others, others)):
-            for place, value in zip(places, values, strict=True):
-                params[place] = value[:, :, None]
+        params = dict(zip([*self._linear, *self.others], [*linear[..., None], *others[..., None]], strict=True))
         shape = np.broadcast_shapes(linear.shape[1:], others.shape[1:])
         return np.broadcast_to(self._function(*self._columns, params), (*shape, len(self._target)))
 
@@ -351,11 +347,8 @@ class _Projected:
         target of a start has a norm that is not finite, all columns of this start are 0, and all values of its target
         are infinite.
         """
-        params: list[Any] = [None] * self._n_params
-        for place in self._linear:
-            params[place] = LinearValue(0.0, {place: 1.0})
-        for place, value in zip(self.others, theta.T, strict=True):
-            params[place] = value[:, None]
+        params: dict[int, Any] = {place: LinearValue(0.0, {place: 1.0}) for place in self._linear}
+        params |= zip(self.others, theta.T[:, :, None], strict=True)
         shape = (len(theta), len(self._target))
         value = self._function(*self._columns, params)
         offset, factors = (value.offset, value.factors) if isinstance(value, LinearValue) else (value, {})
@@ -452,8 +445,6 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
         is_worth_it = -np.einsum("sk,sk->s", gradient, step) > least_gain * errors[at]  # as predicted by the slopes
         is_under_way[at[~is_worth_it]] = False
         at, step = at[is_worth_it], step[is_worth_it]
-        if not len(at):
-            break
         moved = theta[at] + step
         moved_params, moved_residuals, moved_basis = model.solve(moved)
         moved_errors = _squared(moved_residuals)

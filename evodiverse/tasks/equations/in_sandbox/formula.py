@@ -8,6 +8,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import sympy
@@ -30,18 +31,21 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def _look_up(module: ModuleType, names: str) -> dict[str, Callable[..., Any]]:
+    """Return functions of a module under their names in numpy, given as ``numpy=module`` where they differ."""
+    pairs = [name.partition("=") for name in names.split()]
+    return {numpy: getattr(module, other or numpy) for numpy, _, other in pairs}
+
+
+_SYMPY = """sin cos tan sinh cosh tanh exp log sqrt sign floor ceil=ceiling abs=Abs absolute=Abs fabs=Abs mod=Mod
+arcsin=asin arccos=acos arctan=atan arcsinh=asinh arccosh=acosh arctanh=atanh arctan2=atan2 maximum=Max minimum=Min
+heaviside=Heaviside logical_and=And logical_or=Or logical_not=Not less=Lt less_equal=Le greater=Gt greater_equal=Ge
+equal=Eq not_equal=Ne"""
+_PYTHON = "add subtract=sub multiply=mul divide=truediv true_divide=truediv negative=neg positive=pos"
 _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(sympy, name) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **{name: getattr(sympy, name) for name in ("exp", "log", "sqrt", "sign", "floor")},
-    **{f"arc{name}": getattr(sympy, f"a{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    **dict.fromkeys(("abs", "absolute", "fabs"), sympy.Abs),
-    **dict.fromkeys(("divide", "true_divide"), operator.truediv),
+    **_look_up(sympy, _SYMPY),
+    **_look_up(operator, _PYTHON),
     **dict.fromkeys(("power", "float_power"), _power),
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "negative": operator.neg,
-    "positive": operator.pos,
     "square": lambda one: one**2,
     "reciprocal": lambda one: 1 / one,
     "expm1": lambda one: sympy.exp(one) - 1,
@@ -50,25 +54,10 @@ _FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "log10": lambda one: sympy.log(one, 10),
     "cbrt": lambda one: sympy.sign(one) * sympy.Abs(one) ** sympy.Rational(1, 3),
     "hypot": lambda one, other: sympy.sqrt(one**2 + other**2),
-    "arctan2": sympy.atan2,
-    "ceil": sympy.ceiling,
-    "mod": sympy.Mod,
-    "maximum": sympy.Max,
-    "minimum": sympy.Min,
     "clip": lambda one, low, high: sympy.Min(sympy.Max(one, low), high),
-    "heaviside": sympy.Heaviside,
     "ones_like": lambda _: sympy.Integer(1),
     "zeros_like": lambda _: sympy.Integer(0),
     "where": lambda condition, one, other: sympy.Piecewise((one, condition), (other, True)),
-    "logical_and": sympy.And,
-    "logical_or": sympy.Or,
-    "logical_not": sympy.Not,
-    "less": sympy.Lt,
-    "less_equal": sympy.Le,
-    "greater": sympy.Gt,
-    "greater_equal": sympy.Ge,
-    "equal": sympy.Eq,
-    "not_equal": sympy.Ne,
 }
 
 
@@ -82,24 +71,20 @@ def drive(function: object, target: str, trees: Sequence[Tree]) -> list[list[str
         target: The name of the left-hand side.
         trees: The right-hand side of each equation; see `translate`.
     """
-    written: list[list[str] | None] = []
-    for tree in trees:
-        try:
-            digits = max([1, *(_count_digits(repr(float(number))) for number in _find_numbers(tree))])
-            expression = shorten_numbers(translate(tree), MORE_DIGITS + digits)
-        except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
-            written.append(None)
-        else:
-            written.append([_set(target, expression), str(expression)])
-    return written
+    return [_write(target, tree) for tree in trees]
 
 
-def _set(target: str, expression: Any) -> str:
+def _write(target: str, tree: Tree) -> list[str] | None:
+    try:
+        digits = max([1, *(_count_digits(repr(float(number))) for number in _find_numbers(tree))])
+        expression = shorten_numbers(translate(tree), MORE_DIGITS + digits)
+    except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
+        return None
     names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
     # Without a sign between them, names of several letters would run together.
     sign = r" \cdot " if any("mathrm" in name for name in names.values()) else None
     latex = sympy.latex(expression, symbol_names=names, ln_notation=True, mul_symbol=sign)
-    return f"{_write_name(target)} = {latex}"
+    return [f"{_write_name(target)} = {latex}", str(expression)]
 
 
 def translate(tree: Tree) -> Any:
