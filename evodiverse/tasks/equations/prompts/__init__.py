@@ -28,8 +28,6 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "version": _PARENT,  # the functions after it
     "header": _FUNCTION,  # the function to be written
 }
-# The fields that the system message or the task must use: one of each pair.
-_TOLD: Final = (("target", "target_name"), ("variables", "variable_names"))
 
 
 class EquationPrompts:
@@ -61,12 +59,15 @@ class EquationPrompts:
         line = Template(templates["variable"].rstrip("\n"))
         flat = [_flatten(variable) for variable in variables]
         listed = [line.substitute(variable=one.name, meaning=one.meaning, described=_describe(one)) for one in flat]
-        self._problem: dict[str, object] = {
+        arguments = [*self._names, PARAMS]
+        self._fields: dict[str, object] = {
             "target": _describe(target),
             "target_name": target.name,
             "variables": "\n".join(listed),
             "variable_names": ", and ".join(filter(None, (", ".join(self._names[:-1]), self._names[-1]))),
             "max_params": MAX_PARAMS,
+            "arguments": ", ".join(arguments),
+            "typed_arguments": ", ".join(f"{argument}: np.ndarray" for argument in arguments),
         }
         self._system = "\n\n".join(filter(None, [self._fill("system"), permitted.describe(), required]))
         self.example = initial_skeletons(self._names, permitted)[0]
@@ -78,14 +79,10 @@ class EquationPrompts:
 
         The user message is the filled template ``task``. It shows the parents as earlier versions of the function.
         """
-        versions, asked = _versions(request)
-        names = [*versions, asked]
-        earlier = [
-            self._show("version" if at else "first", at, names, self._measure(parent, at))
-            for at, parent in enumerate(versions.values())
-        ]
-        header = self._show("header", len(versions), names, {})
-        text = self._fill("task", earlier="\n\n\n".join(earlier), header=header, name=names[-1])
+        parents = _rank(request)
+        earlier = "\n\n\n".join(self._show(parent, number) for number, parent in enumerate(parents))
+        header = self._fill("header", **_name(len(parents)))
+        text = self._fill("task", earlier=earlier, header=header, name=f"{NAME}_v{len(parents)}")
         messages = (Message("system", self._system), Message("user", text))
         return messages if self._system else messages[1:]
 
@@ -95,33 +92,23 @@ class EquationPrompts:
         The returned source also has the functions that the equation calls. The reply may call the parents by the
         names that they have in the prompt.
         """
-        versions, asked = _versions(request)
-        return read_reply(reply, self._names, {name: one.genotype for name, one in versions.items()}, asked)
+        parents = _rank(request)
+        earlier = {f"{NAME}_v{number}": parent.genotype for number, parent in enumerate(parents)}
+        return read_reply(reply, self._names, earlier, f"{NAME}_v{len(parents)}")
 
-    def _show(self, template: str, at: int, names: Sequence[str], more: Mapping[str, object]) -> str:
-        """Fill the template of one function: an earlier version, or the header of the next one.
-
-        ``names`` are the names of all versions, and ``at`` is the index of this function among them. ``more`` has
-        further fields of the template.
-        """
-        arguments = [*self._names, PARAMS]
+    def _show(self, parent: Candidate, number: int) -> str:
+        error = 0.0 if parent.score is None else 0.0 - parent.score
         return self._fill(
-            template,
-            **more,
-            name=names[at],
-            previous=names[at - 1] if at else "",
-            arguments=", ".join(arguments),
-            typed_arguments=", ".join(f"{argument}: np.ndarray" for argument in arguments),
+            "version" if number else "first",
+            **_name(number),
+            number=number,
+            error=f"Mean squared error {error:.6g} {self._unit}".strip() + ".",
+            score=f"{0.0 - error:.6g}",
+            body=parent.genotype.partition("\n")[2],
         )
 
-    def _measure(self, parent: Candidate, number: int) -> dict[str, object]:
-        error = 0.0 if parent.score is None else 0.0 - parent.score
-        text = f"Mean squared error {error:.6g} {self._unit}".strip() + "."
-        body = parent.genotype.partition("\n")[2]
-        return {"number": number, "error": text, "score": f"{0.0 - error:.6g}", "body": body}
-
     def _fill(self, template: str, **fields: object) -> str:
-        return self._templates[template].substitute(self._problem, **fields).strip()
+        return self._templates[template].substitute(self._fields, **fields).strip()
 
 
 def read_chosen(folder: str | None) -> dict[str, str]:
@@ -136,17 +123,21 @@ def read_chosen(folder: str | None) -> dict[str, str]:
     own = chosen / "version.txt"
     templates = read_templates(chosen, FIELDS, optional | {"first": own if own.exists() else optional["version"]})
     used = {field for name in ("system", "task") for field in Template(templates[name]).get_identifiers()}
-    untold = [" or $".join(names) for names in _TOLD if not used & set(names)]
-    if untold:
+    pairs = (("target", "target_name"), ("variables", "variable_names"))
+    if untold := [" or $".join(pair) for pair in pairs if not used & set(pair)]:
         where = "in system.txt or task.txt"
         raise InputError(*(f"task.prompts.dir: {chosen} must use ${names} {where}" for names in untold))
     return templates
 
 
-def _versions(request: Request) -> tuple[dict[str, Candidate], str]:
-    """Return the parents by the names under which they are shown, the worst first, and the name of the next version."""
-    parents = sorted(request.parents, key=lambda parent: (0.0 if parent.score is None else parent.score, parent.call))
-    return {f"{NAME}_v{number}": parent for number, parent in enumerate(parents)}, f"{NAME}_v{len(parents)}"
+def _rank(request: Request) -> list[Candidate]:
+    """Return the parents in the order in which they are shown, the worst first."""
+    return sorted(request.parents, key=lambda parent: (0.0 if parent.score is None else parent.score, parent.call))
+
+
+def _name(number: int) -> dict[str, str]:
+    """Return the fields of a template with the name of a version of the function and of the version before it."""
+    return {"name": f"{NAME}_v{number}", "previous": f"{NAME}_v{number - 1}" if number else ""}
 
 
 def _flatten(variable: Variable) -> Variable:

@@ -18,13 +18,11 @@ _VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
 MAX_CHARACTERS = 50_000
 _MAX_PIECES = 20
 _MAX_DEFINITIONS = 40
-_FENCE = re.compile(r"`{3,}")
 _DEFINITION = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def\b|class\b|\w+[ \t]*(?::[^=]*)?=[ \t]*lambda\b)")
 _STATEMENT = re.compile(
     r"[ \t]*(?:(?:return|for|if|while|with|try|import|from)\b|\"{3}|'{3}"
     r"|\(?[^\W\d]\w*(?:[ \t]*,[ \t]*[^\W\d]\w*)*\)?[ \t]*(?::[^=]*)?(?:[-+*/%]|\*\*|//)?=(?!=))"
 )
-_RETURN = re.compile(r"[ \t]*return\b")
 
 
 def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
@@ -47,18 +45,20 @@ def read_reply(reply: str, variables: Sequence[str], earlier: Mapping[str, str],
 
 
 def _read_answer(answer: str, arguments: list[str], earlier: Mapping[str, str], asked: str) -> str | Rejection:
-    known = {name: _read_earlier(source, name) for name, source in earlier.items()}
-    code = list(find_code(answer))
+    known = {}
+    for name, source in earlier.items():
+        *_, function = _walk(parse_quietly(source).body)
+        known[name] = _build(name, function.args, function.body)
+    code = list(_find_code(answer))
     problems = [part for part in code if isinstance(part, Rejection)]
     trees = [part for part in code if isinstance(part, ast.Module)]
     try:
-        functions = _find_functions(trees, arguments)
-        found = {function.name: function for function in functions}
-        chosen = _choose(found, known, asked, arguments) or (None if problems else _choose_other(found, known))
-        if chosen is None:
-            instead = Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {_describe_other(trees, found)}")
-            return problems[-1] if problems else instead
-        return _write(chosen, known | {name: function for name, function in found.items() if function is not chosen})
+        found = {function.name: function for function in _find_functions(trees, arguments)}
+        chosen = _choose(found, known, asked, arguments, takes_any=not problems)
+        if chosen is not None:
+            return _write(chosen, known | {name: one for name, one in found.items() if one is not chosen})
+        instead = Rejection(Reason.NO_ANSWER, f"the reply proposes nothing: {_describe_other(trees, found)}")
+        return problems[-1] if problems else instead
     except (RecursionError, ValueError) as error:  # Python parses deeper nesting and longer numbers than it can write
         return Rejection(Reason.UNPARSABLE, name_fault(error))
 
@@ -72,11 +72,6 @@ def _describe_other(trees: Sequence[ast.Module], found: Functions) -> str:
     if silent:
         return f"the function {silent[-1]} returns nothing"
     return "a lambda without a name" if any(isinstance(node, ast.Lambda) for node in nodes) else "no function"
-
-
-def _read_earlier(source: str, name: str) -> ast.FunctionDef:
-    *_, function = _walk(parse_quietly(source).body)
-    return _build(name, function.args, function.body)
 
 
 def _find_functions(trees: Iterable[ast.Module], arguments: Sequence[str]) -> Iterator[ast.FunctionDef]:
@@ -127,13 +122,16 @@ def _simplify(function: ast.FunctionDef, arguments: Sequence[str]) -> ast.Functi
     return _build(function.name, function.args, function.body[is_documented:])
 
 
-def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]) -> ast.FunctionDef | None:
+def _choose(
+    found: Functions, known: Functions, asked: str, arguments: list[str], *, takes_any: bool
+) -> ast.FunctionDef | None:
     """Return the function with the requested name, else with a similar name, else with the expected arguments.
 
     If no function has the expected arguments, a function with the expected number of arguments is chosen. If several
     functions qualify by name, the last one is returned. If several qualify by their arguments, the last one that is not
     called by any of them is returned. If no function qualifies, the function that the reply gives without its header is
-    returned, or None if there is no such function.
+    returned. If there is none, either, and ``takes_any`` is set, the last function with a name that is not in ``known``
+    is returned, or else the last one whose code differs from that of the function with the same name in ``known``.
     """
     new = [function for name, function in found.items() if name not in known and name != _BODY]
     alike = [function for function in new if list_arguments(function) == arguments]
@@ -144,19 +142,11 @@ def _choose(found: Functions, known: Functions, asked: str, arguments: list[str]
         or [function for function in new if _VERSION.fullmatch(function.name)]
         or [function for function in alike if function.name not in called]
         or alike
+        or [function for name, function in found.items() if name == _BODY]
     )
-    return ranked[-1] if ranked else found.get(_BODY)
-
-
-def _choose_other(found: Functions, known: Functions) -> ast.FunctionDef | None:
-    """Return the last function of a reply with a name that is not in ``known``, whatever its arguments.
-
-    If there is none, return the last one whose code differs from that of the function with the same name in ``known``;
-    None if there is no such function either.
-    """
-    new = [function for name, function in found.items() if name not in known]
-    edited = [function for name, function in found.items() if name in known and _text(function) != _text(known[name])]
-    return next(reversed(new or edited), None)
+    if takes_any and not ranked:
+        ranked = new or [one for name, one in found.items() if name in known and _text(one) != _text(known[name])]
+    return ranked[-1] if ranked else None
 
 
 def _callees(function: ast.FunctionDef) -> list[str]:
@@ -192,30 +182,25 @@ def _text(function: ast.FunctionDef) -> str:
     return ast.unparse(ast.fix_missing_locations(function))
 
 
-def find_code(answer: str) -> Iterator[ast.Module | Rejection]:
+def _find_code(answer: str) -> Iterator[ast.Module | Rejection]:
     """Yield the syntax trees of the Python code in an answer, and a rejection for code that does not parse.
 
     A tree holds definitions, or the statements of a function without its header.
     """
     answer = answer.replace("\r\n", "\n").replace("\r", "\n")
-    for lines in _split(answer[-MAX_CHARACTERS:])[-_MAX_PIECES:]:
+    # Any piece between code fences may be code, since not every fence is closed.
+    first, *others = [piece.split("\n") for piece in re.split(r"`{3,}", answer[-MAX_CHARACTERS:])]
+    for lines in others:
+        if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):
+            del lines[0]  # for example the name of the language
+    for lines in [first, *others][-_MAX_PIECES:]:
         whole = _parse(lines)
         if isinstance(whole, ast.Module):
             yield whole
         else:  # prose is mixed with the code
             yield from map(_parse, _find_definitions(lines)[-_MAX_DEFINITIONS:])
-            body = _find_body(lines)
-            if body:
+            if body := _find_body(lines):
                 yield _parse(body)
-
-
-def _split(answer: str) -> list[list[str]]:
-    """Return the lines of each piece between code fences. Any piece may be code, since not every fence is closed."""
-    first, *others = [piece.split("\n") for piece in _FENCE.split(answer)]
-    for lines in others:
-        if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):
-            del lines[0]  # for example the name of the language
-    return [first, *others]
 
 
 def _parse(lines: Sequence[str]) -> ast.Module | Rejection:
@@ -256,7 +241,7 @@ def _find_body(lines: Sequence[str]) -> Sequence[str]:
     that does not look like code.
     """
     end = next((at for at, line in enumerate(lines) if _DEFINITION.match(line)), len(lines))
-    last = max((at for at in range(end) if _RETURN.match(lines[at])), default=None)
+    last = max((at for at in range(end) if re.match(r"[ \t]*return\b", lines[at])), default=None)
     if last is None:
         return []
     start = last
