@@ -4,22 +4,18 @@ import os
 import shutil
 from collections.abc import Mapping
 from io import StringIO
-from typing import Any, Final
+from typing import Any
 
 from rdkit import Chem
 
 from evodiverse.docking.docked import Docked, Settings, identify
 from evodiverse.docking.target import Target
-from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file
 from evodiverse.runlog.datasets import DOCKED, make_schema
 from evodiverse.runlog.runs import DOCKING, DOCKING_RECORD, Run
-from evodiverse.store.files import locked, write_json
+from evodiverse.store.files import locked, write_json, writing_to
 from evodiverse.store.run_directory import encode_part
-
-POSES: Final = "poses.sdf"
-_SCHEMA: Final = make_schema(DOCKED.columns)
-_MOST_BYTES: Final = 1 << 20
 
 
 def describe_docking(target: Target, settings: Settings) -> dict[str, Any]:
@@ -47,7 +43,7 @@ def find_done(run: Run, record: Mapping[str, Any], *, overwrite: bool) -> dict[s
         return {}
     remedy = "use --overwrite to dock again"
     try:
-        known = read_json(folder / DOCKING_RECORD, _MOST_BYTES)
+        known = read_json(folder / DOCKING_RECORD, most_bytes=1 << 20)
     except (OSError, ValueError) as error:
         raise InputError(f"{folder} has no readable record of how it was made ({error}); {remedy}") from error
     if differing := [name for name in record if known.get(name) != record[name]]:
@@ -73,30 +69,25 @@ def write_docking(run: Run, record: Mapping[str, Any], results: Mapping[str, Doc
     folder = run.path / DOCKING
     unfinished = run.path / f".{DOCKING}.{os.getpid()}.tmp"
     rows = [{"key": key, "score": docked.score, "error": docked.error or None} for key, docked in results.items()]
-    with locked(run.path):
-        try:
-            refuse_link(folder)
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            write_json(unfinished / DOCKING_RECORD, record)
-            write_file(unfinished / POSES, write_poses(results).encode())
-            write_file(unfinished / "part-000000.parquet", encode_part(rows, _SCHEMA))
-            sync_folder(unfinished)
-            shutil.rmtree(folder, ignore_errors=True)
-            unfinished.rename(folder)
-            sync_folder(run.path)
-        except OSError as error:
-            raise ServiceError(
-                f"cannot write to {folder} ({reason(error)}); fix that, then run the same command again"
-            ) from error
+    with locked(run.path), writing_to(folder):
+        refuse_link(folder)
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        write_json(unfinished / DOCKING_RECORD, record)
+        write_file(unfinished / "poses.sdf", write_poses(results).encode())
+        write_file(unfinished / "part-000000.parquet", encode_part(rows, make_schema(DOCKED.columns)))
+        sync_folder(unfinished)
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.rename(folder)
+        sync_folder(run.path)
 
 
 def write_poses(results: Mapping[str, Docked]) -> str:
     """Return the poses as the text of an SDF file, lowest score first; key and score are properties of each pose."""
     text = StringIO()
-    docked = [(result.score, key, result.pose) for key, result in results.items() if result.score is not None]
+    docked = sorted((one.score, key, one.pose) for key, one in results.items() if one.score is not None)
     with Chem.SDWriter(text) as writer:
-        for score, key, pose in sorted(docked):
+        for score, key, pose in docked:
             molecule = Chem.MolFromMolBlock(pose, removeHs=False)
             molecule.SetProp("_Name", key)
             molecule.SetProp("key", key)

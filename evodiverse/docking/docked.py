@@ -6,13 +6,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from evodiverse.docking.target import Target
 from evodiverse.kit.apart import Failure, call_each
 from evodiverse.kit.files import read_json, write_cached
-
-_MOST_BYTES: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +53,7 @@ class Job:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True)
-class Docked:
+class Docked(NamedTuple):
     """A molecule's best pose, or why it has none.
 
     Attributes:
@@ -119,7 +116,7 @@ def identify(target: Target, settings: Settings) -> dict[str, Any]:
 def find_docked(folder: Path, job: Job) -> Docked | None:
     """Return the result of a job that is stored in a folder; None if there is no result or its file is damaged."""
     try:
-        stored = read_json(folder / f"{job.digest}.json", _MOST_BYTES)
+        stored = read_json(folder / f"{job.digest}.json", most_bytes=10_000_000)
         return Docked(stored["score"], stored["pose"])
     except (OSError, ValueError, KeyError):
         return None

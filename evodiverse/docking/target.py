@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
@@ -75,6 +76,17 @@ class Target:
     box: Box
 
 
+@contextmanager
+def _reading(what: str, path: Path, fault: str) -> Iterator[None]:
+    """Turn an error in a file that the user names into an `InputError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot read {what}{path} ({reason(error)}); check the path") from error
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise InputError(f"{path} {fault} ({' '.join(str(error).split())}); see docs/docking.md") from error
+
+
 def read_target(name: str, receptor: Path, box: Box) -> Target:
     """Return a target after checking its receptor.
 
@@ -86,18 +98,12 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
     Raises:
         InputError: The file cannot be read or is not a rigid receptor, or no atom lies within the box.
     """
-    try:
+    with _reading("the receptor ", receptor, "is not a rigid receptor in PDBQT format"):
         if receptor.suffix != ".pdbqt":
-            raise ValueError("its name does not end with .pdbqt")  # noqa: TRY301
+            raise ValueError("its name does not end with .pdbqt")
         content = read_input(receptor)
         if not (atoms := list(_read_atoms(content.decode("ascii", "replace")))):
-            raise ValueError("it has no atoms")  # noqa: TRY301
-    except OSError as error:
-        raise InputError(f"cannot read the receptor {receptor} ({reason(error)}); check the path") from error
-    except ValueError as error:
-        raise InputError(
-            f"{receptor} is not a rigid receptor in PDBQT format ({error}); prepare it as docs/docking.md says"
-        ) from error
+            raise ValueError("it has no atoms")
     if not any(map(box.holds, atoms)):
         raise InputError(
             f"no atom of {receptor} lies within the box with center {box.center} and sides {box.size}; "
@@ -134,14 +140,10 @@ def read_vina_box(path: Path) -> Box:
     Raises:
         InputError: The file cannot be read or does not describe a box.
     """
-    try:
+    with _reading("the box in ", path, "does not describe a box"):
         lines = [line.partition("#")[0] for line in read_text_input(path, "utf-8").splitlines()]
         values = {name.strip(): value for name, _, value in (line.partition("=") for line in lines if "=" in line)}
         return Box.of([float(values.get(f"{what}_{axis}", "nan")) for what in ("center", "size") for axis in "xyz"])
-    except OSError as error:
-        raise InputError(f"cannot read the box in {path} ({reason(error)}); check the path") from error
-    except ValueError as error:
-        raise InputError(f"{path} does not describe a box ({error})") from error
 
 
 def read_targets(path: Path) -> dict[str, Target]:
@@ -152,12 +154,8 @@ def read_targets(path: Path) -> dict[str, Target]:
     Raises:
         InputError: The file or one of the targets cannot be used; the message names everything that is wrong.
     """
-    try:
+    with _reading("", path, "cannot be read as YAML"):
         content = yaml.safe_load(read_text_input(path, "utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path} ({reason(error)}); check the path") from error
-    except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InputError(f"{path} cannot be read as YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path} names no task; expected lines like jnk3: {{receptor: FILE.pdbqt, box: [x, …]}}")
     targets, violations = {}, list[str]()

@@ -2,18 +2,13 @@
 
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any
 
 from rdkit import Chem, rdBase
 from rdkit.Chem import rdDistGeom, rdForceFieldHelpers
 
 from evodiverse.docking.docked import Docked, Job
 from evodiverse.errors import InputError
-
-_NEEDED: Final = {"vina": "vina", "meeko": "meeko", "gemmi": "gemmi", "scipy": "scipy"}
-_DECISIVE: Final = ("vina", "meeko", "rdkit")
-_MOST_EMBEDDINGS: Final = 50
-_MOST_STEPS: Final = 2_000
 
 
 class LigandError(ValueError):
@@ -26,14 +21,13 @@ def check_installed() -> None:
     Raises:
         InputError: A package is missing; the message says how to install it.
     """
-    absent = [package for module, package in _NEEDED.items() if find_spec(module) is None]
-    if absent:
+    if absent := [package for package in ("vina", "meeko", "gemmi", "scipy") if find_spec(package) is None]:
         raise InputError(f"docking needs {' and '.join(absent)}; run pip install 'evodiverse[docking]'")
 
 
 def find_versions() -> dict[str, str]:
     """Return the versions of the packages that affect the result, by package name."""
-    return {package: version(package) for package in _DECISIVE}
+    return {package: version(package) for package in ("vina", "meeko", "rdkit")}
 
 
 def dock(job: Job) -> Docked:
@@ -70,13 +64,13 @@ def embed(smiles: str, seed: int) -> Chem.Mol:
         molecule = Chem.AddHs(Chem.MolFromSmiles(smiles))
         parameters: Any = rdDistGeom.ETKDGv3()
         parameters.randomSeed = seed
-        parameters.maxIterations = _MOST_EMBEDDINGS
+        parameters.maxIterations = 50
         if rdDistGeom.EmbedMolecule(molecule, parameters) < 0:
             parameters.useRandomCoords = True
             if rdDistGeom.EmbedMolecule(molecule, parameters) < 0:
                 raise LigandError("RDKit finds no conformer")
         if rdForceFieldHelpers.MMFFHasAllMoleculeParams(molecule):
-            rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=_MOST_STEPS)
+            rdForceFieldHelpers.MMFFOptimizeMolecule(molecule, maxIters=2_000)
     return molecule
 
 

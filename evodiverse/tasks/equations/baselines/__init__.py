@@ -9,7 +9,6 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -26,8 +25,7 @@ from evodiverse.tasks.equations.skeleton import read_skeleton
 from evodiverse.vocabulary import Hypothesis
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(NamedTuple):
     """A request to an engine for equations that explain these data, within a limit on time or on evaluations.
 
     Attributes:
@@ -59,8 +57,7 @@ class Model(NamedTuple):
     constants: Sequence[float]
 
 
-@dataclass(frozen=True, slots=True)
-class Front:
+class Front(NamedTuple):
     """The result of an engine.
 
     Attributes:
@@ -136,4 +133,4 @@ def _find(engine: str, order: Order) -> Front:
     with threadpool_limits(1):
         began = time.perf_counter()
         front: Front = import_module(f"{__package__}.{engine}").find_models(order)
-        return replace(front, seconds=time.perf_counter() - began)
+        return front._replace(seconds=time.perf_counter() - began)

@@ -22,9 +22,11 @@ def find_models(order: Order) -> Front:
     SRBench, the root mean squared error of a random forest on the training data takes its place.
     """
     from pyoperon.sklearn import SymbolicRegressor  # imported here because it is optional
+    from sklearn.ensemble import RandomForestRegressor
 
     began = time.perf_counter()
-    noise = _estimate_noise(order)
+    forest = RandomForestRegressor(random_state=order.seed % 2**32).fit(order.inputs, order.target)
+    noise = float(np.sqrt(np.mean((forest.predict(order.inputs) - order.target) ** 2)))
     left = None if order.seconds is None else max(1, round(order.seconds - (time.perf_counter() - began)))
     regressor = SymbolicRegressor(
         **settings,
@@ -36,11 +38,10 @@ def find_models(order: Order) -> Front:
     )
     regressor.fit(order.inputs, order.target)
     names = dict(zip(regressor.variables_, order.variables, strict=True))
-    criterion = settings["model_selection_criterion"]
     front = regressor.pareto_front_
     return Front(
         models=[read_model(found["tree"].Nodes, names) for found in front],
-        selected=min(range(len(front)), key=lambda at: front[at][criterion]),
+        selected=min(range(len(front)), key=lambda at: front[at][settings["model_selection_criterion"]]),
         evaluations=regressor.stats_["residual_evaluations"] + regressor.stats_["jacobian_evaluations"],
     )
 
@@ -80,10 +81,3 @@ def _read(kind: str, arguments: Sequence[Node]) -> Node:
     if kind in _FOLDED:
         return reduce(lambda one, other: call(_FOLDED[kind], one, other), arguments)
     raise ValueError(f"Operon's node {kind} has no counterpart in a skeleton")
-
-
-def _estimate_noise(order: Order) -> float:
-    from sklearn.ensemble import RandomForestRegressor
-
-    forest = RandomForestRegressor(random_state=order.seed % 2**32).fit(order.inputs, order.target)
-    return float(np.sqrt(np.mean((forest.predict(order.inputs) - order.target) ** 2)))

@@ -8,7 +8,6 @@ from evodiverse.tasks.equations.operators.trees import Node, call, number, read_
 from evodiverse.tasks.equations.skeleton import read_skeleton, write_function
 
 settings: Final = ENGINES["pysr"].settings
-_ENDLESS: Final = 10**9
 
 
 def find_models(order: Order) -> Front:
@@ -18,7 +17,7 @@ def find_models(order: Order) -> Front:
     regressor = PySRRegressor(
         **settings,
         random_state=order.seed % 2**32,
-        niterations=_ENDLESS,
+        niterations=10**9,
         timeout_in_seconds=order.seconds,
         max_evals=order.evaluations,
         progress=False,
@@ -27,10 +26,9 @@ def find_models(order: Order) -> Front:
     )
     regressor.fit(order.inputs, order.target)
     names = {f"x{at}": name for at, name in enumerate(order.variables)}  # our names could mean something to sympy
-    equations = regressor.equations_
     return Front(
-        models=[read_infix(text, names) for text in equations["equation"]],
-        selected=list(equations.index).index(regressor.get_best().name),
+        models=[read_infix(text, names) for text in regressor.equations_["equation"]],
+        selected=list(regressor.equations_.index).index(regressor.get_best().name),
         evaluations=None,
     )
 
@@ -62,5 +60,4 @@ def read_infix(text: str, names: Mapping[str, str]) -> Model:
         inner = [convert(one, is_exponent=is_power and at == 1) for at, one in enumerate(node.arguments)]
         return call(node.operation, *inner)
 
-    tree = convert(read_tree(source))
-    return Model(tree, constants)
+    return Model(convert(read_tree(source)), constants)

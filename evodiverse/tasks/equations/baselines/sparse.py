@@ -6,7 +6,7 @@ The choice is by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 
 import time
 import warnings
 from collections.abc import Iterator
-from functools import reduce
+from functools import partial, reduce
 from itertools import combinations_with_replacement, islice
 from typing import Final
 
@@ -34,20 +34,17 @@ def find_models(order: Order) -> Front:
     began = time.perf_counter()
     trees, library = build_library(order)
     folds = KFold(settings["folds"], shuffle=True, random_state=order.seed % 2**32)
-    models: list[Model] = []
-    errors: list[float] = []
-    most = min(settings["most_terms"], len(trees))
-    is_finished = False
-    for n_terms in range(1, most + 1):
+    models, errors, is_finished = list[Model](), list[float](), True
+    for n_terms in range(1, min(settings["most_terms"], len(trees)) + 1):
         is_late = order.seconds is not None and time.perf_counter() - began >= order.seconds
         if models and (is_late or len(models) == order.evaluations):
+            is_finished = False
             break
         pursuit = make_pipeline(StandardScaler(), OrthogonalMatchingPursuit(n_nonzero_coefs=n_terms))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # the pursuit warns if it ends early, with fewer terms
             chosen = np.flatnonzero(pursuit.fit(library, order.target)[-1].coef_)
             scores = cross_val_score(pursuit, library, order.target, cv=folds, scoring="neg_mean_squared_error")
-        is_finished = n_terms == most or len(chosen) < n_terms
         if len(chosen) < n_terms:
             break
         errors.append(-float(np.mean(scores)))
@@ -77,7 +74,7 @@ def _candidates(variables: tuple[str, ...]) -> Iterator[Node]:
     leaves = [variable(name) for name in variables]
     for degree in range(1, settings["degree"] + 1):
         for factors in combinations_with_replacement(leaves, degree):
-            yield reduce(lambda one, other: call("multiply", one, other), factors)
+            yield reduce(partial(call, "multiply"), factors)
     functions = [
         call("divide", number(1), leaf) if name == "inverse" else call(name, leaf)
         for name in settings["functions"]

@@ -233,7 +233,7 @@ def draw(choices: Sequence[T], rng: np.random.Generator) -> T:
     """
     if not choices:
         raise NoEditError
-    return choices[rng.integers(len(choices))]
+    return choices[int(rng.integers(len(choices)))]
 
 
 def draw_inner_place(node: Node, rng: np.random.Generator) -> tuple[Path, Node, Kind]:
