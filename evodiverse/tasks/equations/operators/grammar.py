@@ -24,10 +24,6 @@ FUNCTIONS: Final = ("sin", "cos", "exp", "log", "sqrt", "tanh", "absolute")
 
 ARITHMETIC: Final = ("add", "subtract", "multiply", "divide")
 _EXPONENTS: Final = {2: 0.4, 3: 0.25, 4: 0.1, 0.5: 0.1, 1.5: 0.05, -1: 0.1}
-_COMPARISONS: Final = ("less", "greater")
-_LEAF_RATE: Final = 0.35
-_PARAMETER_RATE: Final = 0.3
-_FREE_EXPONENT_RATE: Final = 0.25
 
 
 class Factor(NamedTuple):
@@ -105,12 +101,12 @@ class Grammar:
         It is at most ``depth`` levels deep, apart from conditions and the absolute values that `guard` inserts.
         """
         if kind is Kind.EXPONENT:
-            is_free = rng.random() < _FREE_EXPONENT_RATE
+            is_free = rng.random() < 0.25
             return parameter(first) if is_free else number(pick(_EXPONENTS.items(), rng))
         if kind is Kind.CONDITION:
-            return call(draw(_COMPARISONS, rng), self.draw_variable(rng), parameter(first))
-        if depth <= 1 or not self._weights or rng.random() < _LEAF_RATE:
-            return parameter(first) if rng.random() < _PARAMETER_RATE else self.draw_variable(rng)
+            return call(draw(("less", "greater"), rng), self.draw_variable(rng), parameter(first))
+        if depth <= 1 or not self._weights or rng.random() < 0.35:
+            return parameter(first) if rng.random() < 0.3 else self.draw_variable(rng)
         operation = pick(self._weights.items(), rng)
         kinds = {"power": (Kind.REAL, Kind.EXPONENT), "where": (Kind.CONDITION, Kind.REAL, Kind.REAL)}
         arguments = []

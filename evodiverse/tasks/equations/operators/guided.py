@@ -14,7 +14,7 @@ import numpy as np
 
 from evodiverse.kit.choice import pick
 from evodiverse.tasks.equations.operators.grammar import Grammar
-from evodiverse.tasks.equations.operators.library import Library, Term, gains, rest, unit
+from evodiverse.tasks.equations.operators.library import Columns, Library, Term, gains, rest, unit
 from evodiverse.tasks.equations.operators.trees import (
     SUMS,
     FloatArray,
@@ -31,9 +31,6 @@ from evodiverse.tasks.equations.operators.trees import (
 )
 from evodiverse.tasks.equations.problems import Rows
 
-MAX_FACTORS: Final = 4
-"""The largest number of factors in a new product."""
-
 SNAP_EXPONENT, SNAP, LARGEST_FRACTION = 0.1, 0.003, 12
 """The limits within which a parameter may be replaced with a fraction.
 
@@ -43,9 +40,6 @@ relative to the size of the parameter, or to 0.5 if that is larger. The third is
 
 GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
 SumEdit = Callable[["_Sum", np.random.Generator], list[Node] | None]
-
-INNER_RATE: Final = 0.6
-"""The probability of editing a sum that is a factor of a term, if there is one."""
 
 N_ROWS: Final = 256
 USELESS: Final = 1e-3
@@ -90,9 +84,7 @@ class Guide:
         """
         return np.broadcast_to(node.evaluate(self._columns, params), len(self._target))
 
-    def find_needed(
-        self, terms: Sequence[FloatArray], beside: Sequence[FloatArray] = (), n_weakest: int = 1
-    ) -> list[int]:
+    def find_needed(self, terms: Columns, beside: Columns = (), n_weakest: int = 1) -> list[int]:
         """Return the indices of the terms to keep, after removing the weakest ones and then all useless ones.
 
         The weakest term is the one whose removal raises the error least. A term is useless if its removal raises the
@@ -133,13 +125,7 @@ class Guide:
             return None, f"guided_{kind}"
 
     def _within(self, edit: SumEdit, tree: Node, params: Sequence[float], rng: np.random.Generator) -> Node | None:
-        """Return a tree with one of its sums edited."""
-        total = self._choose_sum(tree, params, rng)
-        terms = edit(total, rng)
-        return None if terms is None else total.rebuild(terms)
-
-    def _choose_sum(self, tree: Node, params: Sequence[float], rng: np.random.Generator) -> "_Sum":
-        """Return the equation as a sum of terms, or, if one of its terms has a sum as a factor, perhaps this sum."""
+        """Return a tree with its sum of terms edited, or perhaps a sum that is a factor of one of the terms."""
         terms = tree.terms()
         inner = [
             (at, factors, place)
@@ -148,18 +134,18 @@ class Guide:
             if sign > 0 and factor.operation in SUMS and not factor.is_constant and len(factors) > 1
         ]
         first = tree.next_parameter()
-        if not inner or rng.random() >= INNER_RATE:
-            return _Sum(terms, [self.evaluate(term, params) for term in terms], [], None, params, first, build_total)
-        at, factors, place = inner[rng.integers(len(inner))]
-        others = terms[:at] + terms[at + 1 :]
-        rest_of_product = build_product(factors[:place] + factors[place + 1 :])
-
-        def rebuild(terms: Sequence[Node]) -> Node:
-            return build_total([*others, call("multiply", rest_of_product, build_total(terms))])
-
-        scale, addends = self.evaluate(rest_of_product, params), factors[place][1].terms()
+        if not inner or rng.random() >= 0.6:
+            values = [self.evaluate(term, params) for term in terms]
+            edited = edit(_Sum(terms, values, [], None, params, first), rng)
+            return None if edited is None else build_total(edited)
+        at, factors, place = draw(inner, rng)
+        product = build_product(factors[:place] + factors[place + 1 :])
+        scale, addends = self.evaluate(product, params), factors[place][1].terms()
+        del terms[at]
+        others = [self.evaluate(other, params) for other in terms]
         values = [self.evaluate(addend, params) * scale for addend in addends]
-        return _Sum(addends, values, [self.evaluate(other, params) for other in others], scale, params, first, rebuild)
+        edited = edit(_Sum(addends, values, others, scale, params, first), rng)
+        return edited if edited is None else build_total([*terms, call("multiply", product, build_total(edited))])
 
     def _add_term(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Add a term of the library that explains much of the remaining error."""
@@ -175,7 +161,7 @@ class Guide:
     def _add_product(self, total: "_Sum", rng: np.random.Generator) -> list[Node] | None:
         """Add a product of factors, chosen one after the other, that explains much of the remaining error."""
         factors, scale = list[Node](), total.scale
-        for _ in range(int(rng.integers(2, MAX_FACTORS + 1))):
+        for _ in range(rng.integers(2, 5)):
             found = self._library.suggest_factor(total.without(), scale, rng)
             if found is None:
                 break
@@ -236,7 +222,6 @@ class _Sum(NamedTuple):
         scale: The ``(n,)`` values that the equation multiplies the sum by; None for 1.
         params: The values of the equation's parameters, by their numbers.
         first: The smallest number that no parameter of the equation has.
-        rebuild: A function that returns the equation with other terms in place of the sum's.
     """
 
     terms: list[Node]
@@ -245,7 +230,6 @@ class _Sum(NamedTuple):
     scale: FloatArray | None
     params: Sequence[float]
     first: int
-    rebuild: Callable[[Sequence[Node]], Node]
 
     def without(self, *left_out: int) -> list[FloatArray]:
         """Return the values of the equation's terms, except those of some terms of the sum."""

@@ -7,12 +7,14 @@ terms explain beside others has a closed form, so that thousands of them are com
 import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from evodiverse.tasks.equations.operators.grammar import Grammar
 from evodiverse.tasks.equations.operators.trees import FloatArray, Node, call, parameter, variable
+
+Columns: TypeAlias = Sequence[FloatArray]
 
 N_ATOMS: Final = 400
 N_PLAIN, N_FREE = 1_500, 4_500
@@ -28,23 +30,13 @@ N_COMPARED: Final = 500
 N_BEST, N_DRAWN = 100, 500
 """The numbers of terms of which all pairs are compared: the best by themselves, and drawn ones without parameters."""
 
-PLAIN_RATE: Final = 0.5
-"""The probability that no term of a new sum has parameters of its own."""
-
-KEPT: Final = (0.3, 1.0)
-"""The smallest and the largest share of the library that takes part in the search for a new sum."""
-
 SCALES: Final = (0.6, 0.2, 0.2)
 """The probabilities that a new sum is multiplied by no, one or two powers of variables."""
-
-GAIN: Final = 0.99
-"""Terms are exchanged only if this leaves less than this share of the error."""
 
 TAKEN: Final = 0.3
 """The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on."""
 
 _POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
-_DIGITS: Final = 9
 _LARGEST: Final = 1e100
 # Share of the target's sum of squares below which what a sum leaves is rounding error.
 _EXACT: Final = 1e-20
@@ -123,7 +115,7 @@ class Library:
         self._terms = _Options([tuple(atom.node for atom in term) for term in terms], products)
 
     def suggest_factor(
-        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+        self, others: Columns, scale: FloatArray | None, rng: np.random.Generator
     ) -> tuple[Node, FloatArray] | None:
         """Draw a factor that explains much of what other terms leave unexplained; better factors are drawn more often.
 
@@ -139,15 +131,11 @@ class Library:
         found = self._suggest(self._factors, others, scale, rng)
         return found and (found.factors[0], found.column)
 
-    def suggest_term(
-        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
-    ) -> Term | None:
+    def suggest_term(self, others: Columns, scale: FloatArray | None, rng: np.random.Generator) -> Term | None:
         """Draw a term as `suggest_factor` draws a factor."""
         return self._suggest(self._terms, others, scale, rng)
 
-    def suggest_pair(
-        self, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
-    ) -> list[Term]:
+    def suggest_pair(self, others: Columns, scale: FloatArray | None, rng: np.random.Generator) -> list[Term]:
         """Draw two terms that together explain much of what others leave unexplained, though each may explain little.
 
         The arguments are those of `suggest_factor`.
@@ -172,15 +160,16 @@ class Library:
             found = self._suggest(self._powers, [], scale, rng)
             if found is not None:
                 scale, factors = found.column, [*factors, *found.factors]
-        whole = self._n_plain if rng.random() < PLAIN_RATE else len(self._terms.factors)
-        size = min(N_COMPARED, int(whole * rng.uniform(*KEPT)) + 1)
+        # In half of the sums, no term has parameters of its own.
+        whole = self._n_plain if rng.random() < 0.5 else len(self._terms.factors)
+        size = min(N_COMPARED, int(whole * rng.uniform(0.3, 1.0)) + 1)
         some = np.sort(rng.choice(whole, size, replace=False))
         columns = _scaled(self._terms.columns[some], scale)
         chosen = _search(self._target, columns, min(int(rng.integers(1, MAX_TERMS + 1)), size))
         return factors, [Term(self._terms.factors[some[at]], columns[at]) for at in chosen]
 
     def _suggest(
-        self, options: _Options, others: Sequence[FloatArray], scale: FloatArray | None, rng: np.random.Generator
+        self, options: _Options, others: Columns, scale: FloatArray | None, rng: np.random.Generator
     ) -> Term | None:
         """Draw an option that explains much, or return None if none explains anything.
 
@@ -188,7 +177,7 @@ class Library:
         """
         columns = _scaled(options.columns, scale)
         explained = gains(self._target, others, columns)
-        found = np.round(explained / (float(explained.max()) or 1.0), _DIGITS)
+        found = np.round(explained / (float(explained.max()) or 1.0), 9)
         rank = int(rng.geometric(TAKEN))
         best: dict[tuple[Node, ...], Term] = {}
         for at in np.argsort(-found, kind="stable").tolist():
@@ -216,14 +205,14 @@ def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
         is_single = len(moves[at]) == 1
         new = [int(np.argmax(gains(target, values, columns)))] if is_single else _find_pair(target, values, columns, 1)
         lower = rest(target, list(columns[others + new]))
-        if lower < GAIN * error:
+        if lower < 0.99 * error:
             chosen, error, at = others + new, lower, 0
         else:
             at += 1
     return chosen
 
 
-def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatArray, rank: int) -> list[int]:
+def _find_pair(target: FloatArray, others: Columns, columns: FloatArray, rank: int) -> list[int]:
     """Return the indices of the two columns that explain most beside others, or of a pair of lower rank."""
     orthogonal, target = project(target, others)
     columns = columns - (columns @ orthogonal) @ orthogonal.T
@@ -241,13 +230,13 @@ def _find_pair(target: FloatArray, others: Sequence[FloatArray], columns: FloatA
     return list(divmod(int(best), len(columns)))
 
 
-def rest(target: FloatArray, basis: Sequence[FloatArray]) -> float:
+def rest(target: FloatArray, basis: Columns) -> float:
     """Return the share of the target's sum of squares that a basis leaves unexplained."""
     _, left = project(target, basis)
     return float(left @ left) / (float(target @ target) or 1.0)
 
 
-def project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+def project(target: FloatArray, basis: Columns) -> tuple[FloatArray, FloatArray]:
     """Return an orthonormal basis ``(n, k)`` of the span of k columns, and the residual ``(n,)`` of a target.
 
     The residual is the target minus its projection onto the span.
@@ -256,7 +245,7 @@ def project(target: FloatArray, basis: Sequence[FloatArray]) -> tuple[FloatArray
     return orthogonal, target - orthogonal @ (orthogonal.T @ target)
 
 
-def gains(target: FloatArray, basis: Sequence[FloatArray], columns: FloatArray) -> FloatArray:
+def gains(target: FloatArray, basis: Columns, columns: FloatArray) -> FloatArray:
     """Return the ``(m,)`` shares of the target's sum of squares that each column explains in addition to a basis.
 
     Args:

@@ -6,7 +6,7 @@ It works on skeletons, which are equations with free parameters.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -36,15 +36,6 @@ from evodiverse.tasks.equations.problems import Rows
 from evodiverse.tasks.equations.skeleton import MAX_PARAMS
 from evodiverse.vocabulary import Proposal, Request
 
-MAX_FACTORS: Final = 3
-"""The largest number of factors in a new product."""
-
-DEPTH: Final = 4
-"""The largest ``depth`` of a random expression, see `Grammar.draw`."""
-
-WRAP_FUNCTION_RATE: Final = 0.3
-SAME_VARIABLE_RATE: Final = 0.7
-
 FAILED: Final = "mutation"
 MAX_SIZE: Final = 60
 """The largest number of nodes of a child, unless its parent has more."""
@@ -73,9 +64,9 @@ class Mutations:
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
         self.edits: Mapping[str, tuple[Edit, float]] = {
-            "multiply_factor": (self._multiply_factor, 4.0),
-            "replace_factor": (self._replace_factor, 3.0),
-            "remove_factor": (self._remove_factor, 0.7),
+            "multiply_factor": (partial(_change_term, self._multiply_factor), 4.0),
+            "replace_factor": (partial(_change_term, self._replace_factor), 3.0),
+            "remove_factor": (partial(_change_term, _remove_factor), 0.7),
             "add_product": (self._add_product, 2.0),
             "add_term": (self._add_term, 1.5),
             "replace_term": (self._replace_term, 2.0),
@@ -99,43 +90,24 @@ class Mutations:
         return edit(tree, rng), f"mutation_{kind}"
 
     def _add_product(self, tree: Node, rng: np.random.Generator) -> Node:
-        """Add a product of factors, each of a different variable."""
-        term = parameter(tree.next_parameter())
-        names = self._grammar.variables
-        n_factors = min(int(rng.integers(1, MAX_FACTORS + 1)), len(names))
+        """Add a product of up to three factors, each of a different variable."""
+        term, names = parameter(tree.next_parameter()), self._grammar.variables
+        n_factors = rng.integers(1, 4)
         for at in rng.permutation(len(names))[:n_factors].tolist():
             term = call("multiply", term, self._grammar.draw_factor(variable(names[at]), term.next_parameter(), rng))
         return call("add", tree, term)
 
-    def _multiply_factor(self, tree: Node, rng: np.random.Generator) -> Node:
-        """Multiply a term by a factor."""
-        terms = tree.terms()
-        at = int(rng.integers(len(terms)))
-        factor = self._grammar.draw_factor(self._grammar.draw_variable(rng), tree.next_parameter(), rng)
-        terms[at] = call("multiply", terms[at], factor)
-        return build_total(terms)
+    def _multiply_factor(self, term: Node, first: int, rng: np.random.Generator) -> Node:
+        return call("multiply", term, self._grammar.draw_factor(self._grammar.draw_variable(rng), first, rng))
 
-    def _replace_factor(self, tree: Node, rng: np.random.Generator) -> Node:
+    def _replace_factor(self, term: Node, first: int, rng: np.random.Generator) -> Node:
         """Replace a factor of a term with a random one, which usually depends on the same variable."""
-        terms = tree.terms()
-        at = int(rng.integers(len(terms)))
-        factors = terms[at].factors()
+        factors = term.factors()
         place = draw_factor_place(factors, rng)
         same = variable(draw(sorted({str(leaf.value) for leaf in factors[place][1].leaves("variable")}), rng))
-        x = same if rng.random() < SAME_VARIABLE_RATE else self._grammar.draw_variable(rng)
-        factors[place] = (1, self._grammar.draw_factor(x, tree.next_parameter(), rng))
-        terms[at] = build_product(factors)
-        return build_total(terms)
-
-    def _remove_factor(self, tree: Node, rng: np.random.Generator) -> Node:
-        terms = tree.terms()
-        at = int(rng.integers(len(terms)))
-        factors = terms[at].factors()
-        if len(factors) < 2:
-            raise NoEditError
-        del factors[rng.integers(len(factors))]
-        terms[at] = build_product(factors)
-        return build_total(terms)
+        x = same if rng.random() < 0.7 else self._grammar.draw_variable(rng)
+        factors[place] = (1, self._grammar.draw_factor(x, first, rng))
+        return build_product(factors)
 
     def _add_term(self, tree: Node, rng: np.random.Generator) -> Node:
         first = tree.next_parameter()
@@ -172,7 +144,7 @@ class Mutations:
     def _wrap(self, tree: Node, rng: np.random.Generator) -> Node:
         """Put an operation around an expression; the other argument, if any, is random."""
         path, node, _ = draw([place for place in tree.places() if place[2] is Kind.REAL], rng)
-        if rng.random() < WRAP_FUNCTION_RATE:
+        if rng.random() < 0.3:
             function = draw([name for name in self._grammar.functions if name != node.operation], rng)
             return tree.put(path, self._grammar.guard(call(function, node)))
         operation = draw(self._grammar.arithmetic, rng)
@@ -203,7 +175,25 @@ class Mutations:
         return tree.put(*draw(found, rng))
 
     def _draw(self, kind: Kind, first: int, rng: np.random.Generator) -> Node:
-        return self._grammar.draw(kind, int(rng.integers(2, DEPTH + 1)), first, rng)
+        return self._grammar.draw(kind, int(rng.integers(2, 5)), first, rng)
+
+
+def _change_term(
+    change: Callable[[Node, int, np.random.Generator], Node], tree: Node, rng: np.random.Generator
+) -> Node:
+    """Return a sum with one of its terms changed, given a function of the term and the first free parameter."""
+    terms = tree.terms()
+    at = int(rng.integers(len(terms)))
+    terms[at] = change(terms[at], tree.next_parameter(), rng)
+    return build_total(terms)
+
+
+def _remove_factor(term: Node, first: int, rng: np.random.Generator) -> Node:  # noqa: ARG001
+    factors = term.factors()
+    if len(factors) < 2:
+        raise NoEditError
+    del factors[rng.integers(len(factors))]
+    return build_product(factors)
 
 
 def cross(tree: Node, other: Node, rng: np.random.Generator) -> tuple[Node, str]:

@@ -21,26 +21,14 @@ T = TypeVar("T")
 MAX_SIZE: Final = 2_000
 """The largest number of nodes; the tree of a skeleton that uses its locals again and again could fill the memory."""
 
-_BINARY: Final = {
-    ast.Add: ("add", "+"),
-    ast.Sub: ("subtract", "-"),
-    ast.Mult: ("multiply", "*"),
-    ast.Div: ("divide", "/"),
-    ast.Pow: ("power", "**"),
-    ast.Mod: ("mod", ""),
-    ast.BitAnd: ("logical_and", "&"),
-    ast.BitOr: ("logical_or", "|"),
-    ast.Lt: ("less", "<"),
-    ast.LtE: ("less_equal", "<="),
-    ast.Gt: ("greater", ">"),
-    ast.GtE: ("greater_equal", ">="),
-    ast.Eq: ("equal", "=="),
-    ast.NotEq: ("not_equal", "!="),
-}
-"""The operation of each operator of Python, and the sign with which it is written; mod is written as a function."""
+_OPERATORS: Final = """Add add +, Sub subtract -, Mult multiply *, Div divide /, Pow power **, BitAnd logical_and &,
+BitOr logical_or |, Lt less <, LtE less_equal <=, Gt greater >, GtE greater_equal >=, Eq equal ==, NotEq not_equal !=,
+Mod mod, USub negative, Invert logical_not"""
+"""The operators in `ast`, their operations, and the signs of those that are not written as functions."""
 
-_UNARY: Final = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "logical_not"}
-_SIGNS: Final = {name: sign for name, sign in _BINARY.values() if sign}
+_ROWS: Final = [row.split() for row in _OPERATORS.split(",")]
+_NAMES: Final = {getattr(ast, kind): name for kind, name, *_ in _ROWS}
+_SIGNS: Final = {name: sign for _, name, *signs in _ROWS for sign in signs}
 COMPARISONS: Final = ("less", "less_equal", "greater", "greater_equal", "not_equal", "equal")
 CONJUNCTIONS: Final = ("logical_and", "logical_or", "logical_xor", "logical_not")
 
@@ -299,10 +287,10 @@ def _read(node: ast.expr, scope: Mapping[str, Node]) -> Node:
         case ast.Subscript(_, ast.Constant(int() as at)):
             return parameter(at)
         case ast.BinOp(left, operator, right) | ast.Compare(left, [operator], [right]):
-            return call(_BINARY[type(operator)][0], _read(left, scope), _read(right, scope))
+            return call(_NAMES[type(operator)], _read(left, scope), _read(right, scope))
         case ast.UnaryOp(operator, operand):
             inner = _read(operand, scope)
-            return inner if isinstance(operator, ast.UAdd) else call(_UNARY[type(operator)], inner)
+            return inner if isinstance(operator, ast.UAdd) else call(_NAMES[type(operator)], inner)
         case ast.Call(ast.Attribute(_, name), arguments):
             return call(name, *(_read(argument, scope) for argument in arguments))
     raise ValueError(f"expected a part of a skeleton, got {ast.unparse(node)[:80]}")
