@@ -16,9 +16,7 @@ from evodiverse.kit.inputs import expanded, read_input, read_text_input
 LARGEST_SIDE: Final = 100.0
 """The longest side that a box may have, in Å. The memory that a docking needs grows with the volume of the box."""
 
-# The lines and the atom types that Vina 1.2 reads in a rigid receptor.
-_ATOMS: Final = ("ATOM", "HETATM")
-_IGNORED: Final = ("REMARK", "TER", "END", "WARNING")
+# The atom types that Vina 1.2 reads in a rigid receptor.
 _TYPES: Final = {
     *("C", "A", "N", "NA", "O", "OA", "P", "S", "SA", "F", "Cl", "Br", "I", "H", "HD", "Si", "Se", "At"),
     *("Mg", "Mn", "Zn", "Ca", "Fe", "Na", "K", "Cu", "Hg", "Co", "U", "Cd", "Ni"),
@@ -113,15 +111,15 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
 
 
 def _read_atoms(text: str) -> Iterator[tuple[float, float, float]]:
-    """Yield the coordinates of the atoms of a rigid receptor.
+    """Yield the coordinates of the atoms of a rigid receptor, which has the lines that Vina 1.2 reads.
 
     Raises:
         ValueError: A line is invalid; the message names it.
     """
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.startswith(_IGNORED):
+        if not line.strip() or line.startswith(("REMARK", "TER", "END", "WARNING")):
             continue
-        if not line.startswith(_ATOMS):
+        if not line.startswith(("ATOM", "HETATM")):
             raise ValueError(f"line {number} begins with {line[:10]!r}, expected ATOM")
         if (kind := line[77:79].strip()) not in _TYPES:
             raise ValueError(f"line {number} has {kind!r} in columns 78 and 79, expected an AutoDock atom type")

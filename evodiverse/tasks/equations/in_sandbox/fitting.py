@@ -17,6 +17,8 @@ from scipy.special import ndtri
 
 FloatArray = NDArray[np.float64]
 Factor: TypeAlias = float | FloatArray
+Data: TypeAlias = tuple[Callable[..., Any], FloatArray, FloatArray]
+"""A skeleton as a Python function, the ``(n, variables)`` inputs, and the ``(n,)`` target."""
 
 # The largest number of starts in total, and the number for each parameter in which the skeleton is not linear. All
 # values of the first start are 1. The values of the other starts are spread over magnitudes.
@@ -104,27 +106,27 @@ def fit(
         if all predictions for its split are finite, and 0 if not. Values that are not finite are replaced by 0, since
         the sandbox would take them for a failure.
     """
+    data = (function, splits[0], target)
     with np.errstate(all="ignore"):
         if method == "given":
             params = np.array(own, dtype=np.float64)
         elif method == "bfgs":
-            params = fit_bfgs(*_scale(function, splits[0], target, roots), own[0])
+            params = fit_bfgs(*_scale(data, roots), own[0])
         else:
-            params = fit_lm(*_scale(function, splits[0], target, roots), *own)
+            params = fit_lm(*_scale(data, roots), *own)
             if is_robust:
-                params = _fit_robustly(function, splits[0], target, roots, params, own[1])
+                params = _fit_robustly(data, roots, params, own[1])
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
     return (params, finite, *predictions)
 
 
-def _scale(
-    function: Callable[..., Any], inputs: FloatArray, target: FloatArray, roots: FloatArray | None
-) -> tuple[Callable[..., Any], FloatArray, FloatArray]:
-    """Return a skeleton, inputs and a target whose squared errors are the weighted ones of those given."""
+def _scale(data: Data, roots: FloatArray | None) -> Data:
+    """Return data whose squared errors are the weighted ones of the data given."""
     if roots is None:
-        return function, inputs, target
+        return data
+    function, inputs, target = data
 
     def scaled(*arguments: Any) -> Any:
         *columns, factors, params = arguments
@@ -133,15 +135,9 @@ def _scale(
     return scaled, np.column_stack([inputs, roots]), target * roots
 
 
-def _fit_robustly(
-    function: Callable[..., Any],
-    inputs: FloatArray,
-    target: FloatArray,
-    roots: FloatArray | None,
-    params: FloatArray,
-    linear: Sequence[int],
-) -> FloatArray:
+def _fit_robustly(data: Data, roots: FloatArray | None, params: FloatArray, linear: Sequence[int]) -> FloatArray:
     """Return the parameters with the least loss near those of least squared error, by reweighted squared errors."""
+    function, inputs, target = data
     own = np.ones(len(target)) if roots is None else roots
     for _ in range(N_REWEIGHTED):
         sizes = np.abs(_predict(function, inputs, params) - target) * own
@@ -149,7 +145,7 @@ def _fit_robustly(
         if not 0 < bend < np.inf:
             break
         factors = own * np.sqrt(np.minimum(1.0, bend / np.maximum(sizes, bend)))
-        model = _Projected(*_scale(function, inputs, target, factors), len(params), linear)
+        model = _Projected(*_scale(data, factors), len(params), linear)
         last, params = params, _descend(model, params[model.others][None], N_LAST_STEPS, GAIN_ALL)[0][:, 0]
         if np.allclose(params, last, rtol=1e-6, atol=0):
             break

@@ -38,10 +38,8 @@ The first is the largest distance of an exponent from the fraction, the second t
 relative to the size of the parameter, or to 0.5 if that is larger. The third is the largest size of the parameter.
 """
 
-GuidedEdit = Callable[[Node, Sequence[float], np.random.Generator], Node | None]
 SumEdit = Callable[["_Sum", np.random.Generator], list[Node] | None]
 
-N_ROWS: Final = 256
 USELESS: Final = 1e-3
 # Share of the target's sum of squares that counts as rounding error.
 _ROUNDING: Final = 1e-22
@@ -58,11 +56,11 @@ class Guide:
 
     def __init__(self, names: Sequence[str], rows: Rows, grammar: Grammar) -> None:
         n = len(rows.target)
-        some = np.linspace(0, n - 1, min(N_ROWS, n)).astype(int)
+        some = np.linspace(0, n - 1, min(256, n)).astype(int)
         self._columns = dict(zip(names, rows.inputs[some].T, strict=True))
         self._target = rows.target[some]
         self._library = Library(self._columns, self._target, grammar)
-        self.edits: Mapping[str, tuple[GuidedEdit, float]] = {
+        self.edits: Mapping[str, tuple[Callable[[Node, Sequence[float], np.random.Generator], Node | None], float]] = {
             "term": (partial(self._within, self._add_term), 2.0),
             "pair": (partial(self._within, self._add_pair), 1.0),
             "product": (partial(self._within, self._add_product), 1.5),

@@ -37,7 +37,6 @@ TAKEN: Final = 0.3
 """The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on."""
 
 _POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
-_LARGEST: Final = 1e100
 # Share of the target's sum of squares below which what a sum leaves is rounding error.
 _EXACT: Final = 1e-20
 # A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
@@ -272,6 +271,6 @@ def gains(target: FloatArray, basis: Columns, columns: FloatArray) -> FloatArray
 
 def unit(column: FloatArray) -> FloatArray:
     """Return a column scaled to unit length, or zeros if one of its values is too large or not a number."""
-    if not (np.abs(column) < _LARGEST).all():
+    if not (np.abs(column) < 1e100).all():
         return np.zeros(len(column))
     return np.asarray(column / (np.sqrt(column @ column) or 1.0))

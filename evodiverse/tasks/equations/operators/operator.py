@@ -51,8 +51,6 @@ MORE_EDITS: Final = (0.6, 0.25, 0.15)
 GUIDED_RATE: Final = 0.5
 """The probability of an edit that the data suggest, instead of random edits, if the parent has fitted parameters."""
 
-Edit = Callable[[Node, np.random.Generator], Node]
-
 
 class Mutations:
     """Edits equations at random.
@@ -63,7 +61,7 @@ class Mutations:
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
-        self.edits: Mapping[str, tuple[Edit, float]] = {
+        self.edits: Mapping[str, tuple[Callable[[Node, np.random.Generator], Node], float]] = {
             "multiply_factor": (partial(_change_term, self._multiply_factor), 4.0),
             "replace_factor": (partial(_change_term, self._replace_factor), 3.0),
             "remove_factor": (partial(_change_term, _remove_factor), 0.7),

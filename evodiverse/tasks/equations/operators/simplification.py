@@ -14,7 +14,6 @@ from typing import Final, NamedTuple
 
 from evodiverse.tasks.equations.operators.trees import PRODUCTS, SIGNED_SUMS, SUMS, Node, call, number
 
-_PASSES: Final = 5
 _LARGEST, _LARGEST_EXPONENT = 1e6, 12
 _ONE: Final = number(1)
 _FOLDED: Final[Mapping[str, Callable[..., float]]] = {
@@ -38,7 +37,7 @@ def simplify(node: Node) -> Node:
     parameter too, the parameter of one term is removed. This term can then no longer be made zero. For example,
     ``params[0] / (params[1] * x + params[2] * y)`` becomes ``params[0] / (x + params[2] * y)``.
     """
-    for _ in range(_PASSES):
+    for _ in range(5):
         counts = Counter(node.leaves("parameter"))
         simpler = _Pass({leaf for leaf, count in counts.items() if count == 1}).simplify(node)
         if simpler == node:

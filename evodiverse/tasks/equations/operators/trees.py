@@ -125,12 +125,10 @@ class Node:
 
     def terms(self) -> "list[Node]":
         """Return the addends of a sum, or the expression itself if it is not a sum."""
-        if self.operation == "add":
-            return [term for argument in self.arguments for term in argument.terms()]
-        if self.operation == "subtract":
-            left, right = self.arguments
-            return [*left.terms(), *(call("negative", term) for term in right.terms())]
-        return [self]
+        if self.operation not in SUMS:
+            return [self]
+        left, right = (argument.terms() for argument in self.arguments)
+        return left + (right if self.operation == "add" else [call("negative", term) for term in right])
 
     def factors(self) -> "list[tuple[int, Node]]":
         """Return the factors of a product, each paired with 1 above the fraction bar and -1 below it."""

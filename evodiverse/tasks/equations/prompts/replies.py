@@ -13,7 +13,6 @@ from evodiverse.vocabulary import Reason, Rejection
 Functions: TypeAlias = dict[str, ast.FunctionDef]
 
 _BODY = ""  # the name given to a function that comes without its header
-_VERSION = re.compile(rf"{NAME}(?:_v\d+)?")
 # These limits are enough for any answer and keep the reading of any reply fast. Only the end of a longer reply is read.
 MAX_CHARACTERS = 50_000
 _MAX_PIECES = 20
@@ -139,7 +138,7 @@ def _choose(
     called = {name for function in alike for name in _callees(function)}
     ranked = (
         [function for function in new if function.name == asked]
-        or [function for function in new if _VERSION.fullmatch(function.name)]
+        or [function for function in new if re.fullmatch(rf"{NAME}(?:_v\d+)?", function.name)]
         or [function for function in alike if function.name not in called]
         or alike
         or [function for name, function in found.items() if name == _BODY]
