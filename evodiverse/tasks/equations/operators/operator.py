@@ -42,9 +42,6 @@ MAX_SIZE: Final = 60
 
 TRIES: Final = 20
 CROSSOVER_RATE: Final = 0.3
-BETTER_RATE: Final = 0.75
-"""The probability that the better parent is the one that is changed."""
-
 MORE_EDITS: Final = (0.6, 0.25, 0.15)
 """The probabilities of 0, 1 and 2 edits after the first one, which may be a crossover."""
 
@@ -275,7 +272,7 @@ class EquationOperator:
     def _propose(self, request: Request) -> Proposal:
         rng = request.stream.rng()
         ranked = sorted(request.parents, key=lambda one: -np.inf if one.score is None else one.score, reverse=True)
-        if rng.random() >= BETTER_RATE:
+        if rng.random() >= 0.75:  # else the better parent is the one that is changed
             ranked.reverse()
         text = ranked[0].details.get("params")
         params = None if text is None else json.loads(str(text))

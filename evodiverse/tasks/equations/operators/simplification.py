@@ -25,8 +25,6 @@ _FOLDED: Final[Mapping[str, Callable[..., float]]] = {
     "negative": operator.neg,
 }
 ABSOLUTE: Final = ("absolute", "abs", "fabs")
-_CONDITIONS: Final = ("less", "greater", "equal", "not_", "logical")
-_NEVER_NEGATIVE: Final = (*ABSOLUTE, "square", "exp", "exp2", "cosh", "sqrt", "constant")
 
 
 def simplify(node: Node) -> Node:
@@ -83,8 +81,13 @@ class _Pass:
     def simplify(self, node: Node) -> Node:
         if not node.arguments:
             return node
-        if node.is_constant and not node.operation.startswith(_CONDITIONS):
-            return self._constant(Node(node.operation, tuple(map(self.simplify, node.arguments))))
+        is_condition = node.operation.startswith(("less", "greater", "equal", "not_", "logical"))
+        if node.is_constant and not is_condition:
+            # A free parameter replaces the expression, or else its value does, if it has only numbers.
+            node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
+            free = next((leaf for leaf in node.leaves("parameter") if leaf in self._free), None)
+            value = _fold(node)
+            return free or (node if value is None else number(value))
         if node.operation in (*SIGNED_SUMS, *PRODUCTS):
             return self._arithmetic([(sign, self._inside(addend)) for sign, addend in node.flatten(SIGNED_SUMS)])
         node = Node(node.operation, tuple(map(self.simplify, node.arguments)))
@@ -92,18 +95,6 @@ class _Pass:
             return _power(*node.arguments)
         is_needless = node.operation in ABSOLUTE and is_never_negative(node.arguments[0])
         return node.arguments[0] if is_needless else node
-
-    def _constant(self, node: Node) -> Node:
-        """Shorten an expression that has no variables.
-
-        If the expression contains a free parameter, return this parameter. Otherwise, return the expression's value if
-        all its arguments are numbers and `_fold` can compute it, and the unchanged expression if not.
-        """
-        for leaf in node.leaves("parameter"):
-            if leaf in self._free:
-                return leaf
-        value = _fold(node)
-        return node if value is None else number(value)
 
     def _inside(self, node: Node) -> Node:
         """Return a product with its factors simplified."""
@@ -293,7 +284,7 @@ def is_never_negative(node: Node, positive: frozenset[str] = frozenset()) -> boo
         case "power":
             exponent = _whole(node.arguments[1])
             return (exponent is not None and exponent % 2 == 0) or is_never_negative(node.arguments[0], positive)
-    return node.operation in _NEVER_NEGATIVE
+    return node.operation in (*ABSOLUTE, "square", "exp", "exp2", "cosh", "sqrt", "constant")
 
 
 def _whole(node: Node) -> float | None:
