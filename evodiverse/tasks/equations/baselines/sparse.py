@@ -17,8 +17,6 @@ from evodiverse.tasks.equations.operators.trees import Node, call, number, varia
 from evodiverse.tasks.equations.problems import FloatArray
 
 settings: Final = ENGINES["sparse"].settings
-# Spread of a column, relative to its largest value, that counts as rounding error.
-_ROUNDING: Final = 1e-12
 
 
 def find_models(order: Order) -> Front:
@@ -63,7 +61,7 @@ def build_library(order: Order) -> tuple[list[Node], FloatArray]:
         column = tree.evaluate(columns, ())
         with np.errstate(all="ignore"):
             spread = np.std(column)
-        if np.isfinite(spread) and spread > _ROUNDING * np.abs(column).max():
+        if np.isfinite(spread) and spread > 1e-12 * np.abs(column).max():  # a smaller one is rounding error
             trees.append(tree)
             values.append(column)
     return trees, np.column_stack(values)

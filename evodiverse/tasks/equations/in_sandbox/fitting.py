@@ -37,7 +37,6 @@ GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
 # Size of a step for finite differences, as a share of the parameter. A step that changes the predictions by more than
 # the second share of the target's standard deviation, such as a date moved by hours, is multiplied by the third number.
 _DIFFERENCE, _LEAP, _SHORTER = 1e-7, 1e-3, 1e-4
-_FLOOR = 1e-24
 # Of a robust fit: the largest number of fits with other weights, and the share of the rows with squared errors.
 N_REWEIGHTED, BEND = 20, 0.8
 # Added to the squared length of each column, so that linearly dependent columns have a solution too.
@@ -45,8 +44,6 @@ _RIDGE = 1e-13
 # Distance of a column of norm 1 from the span of others below which the ridge would bias the column's parameter, and a
 # smaller one below which it would even spoil the ranking of the starts.
 _ALIKE, _ROUGH = 1e-3, 1e-5
-# Share of a sum of squares below which a difference of two of them has lost too many digits to rank starts by.
-_CANCELED = 1e-8
 
 
 def drive(
@@ -279,7 +276,7 @@ class _Projected:
         self._n_params = n_params
         self._linear = list(linear)
         self.others = [at for at in range(n_params) if at not in linear]
-        self.floor = _FLOOR * float(target @ target)
+        self.floor = 1e-24 * float(target @ target)
         self._leap = _LEAP**2 * len(target) * float(np.var(target))
 
     def _at(self, linear: FloatArray, others: FloatArray) -> FloatArray:
@@ -330,7 +327,8 @@ class _Projected:
             normal = _square(columns)
             errors = errors - (along * np.linalg.solve(normal, along)).sum(axis=(1, 2))
             is_alike = _find_alike(np.linalg.cholesky(normal), _ROUGH)
-            is_rough = np.isfinite(errors) & ((errors < _CANCELED * squares) | is_alike)
+            # A small difference of two sums of squares has lost too many digits to rank starts by.
+            is_rough = np.isfinite(errors) & ((errors < 1e-8 * squares) | is_alike)
             if is_rough.any():
                 errors[is_rough] = _squared(self.solve(theta[is_rough])[1])
         return np.where(np.isfinite(errors), errors, np.inf)
@@ -512,9 +510,7 @@ class LinearValue:
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __array_function__(
-        self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> Any:
+    def __array_function__(self, function: object, types: object, args: Sequence[Any], kwargs: object) -> Any:
         """Carry out `numpy.where`, the choice between two values; see NumPy Enhancement Proposal 18."""
         if function is not np.where or kwargs:
             return NotImplemented

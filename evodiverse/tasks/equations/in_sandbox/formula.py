@@ -14,11 +14,7 @@ from typing import Any
 import sympy
 from sympy.core.alphabets import greeks
 
-# A number that sympy has computed from constants has up to this many digits more than the longest of them. Any others
-# are too small to matter, or are rounding errors, such as those of 0.1 * 3.
-MORE_DIGITS = 3
 Tree = list[Any]
-_GREEK = frozenset(greeks) - {"omicron"}  # LaTeX has no command for it
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -77,7 +73,9 @@ def drive(function: object, target: str, trees: Sequence[Tree]) -> list[list[str
 def _write(target: str, tree: Tree) -> list[str] | None:
     try:
         digits = max([1, *(_count_digits(repr(float(number))) for number in _find_numbers(tree))])
-        expression = shorten_numbers(translate(tree), MORE_DIGITS + digits)
+        # A number computed from constants gets up to three digits more than the longest of them. Any others are too
+        # small to matter, or are rounding errors, such as those of 0.1 * 3.
+        expression = shorten_numbers(translate(tree), 3 + digits)
     except (ValueError, ArithmeticError, TypeError):  # TypeError: a number is not real
         return None
     names = {symbol: _write_name(symbol.name) for symbol in expression.free_symbols}
@@ -144,7 +142,7 @@ def _write_name(name: str) -> str:
 
 
 def _letter(text: str) -> str:
-    if text in _GREEK:
+    if text in greeks and text != "omicron":  # LaTeX has no command for it
         return rf"\{text}"
     escaped = re.sub(r"([%&#${}])", r"\\\1", re.sub(r"[\\^~]", "", text))
     return escaped if escaped.isascii() and (len(text) == 1 or text.isdigit()) else rf"\mathrm{{{escaped}}}"

@@ -37,8 +37,6 @@ TAKEN: Final = 0.3
 """The probability of taking the best suggestion; otherwise the next best is taken with this probability, and so on."""
 
 _POWERS: Final = frozenset({"variable", "power", "number", "divide", "sqrt", "absolute"})
-# Share of the target's sum of squares below which what a sum leaves is rounding error.
-_EXACT: Final = 1e-20
 # A column counts as a combination of others if they leave less than this share of its variance unexplained, or less
 # than the smaller share of its sum of squares, which is rounding error.
 _RANK: Final = 1e-8
@@ -198,7 +196,7 @@ def _search(target: FloatArray, columns: FloatArray, n: int) -> list[int]:
     error = rest(target, list(columns[chosen]))
     moves = [*((at,) for at in range(n)), *combinations(range(n), 2)]
     at = 0
-    while at < len(moves) and error > _EXACT:
+    while at < len(moves) and error > 1e-20:  # a smaller one is rounding error
         others = [place for spot, place in enumerate(chosen) if spot not in moves[at]]
         values = list(columns[others])
         is_single = len(moves[at]) == 1

@@ -148,9 +148,8 @@ class Mutations:
     def _hoist(self, tree: Node, rng: np.random.Generator) -> Node:
         """Replace an expression with a part of it."""
         path, node, kind = draw([place for place in tree.places() if place[1].arguments], rng)
-        return tree.put(
-            path, draw([part for _, part, other in node.places() if other is kind and part is not node], rng)
-        )
+        inner = [part for _, part, other in node.places() if other is kind and part is not node]
+        return tree.put(path, draw(inner, rng))
 
     def _insert_parameter(self, tree: Node, rng: np.random.Generator) -> Node:
         """Multiply an expression by a new parameter, add the parameter to it, or use the parameter as its exponent."""
@@ -173,10 +172,8 @@ class Mutations:
         return self._grammar.draw(kind, int(rng.integers(2, 5)), first, rng)
 
 
-def _change_term(
-    change: Callable[[Node, int, np.random.Generator], Node], tree: Node, rng: np.random.Generator
-) -> Node:
-    """Return a sum with one of its terms changed, given a function of the term and the first free parameter."""
+def _change_term(change: Callable[..., Node], tree: Node, rng: np.random.Generator) -> Node:
+    """Return a sum with a term changed by a function of the term, the number of a new parameter and the generator."""
     terms = tree.terms()
     at = int(rng.integers(len(terms)))
     terms[at] = change(terms[at], tree.next_parameter(), rng)

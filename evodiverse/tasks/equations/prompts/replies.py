@@ -13,10 +13,9 @@ from evodiverse.vocabulary import Reason, Rejection
 Functions: TypeAlias = dict[str, ast.FunctionDef]
 
 _BODY = ""  # the name given to a function that comes without its header
-# These limits are enough for any answer and keep the reading of any reply fast. Only the end of a longer reply is read.
 MAX_CHARACTERS = 50_000
-_MAX_PIECES = 20
-_MAX_DEFINITIONS = 40
+"""Only the end of a longer answer is read, and only its last pieces and definitions, so that reading is always fast."""
+
 _DEFINITION = re.compile(r"[ \t]*(?:(?:async[ \t]+)?def\b|class\b|\w+[ \t]*(?::[^=]*)?=[ \t]*lambda\b)")
 _STATEMENT = re.compile(
     r"[ \t]*(?:(?:return|for|if|while|with|try|import|from)\b|\"{3}|'{3}"
@@ -192,12 +191,12 @@ def _find_code(answer: str) -> Iterator[ast.Module | Rejection]:
     for lines in others:
         if not (_DEFINITION.match(lines[0]) or _STATEMENT.match(lines[0])):
             del lines[0]  # for example the name of the language
-    for lines in [first, *others][-_MAX_PIECES:]:
+    for lines in [first, *others][-20:]:
         whole = _parse(lines)
         if isinstance(whole, ast.Module):
             yield whole
         else:  # prose is mixed with the code
-            yield from map(_parse, _find_definitions(lines)[-_MAX_DEFINITIONS:])
+            yield from map(_parse, _find_definitions(lines)[-40:])
             if body := _find_body(lines):
                 yield _parse(body)
 
