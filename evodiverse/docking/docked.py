@@ -109,7 +109,7 @@ class Program(Protocol):
 
 def identify(target: Target, settings: Settings) -> dict[str, Any]:
     """Return everything that determines a score, apart from the molecule, as JSON values."""
-    box = {name: list(values) for name, values in asdict(target.box).items()}
+    box = {name: list(values) for name, values in target.box._asdict().items()}
     return {"receptor_sha256": target.sha256, "box": box, "settings": asdict(settings)}
 
 

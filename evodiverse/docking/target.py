@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import yaml
 
@@ -23,8 +23,7 @@ _TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(NamedTuple):
     """The part of space in which poses are searched, in Å and in the receptor's coordinates.
 
     Attributes:
