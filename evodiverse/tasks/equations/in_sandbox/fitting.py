@@ -108,9 +108,9 @@ def fit(
         if method == "given":
             params = np.array(own, dtype=np.float64)
         elif method == "bfgs":
-            params = fit_bfgs(*_scale(data, roots), own[0])
+            params = fit_bfgs(_scale(data, roots), own[0])
         else:
-            params = fit_lm(*_scale(data, roots), *own)
+            params = fit_lm(_scale(data, roots), *own)
             if is_robust:
                 params = _fit_robustly(data, roots, params, own[1])
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
@@ -142,7 +142,7 @@ def _fit_robustly(data: Data, roots: FloatArray | None, params: FloatArray, line
         if not 0 < bend < np.inf:
             break
         factors = own * np.sqrt(np.minimum(1.0, bend / np.maximum(sizes, bend)))
-        model = _Projected(*_scale(data, factors), len(params), linear)
+        model = _Projected(_scale(data, factors), len(params), linear)
         last, params = params, _descend(model, params[model.others][None], N_LAST_STEPS, GAIN_ALL)[0][:, 0]
         if np.allclose(params, last, rtol=1e-6, atol=0):
             break
@@ -172,7 +172,7 @@ def _predict(function: Callable[..., Any], inputs: FloatArray, params: FloatArra
     return np.asarray(function(*inputs.T, params), dtype=np.float64)
 
 
-def fit_bfgs(function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int) -> FloatArray:
+def fit_bfgs(data: Data, n_params: int) -> FloatArray:
     """Return the parameters that scipy's BFGS finds if all start at 1, as in the paper's released code.
 
     The paper itself only says "e.g., BFGS". The arguments and the result are those of `fit_lm`.
@@ -180,29 +180,22 @@ def fit_bfgs(function: Callable[..., Any], inputs: FloatArray, target: FloatArra
     if not n_params:
         return np.ones(0)
 
+    function, inputs, target = data
+
     def loss(params: FloatArray) -> float:
         return float(np.mean((_predict(function, inputs, params) - target) ** 2))
 
     return np.asarray(minimize(loss, np.ones(n_params), method="BFGS").x)
 
 
-def fit_lm(
-    function: Callable[..., Any],
-    inputs: FloatArray,
-    target: FloatArray,
-    n_params: int,
-    linear: Sequence[int],
-    units: Sequence[Sequence[float]],
-) -> FloatArray:
+def fit_lm(data: Data, n_params: int, linear: Sequence[int], units: Sequence[Sequence[float]]) -> FloatArray:
     """Return the parameters of least squared error: linear ones exactly, the others by Levenberg-Marquardt steps.
 
     The linear parameters follow from the values of the others (variable projection, Golub and Pereyra 1973, with
     Kaufman's Jacobian), so only the others need starting values.
 
     Args:
-        function: The skeleton, a function of the columns and ``params``.
-        inputs: ``(n, variables)`` inputs.
-        target: ``(n,)`` target.
+        data: The skeleton, a function of the columns and ``params``, and the rows that it is fitted to.
         n_params: The number of parameters.
         linear: The numbers of the parameters in which the skeleton is jointly linear.
         units: For each parameter, its expected magnitude. If the skeleton contains a sum or difference of just this
@@ -212,10 +205,11 @@ def fit_lm(
     Returns:
         ``(n_params,)`` parameters.
     """
+    function, inputs, target = data
 
     def model(n_rows: int) -> _Projected:
         some = np.linspace(0, len(target) - 1, n_rows).astype(int) if n_rows < len(target) else slice(None)
-        return _Projected(function, inputs[some], target[some], n_params, linear)
+        return _Projected((function, inputs[some], target[some]), n_params, linear)
 
     few = model(N_FEW)
     starts = np.ones((1, len(few.others)))
@@ -267,10 +261,8 @@ def _even(n: int, dimensions: int) -> FloatArray:
 class _Projected:
     """The model as a function of only its nonlinear parameters, with the linear ones solved for."""
 
-    def __init__(
-        self, function: Callable[..., Any], inputs: FloatArray, target: FloatArray, n_params: int, linear: Sequence[int]
-    ) -> None:
-        self._function = function
+    def __init__(self, data: Data, n_params: int, linear: Sequence[int]) -> None:
+        self._function, inputs, target = data
         self._columns = list(inputs.T)
         self._target = target
         self._n_params = n_params
