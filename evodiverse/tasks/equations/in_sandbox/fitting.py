@@ -366,7 +366,8 @@ class _Projected:
         for _ in range(2):
             moved = self._at(params[self._linear][:, :, None], others[:, :, None] + steps[:, :, None] * moves[:, None])
             jacobian = (moved[:, 1:] - moved[:, :1]) / steps.T[:, :, None]
-            jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
+            if not np.isfinite(jacobian).all():
+                jacobian = np.where(np.isfinite(jacobian), jacobian, 0.0)
             jacobian = jacobian - (jacobian @ basis.transpose(0, 2, 1)) @ basis
             normal = jacobian @ jacobian.transpose(0, 2, 1)
             is_leap = np.einsum("skk->ks", normal) * steps**2 > self._leap
