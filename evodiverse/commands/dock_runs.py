@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any, Final, NamedTuple
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
 from evodiverse.data.cache import artifact_folder
 from evodiverse.docking import PUBLISHED, vina
@@ -76,7 +76,6 @@ def dock_all(order: Order, program: Program = vina) -> int:
     program.check_installed()
     choose = _read_order(order)
     settings = Settings(order.exhaustiveness, program.find_versions())
-    cache = cache_folder() / DOCKING
     runs, refused = _find_runs(order.runs)
     tasks = sorted({run.task for run in runs})
     if len(tasks) > 1 and order.receptor not in (None, PUBLISHED):
@@ -89,7 +88,7 @@ def dock_all(order: Order, program: Program = vina) -> int:
         except DataError:
             raise
         except InputError as error:
-            refused.append(error)
+            refused += error.violations
             continue
         if known.keys() >= batch.jobs.keys():
             say(f"{run.path} has already been docked")
@@ -97,8 +96,8 @@ def dock_all(order: Order, program: Program = vina) -> int:
         else:
             batches.append(batch)
     for refusal in refused:
-        complain(str(refusal))
-    _dock_batches(batches, cache, program, order.jobs or available_cores())
+        complain(refusal)
+    _dock_batches(batches, cache_folder() / DOCKING, program, order.jobs or available_cores())
     return InputError.exit_code if refused else 0
 
 
@@ -145,36 +144,32 @@ def _read_box(text: str) -> Box:
         raise InputError(f"--box {text}: {error}") from error
 
 
-def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[InputError]]:
-    """Return the complete molecule runs at or below the given paths, and errors about runs that cannot be docked.
+def _find_runs(given: Sequence[Path]) -> tuple[list[Run], list[str]]:
+    """Return the complete molecule runs at or below the given paths, and what is wrong with those that are not.
 
     Raises:
         InputError: No run can be docked.
     """
     runs: dict[Path, Run] = {}
-    refused = []
+    refused: list[str] = []
     for folder in given:
         records = find_records(folder)
         if not records:
-            refused.append(InputError(f"{folder} is not a run, and contains none; check the path"))
+            refused.append(f"{folder} is not a run, and contains none; check the path")
         for path in records:
             try:
                 run = Run(path.parent, read_record(path))
             except InputError as error:
-                refused.append(error)
+                refused += error.violations
                 continue
-            if run.domain != _MOLECULES:
-                if run.path == folder:
-                    refused.append(InputError(f"{folder} is a run of {run.task}, which has no molecules to dock"))
-            elif run.record["status"] != "complete":
-                refused.append(InputError(f"{run.path} is {run.record['status']}; only complete runs can be docked"))
-            else:
+            if run.domain == _MOLECULES and run.record["status"] == "complete":
                 runs[run.path.resolve()] = run
+            elif run.domain == _MOLECULES:
+                refused.append(f"{run.path} is {run.record['status']}; only complete runs can be docked")
+            elif run.path == folder:
+                refused.append(f"{folder} is a run of {run.task}, which has no molecules to dock")
     if not runs:
-        raise InputError(
-            *[line for error in refused for line in error.violations]
-            or ["found no molecule runs to dock; name a run or a folder of runs"]
-        )
+        raise InputError(*refused or ["found no molecule runs to dock; name a run or a folder of runs"])
     return list(runs.values()), refused
 
 
@@ -195,14 +190,11 @@ def _dock_batches(batches: Sequence[Batch], cache: Path, program: Program, n_job
     jobs = {job.digest: job for batch in batches for job in batch.jobs.values()}
     results = {digest: kept for digest, job in jobs.items() if (kept := find_docked(cache, job)) is not None}
     todo = [job for digest, job in jobs.items() if digest not in results]
-    waiting = list(batches)
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         shown = bar.add_task("docking", total=len(jobs), completed=len(results))
-        waiting = _write_ready(waiting, results)
+        waiting = _write_ready(batches, results)
         with closing(dock_each(todo, program.dock, n_jobs)) as docking:
             for job, docked in docking:
                 keep_docked(cache, job, docked)
@@ -213,15 +205,12 @@ def _dock_batches(batches: Sequence[Batch], cache: Path, program: Program, n_job
 
 def _write_ready(waiting: Sequence[Batch], results: Mapping[str, Docked]) -> list[Batch]:
     """Write the datasets of the runs whose molecules are all done, and return the others."""
-    still = []
-    for batch in waiting:
-        if all(job.digest in results for job in batch.jobs.values()):
-            found = {key: results[job.digest] for key, job in batch.jobs.items()}
-            write_docking(batch.run, batch.record, found)
-            _print_scores(batch, found)
-        else:
-            still.append(batch)
-    return still
+    ready = [batch for batch in waiting if all(job.digest in results for job in batch.jobs.values())]
+    for batch in ready:
+        found = {key: results[job.digest] for key, job in batch.jobs.items()}
+        write_docking(batch.run, batch.record, found)
+        _print_scores(batch, found)
+    return [batch for batch in waiting if batch not in ready]
 
 
 def _print_scores(batch: Batch, found: Mapping[str, Docked]) -> None:
@@ -240,11 +229,10 @@ def _print_means(batch: Batch, scores: Mapping[str, float]) -> None:
 
     One mean is of the last iteration. The other is over the last five iterations, each with the same weight.
     """
-    tops = [[scores[key] for key in top if key in scores] for top in batch.tops]
-    means = [fmean(top) for top in tops if top]
+    tops = [{key: scores[key] for key in top if key in scores} for top in batch.tops]
+    means = [fmean(top.values()) for top in tops if top]
     last = f"{means[-1]:.2f}" if tops[-1] else "—"
     each = f"{fmean(means):.2f}" if means else "—"
     say(f"  mean score in kcal/mol: last iteration {last}, last {count_of(len(tops), 'iteration')} {each}")
-    for key in batch.tops[-1]:
-        if key in scores:
-            say(f"  {scores[key]:7.2f}  {key}")
+    for key, score in tops[-1].items():
+        say(f"  {score:7.2f}  {key}")

@@ -29,6 +29,7 @@ GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
 # How long a reply waits for others that arrive at the same time, so that one write stores them all.
 _TOGETHER_SECONDS = 0.005
+Report: TypeAlias = Callable[[int], object]
 Follow: TypeAlias = Callable[[Query, Reply], Query | None]
 
 
@@ -95,9 +96,7 @@ class Asking:
         self._rng = np.random.default_rng()  # unseeded: it decides the time of retries and nothing that is logged
         self._complained = -_COMPLAINT_SECONDS
 
-    async def run(
-        self, queries: Sequence[Query], report: Callable[[int], object], follow: Follow | None
-    ) -> list[Reply]:
+    async def run(self, queries: Sequence[Query], report: Report, follow: Follow | None) -> list[Reply]:
         """Send the queries and return one reply per query, in order; `CachedModel.begin` explains the functions.
 
         After an error, replies are missing, and ``failures`` has the error. It is for the caller to raise: an event
@@ -117,7 +116,7 @@ class Asking:
         replies = (task.result() for task in tasks if not task.cancelled())
         return [reply for reply in replies if reply is not None]
 
-    def _call(self, report: Callable[[int], object], n: int) -> None:
+    def _call(self, report: Report, n: int) -> None:
         try:
             report(n)
         except BaseException as error:  # noqa: BLE001 (raised after all have ended)
@@ -131,7 +130,7 @@ class Asking:
         """Send no more queries; call it in the thread of the event loop."""
         self._stop.set()
 
-    async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
+    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply | None:
         first = None
         try:
             # The gate is also held while waiting to retry, so that a failing provider gets fewer queries.

@@ -8,14 +8,14 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
 from evodiverse.errors import ModelUnavailableError
-from evodiverse.llm.asking import Asking, Follow, Gate, refused
+from evodiverse.llm.asking import Asking, Follow, Gate, Report, refused
 from evodiverse.llm.cache import Bought, ReplyCache, query_key
 from evodiverse.llm.client import Client
 from evodiverse.llm.endpoints import Endpoint, Line, State
@@ -100,21 +100,13 @@ class BatchAsking(Asking):
         self._bought: dict[str, asyncio.Task[dict[Query, Reply]]] = {}
         self._why = ""
 
-    async def run(
-        self,
-        queries: Sequence[Query],
-        report: Callable[[int], object],
-        follow: Follow | None = None,
-    ) -> list[Reply]:
+    async def run(self, queries: Sequence[Query], report: Report, follow: Follow | None) -> list[Reply]:
         """Send the queries and return one reply per query, in order; see `Asking.run`.
 
         ``follow`` is called only for queries that are sent by themselves, and not at all if batches are sent.
         """
-        by_model: dict[str, list[Query]] = {}
-        for query in queries:
-            by_model.setdefault(query.model, []).append(query)
-        for model, some in by_model.items():
-            if model in self._batching.endpoints:
+        for model in self._batching.endpoints:
+            if some := [query for query in queries if query.model == model]:
                 self._bought[model] = asyncio.create_task(self._buy(model, some, report))
         try:
             return await super().run(queries, report, None if self._batching.sends else follow)
@@ -123,7 +115,7 @@ class BatchAsking(Asking):
                 buying.cancel()  # no effect on those that are done
             await asyncio.gather(*self._bought.values(), return_exceptions=True)
 
-    async def _obtain(self, query: Query, report: Callable[[int], object], follow: Follow | None) -> Reply | None:
+    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply | None:
         try:
             buying = self._bought.get(query.model)
             bought = {} if buying is None else await asyncio.shield(buying)
@@ -136,7 +128,7 @@ class BatchAsking(Asking):
             return None
         return bought[query] if query in bought else await super()._obtain(query, report, follow)
 
-    async def _buy(self, model: str, queries: Sequence[Query], report: Callable[[int], object]) -> dict[Query, Reply]:
+    async def _buy(self, model: str, queries: Sequence[Query], report: Report) -> dict[Query, Reply]:
         """Return the replies of batches to queries to one model.
 
         If some are missing, they are to be sent by themselves.
@@ -236,9 +228,9 @@ class BatchAsking(Asking):
         self._batching.note(self._shelf.write(batch))
         was_tried = False
 
-        async def upload() -> str:
+        async def upload() -> Batch:
             with self._forgotten_if_refused(batch):
-                return await endpoint.upload(batch.name, content)
+                return replace(batch, upload=await endpoint.upload(batch.name, content))
 
         async def start() -> Batch:
             nonlocal was_tried
@@ -250,8 +242,8 @@ class BatchAsking(Asking):
             with self._forgotten_if_refused(batch):
                 return replace(batch, job=await endpoint.start(batch.name, batch.upload or "", content))
 
-        batch = self._shelf.write(replace(batch, upload=await self._try(model, upload)))
-        batch = self._shelf.write(await self._try(model, start))
+        for step in (upload, start):
+            batch = self._shelf.write(await self._try(model, step))
         _LOG.info("%s: sent %s as the batch %s", model, count_of(len(content), "query", "queries"), batch.job)
         return batch
 
@@ -264,20 +256,20 @@ class BatchAsking(Asking):
             self._shelf.remove(batch)
             raise RefusedError(f"{error} (llm.batch=false sends each request by itself)", error.status) from error
 
-    async def _collect(
-        self, batch: Batch, wanted: Collection[str], n_failures: int, report: Callable[[int], object]
-    ) -> dict[str, Reply]:
+    async def _collect(self, batch: Batch, wanted: Set[str], n_failures: int, report: Report) -> dict[str, Reply]:
         """Wait until a batch is over, store all its replies, and return them by key.
 
         Raises:
             ModelUnavailableError: The provider does not answer, does not know the batch, or has refused it, or it was
                 cancelled.
         """
-        n_wanted, n_shown = len({*wanted}.intersection(batch.keys)), 0
+        n_wanted, n_shown = len(wanted & {*batch.keys}), 0
         pause, answered = _FIRST_PAUSE_SECONDS, time.monotonic()
         while True:
             try:
-                state = await self._look(batch)
+                state = await self._batching.endpoints[batch.model].look(batch.job or "")
+            except RefusedError as error:
+                raise self._refused(batch, error) from error
             except TransientError as error:
                 if time.monotonic() - answered > _OUTAGE_SECONDS:
                     raise ModelUnavailableError(
@@ -317,20 +309,8 @@ class BatchAsking(Asking):
                 f"the batch {batch.job} was cancelled, and {count_of(len(kept), 'reply', 'replies')} of it stored; run "
                 "the same command again to resume"
             )
-        self._call(report, max(len({*wanted}.intersection(kept)) - n_shown, 0))
+        self._call(report, max(len(wanted & kept.keys()) - n_shown, 0))
         return kept
-
-    async def _look(self, batch: Batch) -> State:
-        """Return how far a batch is.
-
-        Raises:
-            TransientError: The provider does not answer.
-            ModelUnavailableError: It refuses to, or does not know the batch.
-        """
-        try:
-            return await self._batching.endpoints[batch.model].look(batch.job or "")
-        except RefusedError as error:
-            raise self._refused(batch, error) from error
 
     def _refused(self, batch: Batch, error: RefusedError) -> ModelUnavailableError:
         if error.status != _UNKNOWN:
@@ -349,7 +329,7 @@ class BatchAsking(Asking):
         """
         n_foreign, n = 0, len(batch.keys)
         try:
-            async for name, index, line in self._batching.endpoints[batch.model].read(batch.job or "", state, n):
+            async for name, index, line in self._batching.endpoints[batch.model].read(state, n):
                 if name == batch.name and index < n:
                     lines.setdefault(batch.keys[index], line)
                 else:

@@ -132,12 +132,11 @@ class ChatClient(Account):
         address = chat_address(name, self.api_base)
         response, content = await self._connections.send(transfer, "POST", address, headers, content=body)
         if response.is_error:
-            text, retry_after = content.decode("utf-8", "replace"), response.headers.get("retry-after")
-            return read_refusal(response.status_code, text, retry_after, transfer)
+            return read_refusal(response.status_code, content, transfer, response.headers.get("retry-after"))
         parsed = transfer.parse(content)
         match parsed:
             case {"error": {"code": int(status)}} if not parsed.get("choices"):  # of a gateway, in spite of status 200
-                return read_refusal(status, json.dumps(parsed), None, transfer)
+                return read_refusal(status, json.dumps(parsed).encode(), transfer)
         answer, n_written = read_answer(parsed)
         price = self.prices.get(query.model) or read_price(self.names[query.model], datetime.now(UTC))
         return answer.to_reply(transfer.secrets, time.perf_counter() - began, answer.cost(price, n_written))
@@ -156,14 +155,14 @@ def authorize(key: str | None) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def read_refusal(status: int, body: str, retry_after: str | None, transfer: Transfer) -> Reply:
+def read_refusal(status: int, content: bytes, transfer: Transfer, retry_after: str | None = None) -> Reply:
     """Return an empty reply if the query was refused for its content or its length; raise for any other failure.
 
     Raises:
         TransientError: The query may succeed when it is sent again.
         RefusedError: The query will never be answered.
     """
-    said = body
+    said = body = content.decode("utf-8", "replace")
     with suppress(ValueError, RecursionError):
         match json.loads(body):
             case {"error": {"message": str(text)}} | {"error": str(text)} | {"message": str(text)}:

@@ -10,10 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from math import inf
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -42,8 +41,8 @@ _NOT_IMPLEMENTED: Final = 501
 _SKEW_SECONDS: Final = 300.0
 # A batch is created at most this long after the moment that was written down before it was sent.
 _CREATED_WITHIN_SECONDS: Final = 3600.0
-# No batch has more queries than numbers of fewer digits.
-_DIGITS: Final = 8
+# The name of a batch and the number of a query in it, which has at most seven digits.
+_PLACE: Final = re.compile(r"(.*)-(\d{1,7})", re.ASCII)
 # The parts of a prompt that Anthropic counts: those that are new, those from its cache, and those put into its cache.
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 _ANTHROPIC_VERSION: Final = "2023-06-01"
@@ -59,7 +58,7 @@ class State(NamedTuple):
         is_over: Whether no more replies come.
         is_cancelled: Whether it was cancelled.
         n_done: The number of queries that have a reply.
-        files: The files with the replies.
+        files: The paths of the files with the replies.
         error: Why the provider accepted none of the queries; empty if it did.
     """
 
@@ -128,18 +127,22 @@ class Endpoint(ABC):
         """Cancel a batch. The replies that it has already are paid for, and can be read once it is over."""
         await self._call("POST", f"{self._job_path(job)}/cancel")
 
-    async def read(self, job: str, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
+    async def read(self, state: State, n: int) -> AsyncIterator[tuple[str, int, Line]]:
         """Yield the name of the batch, the number of a query in it, and what became of the query.
 
         Args:
-            job: The provider's name of the batch, which is over.
-            state: What `look` has returned.
+            state: What `look` has returned of a batch that is over.
             n: The number of the queries.
         """
-        for path in self._results(job, state):
+        for path in state.files:
             async for transfer, line in self._fetch_lines(path, n):
-                if (place := _read_place(line)) is not None:
-                    yield *place, self._read_line(line, transfer)
+                match line:
+                    case {"custom_id": str(text)} if place := _PLACE.fullmatch(text):
+                        try:
+                            outcome: Line = self._read_line(line, transfer)
+                        except (TransientError, RefusedError) as error:
+                            outcome = error
+                        yield place[1], int(place[2]), outcome
 
     async def close(self) -> None:
         """Close all connections."""
@@ -150,18 +153,12 @@ class Endpoint(ABC):
         transfer, body = await self._fetch(method, path, **content)
         return transfer.parse(body)
 
-    async def _fetch(
-        self, method: str, path: str, most_bytes: int = MAX_BODY_BYTES, **content: Any
-    ) -> tuple[Transfer, bytes]:
+    async def _fetch(self, method: str, path: str, **options: Any) -> tuple[Transfer, bytes]:
         transfer = Transfer()
         address = self.address.rstrip("/") + path
-        response, body = await self._connections.send(
-            transfer, method, address, self._headers(), most_bytes=most_bytes, **content
-        )
+        response, body = await self._connections.send(transfer, method, address, self._headers(), **options)
         if response.is_error:
-            reply = read_refusal(
-                response.status_code, body.decode("utf-8", "replace"), response.headers.get("retry-after"), transfer
-            )
+            reply = read_refusal(response.status_code, body, transfer, response.headers.get("retry-after"))
             raise RefusedError(reply.error, response.status_code)
         return transfer, body
 
@@ -182,10 +179,7 @@ class Endpoint(ABC):
                 yield batch
             if not batches or page.get("has_more") is not True:
                 return
-            last = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
-            if last == after:
-                break
-            after = last
+            after = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
         raise RefusedError("the list of batches does not end", _NOT_IMPLEMENTED)
 
     def _take_id(self, content: Any) -> str:
@@ -203,12 +197,8 @@ class Endpoint(ABC):
         return f"{self._path}/{quote(job, safe='')}"
 
     @abstractmethod
-    def _results(self, job: str, state: State) -> Sequence[str]:
-        """Return the paths of the files of replies of a batch."""
-
-    @abstractmethod
-    def _read_line(self, line: Any, transfer: Transfer) -> Line:
-        """Return what a line of replies says of its query."""
+    def _read_line(self, line: Any, transfer: Transfer) -> Reply:
+        """Return the reply in a line of replies; raise the error of a query that has none."""
 
     @abstractmethod
     def _headers(self) -> dict[str, str]:
@@ -265,8 +255,7 @@ class OpenAiEndpoint(Endpoint):
         """Return how far a batch is."""
         batch = await self._call("GET", self._job_path(job))
         status = _take(batch, "status", str).lower()
-        counts = batch.get("request_counts")
-        files = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
+        names = [batch.get(f"{kind}_file_id") for kind in ("output", "error")]
         match batch:
             case {"errors": {"data": [{"message": str(error)}, *_]}}:
                 pass
@@ -275,26 +264,20 @@ class OpenAiEndpoint(Endpoint):
         return State(
             is_over=status in ("completed", "failed", "expired", "cancelled"),
             is_cancelled=status == "cancelled",
-            n_done=int(_read_number(counts.get("completed") if isinstance(counts, dict) else 0, 0)),
-            files=[file for file in files if isinstance(file, str) and ID.fullmatch(file)],
+            n_done=_read_counts(batch).get("completed", 0),
+            files=[f"/files/{quote(name)}/content" for name in names if isinstance(name, str) and ID.fullmatch(name)],
             error=shorten(error, self.key) if status == "failed" else "",
         )
 
-    def _results(self, job: str, state: State) -> list[str]:  # noqa: ARG002
-        return [f"/files/{quote(file, safe='')}/content" for file in state.files]
-
-    def _read_line(self, line: Any, transfer: Transfer) -> Line:
-        try:
-            match line:
-                case {"response": {"status_code": 200, "body": content}}:
-                    return self._reply(content, transfer)
-                case {"response": {"status_code": int(status), "body": content}}:
-                    return read_refusal(status, json.dumps(content), None, transfer)
-                case {"error": {"message": str(message)}}:
-                    return TransientError(shorten(message, *transfer.secrets))
-        except (TransientError, RefusedError) as error:
-            return error
-        return TransientError("the batch has no reply to it")
+    def _read_line(self, line: Any, transfer: Transfer) -> Reply:
+        match line:
+            case {"response": {"status_code": 200, "body": content}}:
+                return self._reply(content, transfer)
+            case {"response": {"status_code": int(status), "body": content}}:
+                return read_refusal(status, json.dumps(content).encode(), transfer)
+            case {"error": {"message": str(message)}}:
+                raise TransientError(shorten(message, *transfer.secrets))
+        raise TransientError("the batch has no reply to it")
 
     def _headers(self) -> dict[str, str]:
         return authorize(self.key)
@@ -334,9 +317,8 @@ class AnthropicEndpoint(Endpoint):
         """
         found = {}
         async for batch in self._list():
-            created, counts = _read_time(batch.get("created_at")), batch.get("request_counts")
-            n = sum(int(_read_number(count, 0)) for count in counts.values()) if isinstance(counts, dict) else 0
-            if n != len(sent.keys) or not -_SKEW_SECONDS < created - sent.at < _CREATED_WITHIN_SECONDS:
+            n, since = sum(_read_counts(batch).values()), _read_time(batch.get("created_at")) - sent.at
+            if n != len(sent.keys) or not -_SKEW_SECONDS < since < _CREATED_WITHIN_SECONDS:
                 continue
             job = self._take_id(batch)
             if batch.get("processing_status") != "ended":
@@ -346,50 +328,42 @@ class AnthropicEndpoint(Endpoint):
         return found
 
     async def _is_named(self, job: str, sent: "Batch") -> bool:
-        async for name, *_ in self.read(job, State(is_over=True), len(sent.keys)):
+        async for name, *_ in self.read(State(is_over=True, files=self._results(job)), len(sent.keys)):
             return name == sent.name
         return False
 
     async def look(self, job: str) -> State:
         """Return how far a batch is."""
         batch = await self._call("GET", self._job_path(job))
-        counts = batch.get("request_counts")
-        n_done = _read_number(counts.get("succeeded"), 0) if isinstance(counts, dict) else 0
         is_over = _take(batch, "processing_status", str).lower() == "ended"
-        return State(is_over, is_over and batch.get("cancel_initiated_at") is not None, int(n_done))
+        is_cancelled = is_over and batch.get("cancel_initiated_at") is not None
+        return State(is_over, is_cancelled, _read_counts(batch).get("succeeded", 0), self._results(job))
 
-    def _results(self, job: str, state: State) -> list[str]:  # noqa: ARG002
+    def _results(self, job: str) -> list[str]:
         return [f"{self._job_path(job)}/results"]
 
-    def _read_line(self, line: Any, transfer: Transfer) -> Line:
+    def _read_line(self, line: Any, transfer: Transfer) -> Reply:
         match line:
             case {"result": {"type": "succeeded", "message": dict(message)}}:
-                try:
-                    return self._reply(_translate(message), transfer)
-                except TransientError as error:
-                    return error
+                return self._reply(_translate(message), transfer)
             case {"result": {"type": "errored", "error": {"error": {"type": str(kind), "message": str(said)}}}}:
                 why = shorten(f"{kind}: {said}", *transfer.secrets)
-                return RefusedError(why, _REFUSED[kind]) if kind in _REFUSED else TransientError(why)
+                raise RefusedError(why, _REFUSED[kind]) if kind in _REFUSED else TransientError(why)
             case {"result": {"type": str(kind)}}:
-                return TransientError(shorten(f"the batch has no reply to it ({kind})", *transfer.secrets))
-        return TransientError("the batch has no reply to it")
+                raise TransientError(shorten(f"the batch has no reply to it ({kind})", *transfer.secrets))
+        raise TransientError("the batch has no reply to it")
 
     def _headers(self) -> dict[str, str]:
         return {"x-api-key": self.key, "anthropic-version": _ANTHROPIC_VERSION}
 
 
-ENDPOINTS: Final[Mapping[str, type[Endpoint]]] = MappingProxyType(
-    {kind.api: kind for kind in (OpenAiEndpoint, AnthropicEndpoint)}
-)
+ENDPOINTS: Final[Mapping[str, type[Endpoint]]] = {kind.api: kind for kind in (OpenAiEndpoint, AnthropicEndpoint)}
 """The kinds of endpoints by their names."""
 
 
 def _translate(message: Mapping[str, Any]) -> dict[str, Any]:
     """Return a message of Anthropic's in OpenAI's format."""
     content, usage = message.get("content"), message.get("usage")
-    parts_of_reply = content if isinstance(content, list) else []
-    tools = [part for part in parts_of_reply if isinstance(part, dict) and part.get("type") == "tool_use"]
     counts: dict[str, Any] = {}
     if isinstance(usage, dict):
         parts = [usage.get(name) or 0 for name in _PROMPT_TOKENS]
@@ -398,15 +372,13 @@ def _translate(message: Mapping[str, Any]) -> dict[str, Any]:
             "completion_tokens": usage.get("output_tokens"),
             "prompt_tokens_details": {"cached_tokens": parts[1], "cache_write_tokens": parts[2]},
         }
-    reply = {"content": content, "tool_calls": tools}
+    parts_of_reply = content if isinstance(content, list) else []
+    tools = [part for part in parts_of_reply if isinstance(part, dict) and part.get("type") == "tool_use"]
     finish = _FINISH.get(str(message.get("stop_reason")), "stop")
-    return {"choices": [{"message": reply, "finish_reason": finish}], "usage": counts}
-
-
-def _read_place(line: Any) -> tuple[str, int] | None:
-    """Return the name of the batch and the number of the query that a line of replies is about."""
-    name, dash, number = str(line.get("custom_id") if isinstance(line, dict) else "").rpartition("-")
-    return (name, int(number)) if dash and number.isascii() and number.isdigit() and len(number) < _DIGITS else None
+    return {
+        "choices": [{"message": {"content": content, "tool_calls": tools}, "finish_reason": finish}],
+        "usage": counts,
+    }
 
 
 def _take(content: Any, name: str, kind: type[_T]) -> _T:
@@ -421,13 +393,15 @@ def _take(content: Any, name: str, kind: type[_T]) -> _T:
     return part
 
 
-def _read_number(content: Any, otherwise: float) -> float:
-    return content if isinstance(content, int | float) and 0 <= content < inf else otherwise
+def _read_counts(batch: dict[str, Any]) -> dict[str, int]:
+    """Return how many queries of a batch came to which end, without what is no such number."""
+    counts = batch.get("request_counts")
+    return {key: n for key, n in counts.items() if isinstance(n, int) and n >= 0} if isinstance(counts, dict) else {}
 
 
 def _read_time(content: Any) -> float:
     """Return a time in seconds since 1970, or infinity if it is unreadable."""
     try:
-        return datetime.fromisoformat(str(content)).astimezone(UTC).timestamp()
+        return datetime.fromisoformat(str(content)).timestamp()
     except (ValueError, OverflowError):
         return inf
