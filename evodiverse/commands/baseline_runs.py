@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
@@ -164,8 +164,7 @@ def run_baseline(engine: str, plan: Plan, budget: Budget, save: Callable[[Path],
         say(f"would run in {plan.path}")
         return
     libraries = list(dict.fromkeys([*plan.libraries, *ENGINES[engine].libraries.values()]))
-    with ExitStack() as stack:
-        run = stack.enter_context(open_run(this, _COLUMNS, libraries, save, overwrite=plan.config.overwrite))
+    with open_run(this, _COLUMNS, libraries, save, overwrite=plan.config.overwrite) as run:
         if isinstance(run, str):  # another process has completed it in the meantime
             say(run)
             return
@@ -193,23 +192,15 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
     attempts = Attempts([Slot(slot, 0) for slot in range(len(written))], empty_pools(1), archive)
     stream = Stream(plan.config.seed, 0)  # required by a request, but nothing is drawn from it
     requests = [Request(0, 0, slot, 1, (), Prompt.COLD, stream) for slot in range(len(written))]
-    texts = [one.genotype if isinstance(one, Hypothesis) else None for one in written]
-    charged = attempts.settle(
-        requests, [(Proposal(text, engine), one) for text, one in zip(texts, written, strict=True)]
-    )
+    proposals = [Proposal(one.genotype if isinstance(one, Hypothesis) else None, engine) for one in written]
+    charged = attempts.settle(requests, list(zip(proposals, written, strict=True)))
     with closing(open_sandbox(plan.config.sandbox, fitting.__name__)) as sandbox:
         task = EquationTask(dataset, sandbox, plan.task, given=given)
-        evaluations = task.evaluate(charged)
+        rated = zip(charged, task.evaluate(charged), strict=True)
         took = time.perf_counter() - began
         chosen = written[front.selected]
-        attempts.close(
-            [
-                replace(one, details={**one.details, "selected": int(own == chosen)})
-                for own, one in zip(charged, evaluations, strict=True)
-            ]
-        )
-        best = archive.best()
-        if best is not None:
+        attempts.close([replace(one, details={**one.details, "selected": int(own == chosen)}) for own, one in rated])
+        if (best := archive.best()) is not None:
             directory.write_best(task.show_best([Discovery(best, 0, 0)]))
     state, info = start(attempts, archive, plan.config.method)
     seconds = {"wall": front.seconds + time.perf_counter() - began, "operator": front.seconds, "oracle": took}
@@ -218,9 +209,8 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
         "stopped_by": "engine" if front.is_finished else budget.name,
         "engine": {"evaluations": front.evaluations},
     }
-    directory.commit(
-        0, log_rows(info, plan.config.method.ladder, each, seconds), {**checkpoint(state, archive, seconds), **ended}
-    )
+    rows = log_rows(info, plan.config.method.ladder, each, seconds)
+    directory.commit(0, rows, {**checkpoint(state, archive, seconds), **ended})
     return ended
 
 
@@ -250,11 +240,10 @@ def _write_models(
     for model in front.models:
         try:
             hypothesis, params = write_model(model, variables)
+            given[hypothesis.key] = params
+            written.append(hypothesis)
         except (SkeletonError, RecursionError) as error:
             written.append(Rejection(Reason.UNPARSABLE, str(error)))
-            continue
-        written.append(hypothesis)
-        given[hypothesis.key] = params
     return written, given
 
 

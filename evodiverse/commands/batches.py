@@ -49,14 +49,16 @@ def _run(cache: Path, cancelled: Sequence[str] | None) -> int:
             batches = shelf.prune(opened)
     if not batches:
         say(f"no batch of {cache} is waited for")
-    failures = 0
+    exit_code = 0
     for batch in _choose(batches, cancelled):
+        sent = f"{datetime.fromtimestamp(batch.at, UTC):%Y-%m-%d %H:%M} UTC"
+        facts = f"{batch.job or batch.name}  {batch.model}  {len(batch.keys):,} requests  {batch.address}  {sent}"
         try:
-            say(f"{_introduce(batch)}  {asyncio.run(_report(batch, str(shelf.path(batch)), cancelled))}")
+            say(f"{facts}  {asyncio.run(_report(batch, str(shelf.path(batch)), cancelled))}")
         except ServiceError as error:
-            say(f"{_introduce(batch)}  {error}")
-            failures += 1
-    return ServiceError.exit_code if failures else 0
+            say(f"{facts}  {error}")
+            exit_code = error.exit_code
+    return exit_code
 
 
 def _choose(batches: "Sequence[Batch]", names: Sequence[str] | None) -> "Sequence[Batch]":
@@ -65,18 +67,12 @@ def _choose(batches: "Sequence[Batch]", names: Sequence[str] | None) -> "Sequenc
     Raises:
         InputError: A name is unknown.
     """
-    if names in (None, ["all"]):
+    if names is None or names == ["all"]:
         return batches
     known = {name for batch in batches for name in (batch.name, batch.job)}
-    for name in names or ():
-        if name not in known:
-            raise InputError(f"{name} is not in the list; run evodiverse-batches without --cancel to see it")
-    return [batch for batch in batches if not {batch.name, batch.job}.isdisjoint(names or ())]
-
-
-def _introduce(batch: "Batch") -> str:
-    sent = f"{datetime.fromtimestamp(batch.at, UTC):%Y-%m-%d %H:%M} UTC"
-    return f"{batch.job or batch.name}  {batch.model}  {len(batch.keys):,} requests  {batch.address}  {sent}"
+    if unknown := [name for name in names if name not in known]:
+        raise InputError(f"{unknown[0]} is not in the list; run evodiverse-batches without --cancel to see it")
+    return [batch for batch in batches if batch.name in names or batch.job in names]
 
 
 async def _report(batch: "Batch", path: str, cancelled: Sequence[str] | None) -> str:

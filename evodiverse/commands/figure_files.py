@@ -69,17 +69,17 @@ def write(
     names = [kind.name for kind in FIGURES]
     if unknown := [name for name in only if name not in names]:
         raise InputError(f"--only {unknown[0]} is unknown; expected one of {', '.join(names)}")
-    folder = to or (runs[0] if len(runs) == 1 and not _is_run(runs[0]) else Path("outputs")) / "figures"
+    is_folder = len(runs) == 1 and not (runs[0] / RECORD).exists()
+    folder = to or (runs[0] if is_folder else Path("outputs")) / "figures"
     if missing := [path for path in runs if not path.is_dir()]:
         raise InputError(f"{missing[0]} is not a folder; name a run directory or a folder of runs")
     found = read_runs(runs, own)
     results, errors = compare_by(found.results, [] if metric is None else [metric]), found.errors
-    named = {path.resolve() for path in runs if _is_run(path)}
+    named = {path.resolve() for path in runs}
     compared = [one for one in results if one.run.path.resolve() in named or all(map(is_budget, one.overrides))]
     measurer = Measurer(cache_folder() / "analysis", find_encoders(), tuple(own))
-    find_reference, title = partial(present_path, "zinc250k"), "ZINC-250K"
-    if reference is not None:
-        find_reference, title = partial(expanded, reference), reference.name
+    find_reference = partial(present_path, "zinc250k") if reference is None else partial(expanded, reference)
+    title = "ZINC-250K" if reference is None else reference.name
     context = Context(measurer, find_reference, title, threshold=threshold)
     kinds = [kind for kind in FIGURES if not only or kind.name in only]
     entries, contents = _draw_all(kinds, compared, results, context, [*ENDINGS, *formats], errors)
@@ -95,9 +95,8 @@ def write(
         ),
         *([f"No runs for {', '.join(empty)}; --all lists what would fill these and others."] if empty else []),
     ]
-    page = to_page(entries, facts).encode()
     try:
-        write_listed(folder, contents, {INDEX: page})
+        write_listed(folder, contents, {INDEX: to_page(entries, facts).encode()})
     except OSError as error:
         raise InputError(f"{folder} cannot be written ({reason(error)}); choose another with --to") from error
     say(to_text(entries).removesuffix("\n"))
@@ -106,10 +105,6 @@ def write(
     n_drawn = sum(len(entry.pictures) for entry in entries)
     say("\n".join([*facts[2:], f"{count_of(n_drawn, 'figure')} of {facts[0]} {folder / INDEX}"]))
     return 2 if errors else 0
-
-
-def _is_run(path: Path) -> bool:
-    return (path / RECORD).exists()
 
 
 def _draw_all(
@@ -141,13 +136,16 @@ def _draw_all(
         for kind in progress.track(kinds, description="drawing"):
             lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
             needs = kind.missing()
-            drawn = []
+            drawn: list[Picture] = []
             pictures: list[Picture] = []
             with _collecting(errors, kind.name):
                 pictures = [] if needs else [*kind.find(results if kind.takes_all else chosen, context)]
             for picture in pictures:
-                with _collecting(errors, picture.name):
-                    files = _render(picture, endings)
+                with _collecting(errors, picture.name), styled():
+                    figure = picture.draw()
+                    add_basis(figure, picture.basis)
+                    files = {f".{ending}": write_image(figure, ending) for ending in endings}
+                    files |= {ending: text.encode() for ending, text in picture.texts().items()}
                     name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
                     names.add(name)
                     contents |= {f"{name}{ending}": content for ending, content in files.items()}
@@ -165,12 +163,3 @@ def _collecting(errors: list[InputError], name: str) -> Iterator[None]:
         errors.append(error)
     except Exception as error:  # noqa: BLE001 (drawing may raise anything)
         errors.append(InputError(f"{name} cannot be drawn ({describe(error)}); {PLEASE_REPORT}"))
-
-
-def _render(picture: Picture, endings: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents of a picture's files by suffix."""
-    with styled():
-        figure = picture.draw()
-        add_basis(figure, picture.basis)
-        files = {f".{ending}": write_image(figure, ending) for ending in endings}
-    return files | {ending: text.encode() for ending, text in picture.texts().items()}

@@ -3,12 +3,13 @@
 import os
 import shlex
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from string import Template
 from typing import Final
 
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError, describe, reason
+from evodiverse.errors import InputError, reason
 from evodiverse.text import printable
 
 _COPY: Final = "task"
@@ -57,9 +58,7 @@ def write_template(kind: str, folder: Path) -> None:
         InputError: One of the files exists, in which case none is written, or a file cannot be written.
     """
     sources = sorted(path for path in (_TEMPLATES / kind).iterdir() if path.is_file())
-    existing = [path.name for path in sources if os.path.lexists(folder / path.name)]
-    if existing:
-        raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")
+    _check_absent(folder, [path.name for path in sources])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for source in sources:
@@ -92,9 +91,7 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
         raise InputError(f"{source} has no {OPENEVOLVE_START}, the program that the search starts from; add it")
     if folder.resolve().is_relative_to(source.resolve()):
         raise InputError(f"{folder} is in {source}, which is copied there; name a folder elsewhere")
-    existing = [name for name in (_COPY, _README) if os.path.lexists(folder / name)]
-    if existing:
-        raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")
+    _check_absent(folder, [_COPY, _README])
     seconds = read_config(source / CONFIG)["evaluator"].get("timeout")
     settings = ["task=program", f"task.evaluator={_COPY}/evaluator.py"]
     settings += [f"task.timeout={seconds}"] if isinstance(seconds, (int, float)) and seconds > 0 else []
@@ -108,17 +105,17 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(source, folder / _COPY, ignore=_find_ignored)
         (folder / _README).write_text(text, encoding="utf-8")
-    except (OSError, shutil.Error) as error:
-        told = reason(error) if isinstance(error, OSError) and error.errno else describe(error)
-        raise InputError(f"cannot copy {source} to {folder} ({told}); name another folder") from error
+    except OSError as error:
+        raise InputError(f"cannot copy {source} to {folder} ({reason(error)}); name another folder") from error
     for name in (_COPY, _README):
         print(f"wrote {printable(str(folder / name))}")
     print(f"next: cd {shlex.quote(str(folder))} && evodiverse {' '.join(settings)} budget.oracle_calls=300")
 
 
+def _check_absent(folder: Path, names: Sequence[str]) -> None:
+    if existing := [name for name in names if os.path.lexists(folder / name)]:
+        raise InputError(f"{folder} already has {', '.join(existing)}; nothing was written, name another folder")
+
+
 def _find_ignored(folder: str, names: list[str]) -> list[str]:
-    return [
-        name
-        for name in names
-        if name.startswith(".") or name in _LEFT_OUT or os.path.islink(os.path.join(folder, name))
-    ]
+    return [name for name in names if name.startswith(".") or name in _LEFT_OUT or Path(folder, name).is_symlink()]

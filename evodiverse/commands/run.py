@@ -4,7 +4,6 @@ import os
 import shlex
 import sys
 import traceback
-from collections.abc import Sequence
 
 import hydra
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -48,16 +47,7 @@ def main() -> None:
     _given[:] = sys.argv[1:]
     sys.argv[1:] = put_options_last(_given)
     register()
-    sys.exit(finish(_explained_start, f"; to resume: {_command()}", "; choose another folder with outputs=…"))
-
-
-def _explained_start() -> int | None:
-    try:
-        return _start(_given)
-    except COMPOSITION_ERRORS as error:
-        from evodiverse.settings.plan import plan_run  # here so that errors are reported fast
-
-        raise explain(error, sys.argv[1:], plan_run) from error
+    sys.exit(finish(_start, f"; to resume: {_command()}", "; choose another folder with outputs=…"))
 
 
 def is_basic(hydra: HydraConf) -> bool:
@@ -65,25 +55,30 @@ def is_basic(hydra: HydraConf) -> bool:
     return str(hydra.sweeper.get("_target_")).endswith(f".{BasicSweeper.__name__}")
 
 
-def _start(arguments: Sequence[str]) -> int | None:
+def _start() -> int | None:
     """Start a run or a sweep, or print what an option such as ``--cfg`` asks for, and return the exit code.
 
     A single run uses `hydra.main` only with options such as ``--config-path``, because `hydra.main` composes the
     configuration twice, which takes time.
     """
-    parsed = parse_arguments(arguments)
-    is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
-    is_elsewhere = any((parsed.config_path, parsed.config_name, parsed.experimental_rerun))
-    is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
-    if is_sweep and not is_print and not parsed.run:
-        from evodiverse.commands.sweep import run_sweep  # here so that errors are reported fast
+    try:
+        parsed = parse_arguments(_given)
+        is_print = any((parsed.hydra_help, parsed.cfg, parsed.info, parsed.shell_completion))
+        is_elsewhere = any((parsed.config_path, parsed.config_name, parsed.experimental_rerun))
+        is_sweep = parsed.multirun or "hydra.mode=MULTIRUN" in parsed.overrides
+        if is_sweep and not is_print and not parsed.run:
+            from evodiverse.commands.sweep import run_sweep  # here so that errors are reported fast
 
-        return run_sweep(arguments, job)
-    if not is_print and not is_elsewhere:
-        with hydra_session(parsed.config_dir) as session:
-            session.run(CONFIG_NAME, job, [*parsed.overrides, "hydra.mode=RUN"])
-        return None
-    hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
+            return run_sweep(_given, job)
+        if is_print or is_elsewhere:
+            hydra.main(version_base="1.3", config_path=str(find_conf()), config_name=CONFIG_NAME)(job)()
+        else:
+            with hydra_session(parsed.config_dir) as session:
+                session.run(CONFIG_NAME, job, [*parsed.overrides, "hydra.mode=RUN"])
+    except COMPOSITION_ERRORS as error:
+        from evodiverse.settings.plan import plan_run  # here so that errors are reported fast
+
+        raise explain(error, sys.argv[1:], plan_run) from error
     return None
 
 
@@ -105,11 +100,11 @@ def job(composed: DictConfig) -> float | None:
     try:
         return _run(composed)
     except EvoDiverseError as error:
-        message, exit_code = str(error), error.exit_code
+        failed = RunFailed(str(error), error.exit_code)
     except Exception as error:  # noqa: BLE001 (Hydra would report only the first error, after all runs)
         traceback.print_exception(error)
-        message, exit_code = f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code
-    raise RunFailed(message, exit_code)
+        failed = RunFailed(f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code)
+    raise failed
 
 
 def _run_alone(composed: DictConfig) -> float | None:

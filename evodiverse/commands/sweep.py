@@ -152,10 +152,9 @@ def _launch_missing(
     composer: Composer, master: DictConfig, job: Job, planned: Sequence[SweptRun], todo: Sequence[SweptRun]
 ) -> Mapping[int, str]:
     """Launch the runs that are not complete (``todo``), and return the error message of each failed run by number."""
-    n_complete = len(planned) - len(todo)
-    if n_complete:
-        runs, are = count_of(len(planned), "run"), "is" if n_complete == 1 else "are"
-        say(f"{n_complete:,} of {runs} {are} complete")
+    if n_complete := len(planned) - len(todo):
+        are = "is" if n_complete == 1 else "are"
+        say(f"{n_complete:,} of {count_of(len(planned), 'run')} {are} complete")
     if not todo:
         return {}
     # Names are compared, since Hydra imports the module again when it looks for plugins, which gives another class.

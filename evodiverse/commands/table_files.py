@@ -94,8 +94,7 @@ def write(
     ]
     if empty:
         facts.append(f"Left out, since no run fills them: {', '.join(table.name for table in empty)} (--all).")
-    folder = outputs / "tables"
-    page = write_tables(folder if by is None else folder / "by", tables, facts)
+    page = write_tables(outputs / ("tables" if by is None else "tables/by"), tables, facts)
     for error in found.errors:
         complain(str(error))
     n_filled, n_cells = (sum(getattr(table, name) for table in tables) for name in ("n_filled", "n_cells"))
@@ -135,12 +134,9 @@ def read_runs(
         _DAMAGED: [run for run, _ in measured.damaged],
     }
     left_out += [(run, why) for why, some in others.items() for run in some]
-    counts = Counter(why for _, why in left_out)
-    counts[_DAMAGED] += len(survey.damaged)
+    counts = Counter([*(why for _, why in left_out), *[_DAMAGED] * len(survey.damaged)])
     missing = ", ".join(
-        count_of(n, "run") + f" {why}" if " " in why else count_of(n, f"{why} run")
-        for why, n in sorted(counts.items())
-        if n
+        count_of(n, "run") + f" {why}" if " " in why else count_of(n, f"{why} run") for why, n in sorted(counts.items())
     )
     words = f"{count_of(len(measured.runs), 'complete run')}{f' ({missing} left out)' if missing else ''}"
     errors = [*survey.damaged, *(error for _, error in measured.damaged)]
@@ -171,6 +167,5 @@ def find_encoders() -> dict[str, Path | None]:
         try:
             encoders[CODEBERT] = codebert_folder(offline=True)
         except InputError:
-            first, *_ = [present_path(name) for name in artifact_names("minilm")]
-            encoders[MINILM] = first.parent
+            encoders[MINILM], *_ = [present_path(name).parent for name in artifact_names("minilm")]
     return encoders
