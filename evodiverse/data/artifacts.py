@@ -44,16 +44,12 @@ class Artifact:
     is_optional: bool = False
 
 
-def _read_artifacts(path: Path) -> dict[str, Artifact]:
-    """Return the artifacts that ``artifacts.yaml`` lists, by name."""
-    artifacts = {}
-    for requirement, wheel in read_shipped(path).items():
-        for name, file in wheel.pop("files").items():
-            artifacts[name] = Artifact(name=name, requirement=requirement, **wheel, **{"file_name": name, **file})
-    return artifacts
-
-
-ARTIFACTS: dict[str, Artifact] = _read_artifacts(Path(__file__).with_suffix(".yaml"))
+ARTIFACTS: dict[str, Artifact] = {
+    name: Artifact(name=name, requirement=requirement, **wheel, **{"file_name": name, **file})
+    for requirement, wheel in read_shipped(Path(__file__).with_suffix(".yaml")).items()
+    for name, file in wheel.pop("files").items()
+}
+"""The artifacts that ``artifacts.yaml`` lists, by name."""
 
 
 def artifact_names(name: str) -> list[str]:
@@ -67,10 +63,9 @@ def find_artifact(name: str) -> Artifact:
     Raises:
         DataError: The name is unknown; the message suggests the most similar one.
     """
-    artifact = ARTIFACTS.get(name)
-    if artifact is None:
+    if name not in ARTIFACTS:
         raise DataError(f"unknown artifact {name!r}; {nearest(name, list(ARTIFACTS))}")
-    return artifact
+    return ARTIFACTS[name]
 
 
 def fetch_command(artifacts: Sequence[Artifact]) -> str:

@@ -35,13 +35,12 @@ _DOWNLOAD_PREFIX = ".fetch-"
 PIP_REQUIREMENT = "pip>=25.1"  # the first version that resumes downloads; pyproject.toml requires the same
 
 _SHOWN_CHARACTERS = 600  # of the end of what pip prints
-_RETRIES = 2  # of a connection; pip's default of five takes long behind a firewall that drops packets
 _RESUME_RETRIES = 8
 _PIP_OPTIONS = (
     "--no-color",
     "--no-input",
     "--disable-pip-version-check",
-    f"--retries={_RETRIES}",
+    "--retries=2",  # of a connection; pip's default of five takes long behind a firewall that drops packets
     f"--resume-retries={_RESUME_RETRIES}",
     "--no-deps",
     "--only-binary=:all:",  # building a source archive would run its code
@@ -77,10 +76,6 @@ class CacheEntry:
     state: State
     problem: str = ""
     remedy: str = ""
-
-    def __str__(self) -> str:
-        """Return what is wrong with the file, and how to fix it."""
-        return f"{self.path} {self.problem}; {self.remedy}"
 
 
 def inspect_artifact(name: str) -> CacheEntry:
@@ -148,7 +143,7 @@ def _usable_paths(names: Sequence[str]) -> list[Path]:
 def _usable_path(entry: CacheEntry) -> Path:
     if entry.state is not State.PRESENT:
         kind = AbsentError if entry.state is State.ABSENT else DataError
-        raise kind(str(entry))
+        raise kind(f"{entry.path} {entry.problem}; {entry.remedy}")
     return entry.path
 
 
@@ -176,8 +171,7 @@ def fetch(names: Sequence[str], *, offline: bool = False, with_bar: bool = False
     if unusable and (offline or is_offline()):
         files = " and ".join(f"{entry.artifact.file_name} ({entry.state})" for entry in unusable)
         forbidden_by = f"{OFFLINE_VARIABLE} is set" if is_offline() else "--offline was given"
-        command = fetch_command(artifacts)
-        raise DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{command}`")
+        raise DataError(f"cannot fetch {files} into {cache_folder()}: {forbidden_by}; run `{fetch_command(artifacts)}`")
     if unusable:
         _fetch_unusable(artifacts, with_bar=with_bar)
     return [entries[name] for name in names]

@@ -1,6 +1,6 @@
 """The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
 
-import argparse
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -34,22 +34,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     return finish(lambda: arguments.command(arguments), interrupted=f"; {arguments.interrupted}")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> ArgumentParser:
     """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
     parser = make_parser(
         "data", "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
     )
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
-    def add(
-        name: str, command: Callable[[argparse.Namespace], None], summary: str, example: str
-    ) -> argparse.ArgumentParser:
+    def add(name: str, command: Callable[[Namespace], None], summary: str, example: str) -> ArgumentParser:
         subcommand = subcommands.add_parser(
             name,
             help=summary,
             description=f"{summary[0].upper()}{summary[1:]}.",
             epilog=f"example:\n  {example}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=RawDescriptionHelpFormatter,
         )
         subcommand.set_defaults(command=command, interrupted="completed downloads are kept")
         return subcommand
@@ -91,28 +89,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_training(subcommand: argparse.ArgumentParser) -> None:
+def _add_training(subcommand: ArgumentParser) -> None:
     """Add the arguments of ``train-forest``."""
     subcommand.set_defaults(interrupted="no forest was written")
     add = subcommand.add_argument
-    add(
-        "data",
-        metavar="DATA.csv",
-        type=Path,
-        help="table of molecules and their labels",
-    )
+    add("data", metavar="DATA.csv", type=Path, help="table of molecules and their labels")
     add("--output", metavar="FOREST.npz", type=Path, required=True, help="file to write the forest to")
     add("--smiles", metavar="COLUMN", default="smiles", help="column of the molecules (default: smiles)")
     add("--label", metavar="COLUMN", default="label", help="column of the labels (default: label)")
     kinds = subcommand.add_mutually_exclusive_group()
     kinds.add_argument("--threshold", metavar="T", type=float, help="molecules with a label of at least T are active")
     kinds.add_argument("--regression", action="store_true", help="predict the labels themselves, any numbers")
-    add(
-        "--seed",
-        type=whole_number(0, 2**32 - 1),
-        default=0,
-        help="seed of the forest and of what is held out (default: 0)",
-    )
+    seed_help = "seed of the forest and of what is held out (default: 0)"
+    add("--seed", type=whole_number(0, 2**32 - 1), default=0, help=seed_help)
     add("--skip-invalid", action="store_true", help="skip and count lines with an invalid SMILES")
     add("--force", action="store_true", help="replace the output file if it exists")
 
@@ -122,13 +111,13 @@ def _short(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name.partition("/")[0] for name in names))
 
 
-def _named(arguments: argparse.Namespace) -> list[str]:
+def _named(arguments: Namespace) -> list[str]:
     """Return the names of the requested artifacts without duplicates; without a request, all that are not optional."""
     needed = [name for name, artifact in ARTIFACTS.items() if not artifact.is_optional]
     return list(dict.fromkeys(known for name in arguments.names for known in artifact_names(name))) or needed
 
 
-def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
+def _list(arguments: Namespace) -> None:  # noqa: ARG001 (`list` has no arguments)
     rows = []
     for entry in map(inspect_artifact, ARTIFACTS):
         one, size = entry.artifact, f"{entry.artifact.n_bytes / 1e6:.1f} MB"
@@ -137,12 +126,12 @@ def _list(arguments: argparse.Namespace) -> None:  # noqa: ARG001 (`list` has no
     say(f"cache folder: {cache_folder()}")
 
 
-def _fetch(arguments: argparse.Namespace) -> None:
+def _fetch(arguments: Namespace) -> None:
     for before in fetch(_named(arguments), offline=arguments.offline, with_bar=True):
         say(f"{before.artifact.name}: {_OUTCOMES[before.state]} ({before.path})")
 
 
-def _verify(arguments: argparse.Namespace) -> None:
+def _verify(arguments: Namespace) -> None:
     entries = [inspect_artifact(name) for name in _named(arguments)]
     for entry in entries:
         words = f"is intact (SHA-256 {entry.artifact.sha256[:12]}…)" if entry.state is State.PRESENT else entry.problem
@@ -151,13 +140,12 @@ def _verify(arguments: argparse.Namespace) -> None:
         raise DataError(f"{len(wrong)} of {len(entries)} missing or damaged; run `{fetch_command(wrong)}`")
 
 
-def _path(arguments: argparse.Namespace) -> None:
-    paths = {name: present_path(name) for name in artifact_names(arguments.name)}
-    first = next(iter(paths.values()))
-    say(f"{paths.get(arguments.name, first.parent)}")
+def _path(arguments: Namespace) -> None:
+    first, *_ = [present_path(name) for name in artifact_names(arguments.name)]
+    say(f"{first if arguments.name in ARTIFACTS else first.parent}")
 
 
-def _train_forest(arguments: argparse.Namespace) -> None:
+def _train_forest(arguments: Namespace) -> None:
     from evodiverse.tasks.molecules.train_forest import train_forest  # the other commands need no RDKit
 
     options = {name: value for name, value in vars(arguments).items() if name not in ("command", "interrupted")}
