@@ -5,13 +5,12 @@ import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Protocol
 
 from evodiverse.llm.failures import RefusedError, TransientError, parse_retry_after
 from evodiverse.llm.keys import redact, redact_reply
 from evodiverse.llm.library import Price, find_price, load_litellm
-from evodiverse.llm.transfer import Transfer, reduce_reply, watched
+from evodiverse.llm.transfer import reduce_reply, watched
 from evodiverse.text import one_line, printable, split_reasoning
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Reply
 
@@ -22,7 +21,7 @@ TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 MAX_CHARACTERS = 1_000_000
 _LONGEST_MESSAGE = 500
 # How a reply ends, by its ``finish_reason``; all others end it as usual.
-FINISH: Mapping[object, Finish] = MappingProxyType({"length": Finish.LENGTH, "content_filter": Finish.ERROR})
+FINISH: Mapping[object, Finish] = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}
 # More tokens than any model reads or writes in one query.
 MAX_TOKENS = 10_000_000
 
@@ -161,22 +160,19 @@ class LiteLlmClient(Account):
         If a content filter blocks the query, or the query is too long for the model, a reply is returned whose
         ``finish`` is `Finish.ERROR`.
         """
-        with watched() as transfer:
-            return await self._ask(query, transfer)
-
-    async def _ask(self, query: Query, transfer: Transfer) -> Reply:
         began = time.perf_counter()
         try:
-            async with asyncio.timeout(self.timeout_s):
-                response = await self._litellm.acompletion(
-                    model=self.names[query.model],
-                    messages=[message._asdict() for message in query.messages],
-                    api_base=self.api_base,
-                    api_key=self.api_key,
-                    timeout=self.timeout_s,
-                    max_retries=0,
-                    **sent_parameters(query.decoding, self.length_parameter),
-                )
+            with watched() as transfer:
+                async with asyncio.timeout(self.timeout_s):
+                    response = await self._litellm.acompletion(
+                        model=self.names[query.model],
+                        messages=[message._asdict() for message in query.messages],
+                        api_base=self.api_base,
+                        api_key=self.api_key,
+                        timeout=self.timeout_s,
+                        max_retries=0,
+                        **sent_parameters(query.decoding, self.length_parameter),
+                    )
         except TimeoutError as error:
             raise TransientError(f"no reply within {self.timeout_s:g} s") from error
         except Exception as error:  # litellm raises many kinds, depending on the provider's answer
@@ -220,18 +216,15 @@ class LiteLlmClient(Account):
 
         The price is that of the requested model, whatever name the server reports.
         """
-        if answer.prompt_tokens is None or answer.completion_tokens is None or self.price(model) is None:
-            return None
-        if model in self.prices:
-            return answer.cost(self.prices[model], 0)
+        if answer.cost(price := self.price(model), 0) is None or model in self.prices:
+            return answer.cost(price, 0)
         costs = self._litellm.cost_per_token(
             model=self.names[model],
             prompt_tokens=answer.prompt_tokens,
             completion_tokens=answer.completion_tokens,
             usage_object=usage,  # it may report cached tokens, which are cheaper
         )
-        cost = float(sum(costs))
-        return cost if 0 <= cost < math.inf else None
+        return cost if 0 <= (cost := float(sum(costs))) < math.inf else None
 
 
 def read_answer(content: Any) -> tuple[Answer, int]:
@@ -240,8 +233,7 @@ def read_answer(content: Any) -> tuple[Answer, int]:
     Raises:
         TransientError: The content is no reply.
     """
-    reply = reduce_reply(content)
-    match reply:
+    match reply := reduce_reply(content):
         case {"choices": [{"message": dict(message)} as choice]}:
             text, usage = message.get("content") or "", reply.get("usage") or {}
         case _:

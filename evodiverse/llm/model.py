@@ -11,11 +11,10 @@ from threading import Thread
 from typing import TYPE_CHECKING, Self
 
 from evodiverse.errors import InputError, ModelUnavailableError
-from evodiverse.llm.asking import Asking, Follow, Gate
+from evodiverse.llm.asking import Asking, Follow, Gate, Report
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client, sent_parameters
 from evodiverse.llm.clients import KINDS
-from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.failures import REMEDIES
 from evodiverse.llm.library import Price
 from evodiverse.llm.settings import SINGLE, Llm
@@ -75,10 +74,9 @@ class CachedModel:
             for sent, asking in self._sent.items():
                 self._loop.call_soon_threadsafe(sent.cancel if kind is KeyboardInterrupt else asking.stop)
             futures.wait(self._sent)
-            if self._client is not None:
-                asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result()
-            if self._batching is not None:
-                asyncio.run_coroutine_threadsafe(self._batching.close(), self._loop).result()
+            for service in (self._client, self._batching):
+                if service is not None:
+                    asyncio.run_coroutine_threadsafe(service.close(), self._loop).result()
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
@@ -92,18 +90,16 @@ class CachedModel:
 
         If ``show`` raises, the round goes on until the context ends, which stores the replies on their way.
         """
-        while not self._is_done(sent):
+        while True:
+            try:
+                if futures.wait([sent], timeout=_POLL_SECONDS).done:
+                    break
+            except KeyboardInterrupt:
+                sent.cancel()
+                raise
             show()
         self._sent.pop(sent, None)
         return sent.result()
-
-    @staticmethod
-    def _is_done(sent: Future[list[Reply]]) -> bool:
-        try:
-            return bool(futures.wait([sent], timeout=_POLL_SECONDS).done)
-        except KeyboardInterrupt:
-            sent.cancel()
-            raise
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.
@@ -118,8 +114,7 @@ class CachedModel:
             prompt = sum(len(message.content.encode()) + TOKENS_A_MESSAGE for message in query.messages)
             completion = query.decoding.max_tokens
             price = self._find_price(query.model) if bought is None else bought.price
-            usd = None if price is None else price.prompt * prompt + price.completion * completion
-            bounds.append(CostBound(prompt + completion, usd))
+            bounds.append(CostBound(prompt + completion, price and price.cost(prompt, completion)))
         return bounds
 
     def _find_price(self, model: str) -> Price | None:
@@ -128,18 +123,13 @@ class CachedModel:
         return price if self._batching is None else self._batching.find_price(model, price)
 
     def complete(
-        self, queries: Sequence[Query], report: Callable[[int], object] = lambda _: None, *, is_probe: bool = False
+        self, queries: Sequence[Query], report: Report = lambda _: None, *, is_probe: bool = False
     ) -> list[Reply]:
         """Send queries, wait for the replies, and return them; see `begin`."""
         return self.begin(queries, report, is_probe=is_probe)(lambda: None)
 
     def begin(
-        self,
-        queries: Sequence[Query],
-        report: Callable[[int], object],
-        follow: Follow | None = None,
-        *,
-        is_probe: bool = False,
+        self, queries: Sequence[Query], report: Report, follow: Follow | None = None, *, is_probe: bool = False
     ) -> Callable[[Callable[[], object]], list[Reply]]:
         """Send queries, and return a function that waits for the replies and returns one per query, in order.
 
@@ -172,9 +162,11 @@ class CachedModel:
 
             def recall(_: Callable[[], object]) -> list[Reply]:
                 if missing:
+                    stream = missing[0].stream
                     raise InputError(
-                        f"{self._cache.path} has no reply to {_place(missing[0])}; replay only runs recorded there, "
-                        "with the same llm.pools and llm.extra"
+                        f"{self._cache.path} has no reply to iteration {stream.iteration}, pool {stream.pool}, slot "
+                        f"{stream.slot}, attempt {stream.attempt} (seed {stream.seed}, {missing[0].model}); replay "
+                        "only runs recorded there, with the same llm.pools and llm.extra"
                     )
                 return [bought.reply for bought in found if bought is not None]
 
@@ -197,19 +189,6 @@ class CachedModel:
         return receive
 
 
-def _place(query: Query) -> str:
-    """Return text that identifies a query to the user.
-
-    It consists of the iteration, the pool, the slot (the place for one offspring of the pool), the attempt at that
-    slot, the seed and the model.
-    """
-    stream = query.stream
-    return (
-        f"iteration {stream.iteration}, pool {stream.pool}, slot {stream.slot}, attempt {stream.attempt} "
-        f"(seed {stream.seed}, {query.model})"
-    )
-
-
 @contextmanager
 def opened(settings: Llm) -> Iterator[CachedModel]:
     """Open the reply cache and the models, check that each model answers, and yield them as one `CachedModel`.
@@ -220,21 +199,17 @@ def opened(settings: Llm) -> Iterator[CachedModel]:
         InputError: The cache cannot be opened, or the provider refuses the key, the name of a model or a parameter.
         ModelUnavailableError: A model does not answer.
     """
-    kind = KINDS[settings.client]
-    with (
-        ReplyCache(settings.find_cache()) as cache,
-        kind.open(settings) as client,
-        CachedModel(
-            cache, client, settings.concurrency, settings.retries, _make_batching(kind, settings, cache)
-        ) as model,
-    ):
-        if client is not None:
-            _probe(model, settings)
-        yield model
+    with ReplyCache(settings.find_cache()) as cache, KINDS[settings.client].open(settings) as client:
+        batching = _make_batching(settings, cache)
+        with CachedModel(cache, client, settings.concurrency, settings.retries, batching) as model:
+            if client is not None:
+                _probe(model, settings)
+            yield model
 
 
-def _make_batching(kind: Kind, settings: Llm, cache: ReplyCache) -> "Batching | None":
+def _make_batching(settings: Llm, cache: ReplyCache) -> "Batching | None":
     """Return how queries are sent in batches; None if they are not, and none that was sent before is to be read."""
+    kind = KINDS[settings.client]
     if not kind.asks or not kind.has_batches:
         return None
     from evodiverse.llm.shelf import Shelf  # not at the top: these import httpx, which takes long
@@ -256,9 +231,9 @@ def _probe(model: CachedModel, settings: Llm) -> None:
     """
     for name in settings.models:
         samplers = {key: one.decoding for key, used in settings.samplers.items() for one in used if one.model == name}
-        queries = [Query(name, _PROBE, decoding, Stream(0, 0)) for decoding in samplers.values()]
+        queries = {Query(name, _PROBE, decoding, Stream(0, 0)): None for decoding in samplers.values()}
         try:
-            model.complete(list({repr(query): query for query in queries}.values()), is_probe=True)
+            model.complete([*queries], is_probe=True)
         except ModelUnavailableError as error:
             if error.status is None:
                 raise

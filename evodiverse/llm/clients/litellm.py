@@ -48,12 +48,10 @@ class LiteLlm(Kind):
             for used in samplers:
                 violations += _find_in_sampler(name, used, settings)
         violations += _find_in_batches(settings) if settings.batch else ()
-        for model in settings.models if needs_price and not violations else ():
-            if self.price(model, settings) is None:
-                violations.append(
-                    f"budget.usd: the price of {model} is unknown; set llm.price.input and llm.price.output, or "
-                    "budget.tokens instead"
-                )
+        if needs_price and not violations:
+            remedy = "set llm.price.input and llm.price.output, or budget.tokens instead"
+            unknown = [model for model in settings.models if self.price(model, settings) is None]
+            violations += [f"budget.usd: the price of {model} is unknown; {remedy}" for model in unknown]
         return list(dict.fromkeys(violations))
 
     def price(self, model: str, settings: Llm) -> Price | None:
@@ -96,8 +94,8 @@ class LiteLlm(Kind):
         direct = {model: name for model, name in named.items() if find_provider(name, settings.extra)}
         others = {model: name for model, name in named.items() if model not in direct}
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
-        known = {model: price for model in named if (price := self.price(model, settings)) is not None}
-        prices = {model: price for model, price in known.items() if price != _look_up(model, settings)}
+        given = {model: price for model in named if (price := settings.find_price(model)) is not None}
+        prices = {model: price for model, price in given.items() if price != _look_up(model, settings)}
         by_model: dict[str, Client] = {}
         for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
             if names:
