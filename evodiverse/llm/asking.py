@@ -3,11 +3,11 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from heapq import heappop, heappush
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ GRACE_SECONDS = 30.0
 _COMPLAINT_SECONDS = 15.0
 # How long a reply waits for others that arrive at the same time, so that one write stores them all.
 _TOGETHER_SECONDS = 0.005
+_T = TypeVar("_T")
 Report: TypeAlias = Callable[[int], object]
 Follow: TypeAlias = Callable[[Query, Reply], Query | None]
 
@@ -102,7 +103,7 @@ class Asking:
         After an error, replies are missing, and ``failures`` has the error. It is for the caller to raise: an event
         loop in which a `KeyboardInterrupt` is raised ends.
         """
-        tasks = [asyncio.ensure_future(self._obtain(query, report, follow)) for query in queries]
+        tasks = [asyncio.ensure_future(self._note_failure(self._obtain(query, report, follow))) for query in queries]
         ended = asyncio.gather(*tasks, return_exceptions=True)
         try:
             while not ended.done() and not self._stop.is_set():
@@ -130,39 +131,34 @@ class Asking:
         """Send no more queries; call it in the thread of the event loop."""
         self._stop.set()
 
-    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply | None:
-        first = None
+    async def _note_failure(self, obtaining: Awaitable[Reply]) -> Reply | None:
+        """Return a reply, or None if there is an error, which stops the round."""
         try:
-            # The gate is also held while waiting to retry, so that a failing provider gets fewer queries.
-            async with self._gate.passed(query.stream.iteration):
-                asked: Query | None = query
-                while asked is not None and (reply := await self._ask(asked)) is not None:
-                    if first is None:
-                        first = reply
-                        self._call(report, 1)
-                    asked = None if follow is None else follow(asked, reply)
+            return await obtaining
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 (raised after all have ended)
             self._fail(error)
+            return None
+
+    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply:
+        # The gate is also held while waiting to retry, so that a failing provider gets fewer queries.
+        async with self._gate.passed(query.stream.iteration):
+            first = reply = await self._ask(query)
+            self._call(report, 1)
+            while follow is not None and (after := follow(query, reply)) is not None:
+                query, reply = after, await self._ask(after)
         return first
 
-    async def _ask(self, query: Query) -> Reply | None:
-        """Return the reply to one query, or None if the round was stopped before the reply arrived."""
-        failures = 0
-        while not self._stop.is_set():
+    async def _ask(self, query: Query) -> Reply:
+        async def ask(failures: int) -> Reply:
             try:
                 reply = replace(await self._client.ask(query), retries=failures)
-            except TransientError as error:
-                failures += 1
-                wait = self._wait(query.model, failures, error)
             except RefusedError as error:
-                return await self._keep(query, self._spend(query.model, failures, error))
-            else:
-                return await self._keep(query, reply)
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), wait)
-        return None
+                reply = self._spend(query.model, failures, error)
+            return await self._keep(query, reply)
+
+        return await self._try(query.model, ask)
 
     def _spend(self, model: str, failures: int, error: RefusedError) -> Reply:
         """Return an empty reply to a query that is refused because of its prompt.
@@ -174,21 +170,42 @@ class Asking:
             raise refused(model, error) from error
         return Reply("", Finish.ERROR, str(error), retries=failures)
 
-    def _wait(self, model: str, failures: int, error: TransientError) -> float:
-        """Return how many seconds to wait before something is sent again.
+    async def _try(self, model: str, send: Callable[[int], Awaitable[_T]]) -> _T:
+        """Call ``send`` with the number of failures so far until it succeeds.
 
         Raises:
-            ModelUnavailableError: It has failed too often, or the wait would be too long.
+            ModelUnavailableError: It was refused, has failed too often, or the wait would be too long.
+            CancelledError: The round was stopped.
         """
-        if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
-            raise ModelUnavailableError(f"{model} asks us to wait {error.retry_after:,.0f} s: {error}") from error
-        if failures > self._retries:
-            raise ModelUnavailableError(
-                f"{model} failed {failures} times in a row, the last time with: {error}"
-            ) from error
-        wait = backoff(failures, error.retry_after, self._rng)
-        self._complain(model, error, wait, f" ({failures} of {self._retries})")
-        return wait
+        failures = 0
+        while True:
+            if self._stop.is_set():
+                raise asyncio.CancelledError
+            try:
+                return await send(failures)
+            except RefusedError as error:
+                raise refused(model, error) from error
+            except TransientError as error:
+                failures += 1
+                if (error.retry_after or 0) > LONGEST_RETRY_AFTER:
+                    why = f"{model} asks us to wait {error.retry_after:,.0f} s: {error}"
+                    raise ModelUnavailableError(why) from error
+                if failures > self._retries:
+                    why = f"{model} failed {failures} times in a row, the last time with: {error}"
+                    raise ModelUnavailableError(why) from error
+                wait = backoff(failures, error.retry_after, self._rng)
+                self._complain(model, error, wait, f" ({failures} of {self._retries})")
+            await self._pause(wait)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait for some seconds.
+
+        Raises:
+            CancelledError: The round was stopped.
+        """
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+            raise asyncio.CancelledError
 
     def _complain(self, model: str, error: TransientError, wait: float, count: str = "") -> None:
         """Tell the user of a failure, unless the last warning was a moment ago."""

@@ -8,11 +8,11 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from evodiverse.errors import ModelUnavailableError
 from evodiverse.llm.asking import Asking, Follow, Gate, Report, refused
@@ -26,7 +26,6 @@ from evodiverse.text import count_of
 from evodiverse.vocabulary import Query, Reply
 
 _LOG = logging.getLogger("evodiverse.llm")
-_T = TypeVar("_T")
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 # How long a provider may tell nothing of a batch before the run ends.
@@ -78,10 +77,6 @@ class Batching:
             await endpoint.close()
 
 
-class _StoppedError(Exception):
-    """The round was stopped, so nothing more is sent."""
-
-
 class BatchAsking(Asking):
     """One round of queries, which `run` sends as one batch for each model. No other query follows a reply.
 
@@ -115,17 +110,9 @@ class BatchAsking(Asking):
                 buying.cancel()  # no effect on those that are done
             await asyncio.gather(*self._bought.values(), return_exceptions=True)
 
-    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply | None:
-        try:
-            buying = self._bought.get(query.model)
-            bought = {} if buying is None else await asyncio.shield(buying)
-        except _StoppedError:
-            return None
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001 (raised after all have ended)
-            self._fail(error)
-            return None
+    async def _obtain(self, query: Query, report: Report, follow: Follow | None) -> Reply:
+        buying = self._bought.get(query.model)
+        bought = {} if buying is None else await asyncio.shield(buying)
         return bought[query] if query in bought else await super()._obtain(query, report, follow)
 
     async def _buy(self, model: str, queries: Sequence[Query], report: Report) -> dict[Query, Reply]:
@@ -184,7 +171,7 @@ class BatchAsking(Asking):
     async def _confirm(self, batch: Batch) -> list[Batch]:
         """Return a batch of an earlier process with the provider's name for it; nothing if it was never started."""
         if batch.job is None:
-            found = None if batch.upload is None else await self._try(batch.model, lambda: self._find(batch))
+            found = None if batch.upload is None else await self._try(batch.model, lambda _: self._find(batch))
             if found is None:
                 self._shelf.remove(batch)
                 return []
@@ -226,18 +213,14 @@ class BatchAsking(Asking):
         place = (endpoint.address, endpoint.api, endpoint.key_variable)
         batch = Batch(secrets.token_hex(8), *place, model, list(queries), time.time())
         self._batching.note(self._shelf.write(batch))
-        was_tried = False
 
-        async def upload() -> Batch:
+        async def upload(_: int) -> Batch:
             with self._forgotten_if_refused(batch):
                 return replace(batch, upload=await endpoint.upload(batch.name, content))
 
-        async def start() -> Batch:
-            nonlocal was_tried
+        async def start(failures: int) -> Batch:
             # An attempt that failed may have started it nevertheless.
-            found = await self._find(batch) if was_tried else None
-            was_tried = True
-            if found is not None:
+            if failures and (found := await self._find(batch)) is not None:
                 return found
             with self._forgotten_if_refused(batch):
                 return replace(batch, job=await endpoint.start(batch.name, batch.upload or "", content))
@@ -288,7 +271,7 @@ class BatchAsking(Asking):
             pause = min(1.5 * pause, _LONGEST_PAUSE_SECONDS)
         lines: dict[str, Line] = {}
         try:
-            await self._try(batch.model, lambda: self._read(batch, state, lines))
+            await self._try(batch.model, lambda _: self._read(batch, state, lines))
         except ModelUnavailableError:
             if not lines:
                 raise
@@ -364,33 +347,3 @@ class BatchAsking(Asking):
             [(bytes.fromhex(key), batch.model, Bought(reply, price)) for key, reply in found.items()]
         )
         return dict(zip(found, (bought.reply for bought in kept), strict=True)), refusal
-
-    async def _try(self, model: str, make: Callable[[], Awaitable[_T]]) -> _T:
-        """Send a request until it succeeds.
-
-        Raises:
-            ModelUnavailableError: It was refused, or has failed too often.
-            _StoppedError: The round was stopped.
-        """
-        failures = 0
-        while True:
-            if self._stop.is_set():
-                raise _StoppedError
-            try:
-                return await make()
-            except TransientError as error:
-                failures += 1
-                wait = self._wait(model, failures, error)
-            except RefusedError as error:
-                raise refused(model, error) from error
-            await self._pause(wait)
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait for some seconds.
-
-        Raises:
-            _StoppedError: The round was stopped.
-        """
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._stop.wait(), seconds)
-            raise _StoppedError
