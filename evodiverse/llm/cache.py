@@ -17,8 +17,6 @@ from evodiverse.llm.library import Price
 from evodiverse.vocabulary import Finish, Query, Reply
 
 _BUSY_SECONDS = 60.0
-# Recent keys are remembered, since each query is looked up twice (for its bound and for its reply) and stored once.
-_KEYS_AT_HAND = 256
 _TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
 
 
@@ -29,7 +27,7 @@ class Bought(NamedTuple):
     price: Price | None
 
 
-@lru_cache(maxsize=_KEYS_AT_HAND)
+@lru_cache(maxsize=256)  # since each query is looked up twice (for its bound and for its reply) and stored once
 def query_key(query: Query) -> bytes:
     """Return the cache key of a query: the SHA-256 of its model, messages, sampling settings and random stream."""
     parts = [query.model, query.messages, asdict(query.decoding), query.stream]
@@ -82,9 +80,7 @@ class ReplyCache:
     def has_all(self, keys: Sequence[bytes]) -> bool:
         """Return whether there is a stored reply for each key of a query."""
         with self._reporting():
-            return all(
-                self._connection.execute("SELECT 1 FROM replies WHERE key = ?", [key]).fetchone() for key in keys
-            )
+            return self._select(keys).keys() >= {*keys}
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.
@@ -130,9 +126,10 @@ def _open(path: Path) -> sqlite3.Connection:
         InputError: The file is the database of something else.
     """
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
-    if not _find_tables(connection):
+    tables = {name for (name,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
+    if not tables:
         connection.execute(_TABLE)
-    if _find_tables(connection) != {"replies"}:
+    elif tables != {"replies"}:
         raise InputError(f"{path} is the database of something else; choose another file with llm.cache=…")
     (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     if answer != "ok":
@@ -140,10 +137,6 @@ def _open(path: Path) -> sqlite3.Connection:
     # SQLite then overwrites its rollback journal at each commit, since deleting it would take three times as long.
     connection.execute("PRAGMA journal_mode=PERSIST")
     return connection
-
-
-def _find_tables(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
 
 
 def _encode(bought: Bought) -> bytes:

@@ -18,7 +18,7 @@ from evodiverse.errors import describe
 from evodiverse.llm.client import Account, failure, read_answer, sent_parameters, shorten
 from evodiverse.llm.failures import TransientError
 from evodiverse.llm.library import Price, read_price
-from evodiverse.llm.providers import PROVIDERS, chat_address, find_provider, takes_completion_tokens
+from evodiverse.llm.providers import COUNTS_REASONING, PROVIDERS, chat_address, find_provider
 from evodiverse.llm.transfer import MAX_BODY_BYTES, Transfer, exchange
 from evodiverse.vocabulary import LENGTH_PARAMETERS, Finish, Query, Reply
 
@@ -43,7 +43,7 @@ def build_body(query: Query, provider: str, model: str, length_parameter: str) -
         length_parameter: The name under which the largest number of tokens of the reply is sent, if the model takes it.
     """
     messages = [message._asdict() for message in query.messages]
-    length = LENGTH_PARAMETERS[1] if provider == "openai" and takes_completion_tokens(model) else length_parameter
+    length = LENGTH_PARAMETERS[1] if provider == "openai" and COUNTS_REASONING.search(model) else length_parameter
     return {"model": model, "messages": messages, **sent_parameters(query.decoding, length)}
 
 

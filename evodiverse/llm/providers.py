@@ -11,8 +11,7 @@ that a replay, which asks no provider, has the same parameters as the run that i
 
 import os
 import re
-from collections.abc import Collection, Iterator
-from types import MappingProxyType
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from evodiverse.llm.library import find_entry
@@ -47,23 +46,21 @@ class Provider(NamedTuple):
 _OLLAMA: Final = Provider(
     "http://localhost:11434", ("OLLAMA_API_BASE",), ("OLLAMA_API_KEY",), needs_key=False, translated=frozenset("*")
 )
-PROVIDERS: Final = MappingProxyType(
-    {
-        "openai": Provider("https://api.openai.com/v1", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), ("OPENAI_API_KEY",)),
-        "deepseek": Provider(
-            "https://api.deepseek.com/beta",
-            ("DEEPSEEK_API_BASE",),
-            ("DEEPSEEK_API_KEY",),
-            translated=frozenset({"reasoning_effort"}),
-        ),
-        "openrouter": Provider(
-            "https://openrouter.ai/api/v1", ("OPENROUTER_API_BASE",), ("OPENROUTER_API_KEY", "OR_API_KEY")
-        ),
-        "hosted_vllm": Provider(None, ("HOSTED_VLLM_API_BASE",), ("HOSTED_VLLM_API_KEY",), needs_key=False),
-        "ollama": _OLLAMA,
-        "ollama_chat": _OLLAMA,
-    }
-)
+PROVIDERS: Final[Mapping[str, Provider]] = {
+    "openai": Provider("https://api.openai.com/v1", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), ("OPENAI_API_KEY",)),
+    "deepseek": Provider(
+        "https://api.deepseek.com/beta",
+        ("DEEPSEEK_API_BASE",),
+        ("DEEPSEEK_API_KEY",),
+        translated=frozenset({"reasoning_effort"}),
+    ),
+    "openrouter": Provider(
+        "https://openrouter.ai/api/v1", ("OPENROUTER_API_BASE",), ("OPENROUTER_API_KEY", "OR_API_KEY")
+    ),
+    "hosted_vllm": Provider(None, ("HOSTED_VLLM_API_BASE",), ("HOSTED_VLLM_API_KEY",), needs_key=False),
+    "ollama": _OLLAMA,
+    "ollama_chat": _OLLAMA,
+}
 """The providers, by the first part of their models' names."""
 ANTHROPIC: Final = "anthropic"
 MESSAGES: Final = Provider(
@@ -104,13 +101,12 @@ def find_batches(name: str, extra: Collection[str] = ()) -> tuple[str, str] | No
         name: The model's name in litellm.
         extra: The names of the additional parameters of requests.
     """
-    found = find_provider(name, extra)
-    if found is not None:
+    if found := find_provider(name, extra):
         return found if found[0] == "openai" else None
     provider, slash, model = name.partition("/")
-    if slash:
-        return (ANTHROPIC, model) if provider == ANTHROPIC else None
-    return (ANTHROPIC, name) if find_entry(name).get("litellm_provider") == ANTHROPIC else None
+    if not slash:
+        provider, model = find_entry(name).get("litellm_provider", ""), name
+    return (provider, model) if provider == ANTHROPIC else None
 
 
 def api_address(provider: str, api_base: str | None) -> str:
@@ -160,13 +156,8 @@ FAMILIES: Final = (
     Family(re.compile(r"^moonshot/kimi-k2\.[5-9]"), samples=False),
     Family(re.compile(r"^(?:bedrock|cohere(?:_chat)?|minimax|moonshot|zai)/"), hottest=1.0),
 )
-# OpenAI's models that refuse ``max_tokens`` and take ``max_completion_tokens`` instead.
-_COUNTS_REASONING: Final = re.compile(r"(?:^|/)(?:o[1-9]|gpt-[5-9])(?!\d|-chat)")
-
-
-def takes_completion_tokens(model: str) -> bool:
-    """Return whether OpenAI's API takes the length of a model's reply only as ``max_completion_tokens``."""
-    return _COUNTS_REASONING.search(model) is not None
+COUNTS_REASONING: Final = re.compile(r"(?:^|/)(?:o[1-9]|gpt-[5-9])(?!\d|-chat)")
+"""What is found in the names of OpenAI's models that take ``max_completion_tokens`` instead of ``max_tokens``."""
 
 
 class Misfit(NamedTuple):

@@ -195,11 +195,6 @@ class Llm:
         except RuntimeError as error:
             raise InputError(f"llm.cache={self.cache} cannot be used ({error}); choose another file") from error
 
-    @property
-    def is_compatible_server(self) -> bool:
-        """Whether the user gave the address of a server that speaks OpenAI's protocol, which may need no key."""
-        return self.provider == "openai" and self.api_base is not None
-
     def litellm_name(self, model: str) -> str:
         """Return litellm's name for a model, such as ``openai/gpt-5``, given the name in ``llm.model``."""
         return model if self.provider is None else f"{self.provider}/{model}"

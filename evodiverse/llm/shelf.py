@@ -18,7 +18,6 @@ from evodiverse.llm.endpoints import ENDPOINTS, ID
 _LOG = logging.getLogger("evodiverse.llm")
 _LOCK_SECONDS = 0.1
 _MOST_BYTES: Final = 1 << 26
-_LOCK: Final = ".lock"
 _KEY: Final = re.compile("[0-9a-f]{64}")
 
 
@@ -60,10 +59,9 @@ class Batch:
         """
         batch = cls(**content)
         ids = [one for one in (batch.upload or None, batch.job) if one is not None]
-        if batch.api not in ENDPOINTS or not 0 <= batch.at < 1e11 or not all(map(ID.fullmatch, ids)):
-            raise ValueError("it has an impossible api, at, upload or job")
-        if not all(map(_KEY.fullmatch, batch.keys)):
-            raise ValueError("one of its keys is no SHA-256")
+        is_possible = batch.api in ENDPOINTS and 0 <= batch.at < 1e11 and all(map(ID.fullmatch, ids))
+        if not is_possible or not all(map(_KEY.fullmatch, batch.keys)):
+            raise ValueError("it has an impossible api, at, upload or job, or a key that is no SHA-256")
         return batch
 
 
@@ -140,13 +138,11 @@ class Shelf:
         """
         with self._writing():
             self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
+            descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
+        with os.fdopen(descriptor):
             try:
                 while not files.lock(descriptor, waits=False):
                     await pause(_LOCK_SECONDS)
             except OSError as error:
                 _LOG.warning("cannot lock %s (%s); let no other run use it", self.folder, error.strerror)
             yield
-        finally:
-            os.close(descriptor)

@@ -10,7 +10,7 @@ import json
 import re
 import zlib
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -49,16 +49,6 @@ class Transfer:
     def __init__(self) -> None:
         self.secrets: set[str] = set()
         self.failure: TransientError | RefusedError | None = None
-
-    def prepare(self, request: httpx.Request) -> None:
-        """Add the credentials that a request contains to ``secrets``, and ask for no compression other than gzip.
-
-        Gzip is chosen because its decompression can be stopped at a size limit.
-        """
-        for name, value in [*request.headers.items(), *request.url.params.items()]:
-            if _SECRET_NAME.search(name):
-                self.secrets |= {value, value.partition(" ")[2]}  # with and without a scheme such as Bearer
-        request.headers["accept-encoding"] = "gzip"
 
     def refuse_redirect(self, response: httpx.Response) -> None:
         """Reject a redirect, even one to the same host.
@@ -205,21 +195,23 @@ async def exchange(
 ) -> tuple[httpx.Response, bytes]:
     """Send a request, and return the response and its body, which `Transfer.read` bounds. Redirects are rejected.
 
+    The credentials that the request contains are added to the secrets of ``transfer``.
+
     Args:
         send: The method of a client that sends a request.
         request: The request.
         transfer: What the rejection of a response is recorded in.
         most_bytes: The longest body that is accepted.
     """
-    transfer.prepare(request)
+    for name, value in [*request.headers.items(), *request.url.params.items()]:
+        if _SECRET_NAME.search(name):
+            transfer.secrets |= {value, value.partition(" ")[2]}  # with and without a scheme such as Bearer
+    request.headers["accept-encoding"] = "gzip"  # whose decompression can be stopped at a size limit
     try:
         response = await send(request, stream=True, follow_redirects=False)
-        body = cast("httpx.AsyncByteStream", response.stream)
-        try:
+        async with aclosing(cast("httpx.AsyncByteStream", response.stream)):
             transfer.refuse_redirect(response)
             return response, await transfer.read(response, most_bytes)
-        finally:
-            await body.aclose()
     except (httpx.NetworkError, httpx.ProxyError, httpx.ProtocolError, httpx.UnsupportedProtocol) as error:
         transfer.note_lost(request.url, error)
         raise

@@ -203,7 +203,8 @@ def _find_in_provider(model: str, provider: Provider, settings: Llm) -> Iterator
         yield "llm.api_base has no value; give the server's address, such as http://127.0.0.1:8000/v1"
     elif not _is_address(address):
         yield f"{' or '.join(provider.addresses)} must be an address such as http://127.0.0.1:8000/v1"
-    is_lacking = provider.needs_key and not settings.is_compatible_server and provider.find_key() is None
+    is_own = settings.provider == "openai" and settings.api_base is not None  # such a server may need no key
+    is_lacking = provider.needs_key and not is_own and provider.find_key() is None
     yield from _find_in_keys(model, provider.keys, provider.keys[:1] if is_lacking else (), settings)
 
 
