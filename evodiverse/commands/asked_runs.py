@@ -41,7 +41,7 @@ def resume(path: Path, scores: Path | None = None) -> None:
     """Resume a run until it asks for scores again or ends. If the run is already complete, only report that.
 
     Args:
-        path: The run directory.
+        path: The absolute path of the run directory.
         scores: A CSV file with measured scores, or None to ask for the same scores again.
 
     Raises:
@@ -74,25 +74,24 @@ def _plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     configuration may be relative to it.
 
     Args:
-        path: The run directory.
+        path: The absolute path of the run directory.
 
     Raises:
         InputError: The directory holds no started run, or its configuration is damaged or no longer valid.
     """
-    folder = path.absolute()
-    composed, hydra = (_load(folder / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
+    composed, hydra = (_load(path / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
     try:
         config: Any = OmegaConf.merge(OmegaConf.structured(Config), composed)
         hydra_part = OmegaConf.select(hydra, "hydra")
         started_from = Path(str(hydra_part.runtime.cwd))
     except (*COMPOSITION_ERRORS, AttributeError) as error:
-        raise InputError(f"{folder / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
+        raise InputError(f"{path / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
     if started_from.is_dir():
         os.chdir(started_from)
     for source in hydra_part.runtime.config_sources:
         if source.provider == "command-line" and not Path(str(source.path)).is_dir():
             raise InputError(f"{path} was started with --config-dir {source.path}, which is gone; restore that folder")
-    return replace(plan_run(config, hydra_part), path=folder), config, hydra_part
+    return replace(plan_run(config, hydra_part), path=path), config, hydra_part
 
 
 def _load(path: Path) -> Any:
@@ -115,7 +114,7 @@ def _read_asked(path: Path) -> Mapping[str, str]:
 def _read(path: Path) -> tuple[str, str, list[tuple[int, str, str]]]:
     """Return a table of scores: the column that identifies the candidates, the scores' decimal mark, and the lines.
 
-    A line is its number, its cell in that column, and its score, which is empty if there is none yet.
+    A line is its number, its cell in that column, and its score. Lines without a score are left out.
 
     Raises:
         InputError: The file cannot be read, or a column is missing.
@@ -130,10 +129,10 @@ def _read(path: Path) -> tuple[str, str, list[tuple[int, str, str]]]:
         raise InputError(
             f"{path} must have the columns score and {' or '.join(_NAMES)}, got {', '.join(table.names) or '-'}"
         )
-    name = _NAMES[places.index(place)]
     rows = [(number, [*cells, *[""] * len(table.names)]) for number, cells in table.rows]
     mark = find_decimal_mark([cells[score] for _, cells in rows], table.delimiter)
-    return name, mark, [(number, cells[place].strip(), cells[score].strip()) for number, cells in rows]
+    lines = [(number, cells[place].strip(), cells[score].strip()) for number, cells in rows]
+    return _NAMES[places.index(place)], mark, [line for line in lines if line[2]]
 
 
 def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
@@ -153,16 +152,14 @@ def _tell(plan: Plan, scores: Path, asked: Mapping[str, str]) -> None:
     with locked(plan.path):
         known = {str(record["key"]): record["score"] for record in journal.read()}
         for number, text, score in lines:
-            if not score:
-                continue  # not measured yet
             try:
                 hypothesis = _find(task, name, text, asked, known)
                 evaluation = _rate(task, hypothesis, score, mark)
                 records.append(journal_record(hypothesis, evaluation, 0.0))
-                before = known.setdefault(hypothesis.key, evaluation.score)
+                before = known.get(hypothesis.key, evaluation.score)
                 if before != evaluation.score:
                     replaced.append(f"{hypothesis.genotype}: {evaluation.score} replaces {before}")
-                    known[hypothesis.key] = evaluation.score
+                known[hypothesis.key] = evaluation.score
             except InputError as error:
                 violations += [f"line {number}: {violation}" for violation in error.violations]
         if violations:

@@ -10,15 +10,9 @@ def main() -> int:
     parser = make_parser("baseline", __doc__)
     parser.add_argument("--engine", required=True, choices=ENGINES, help="engine that searches for equations")
     limits = parser.add_mutually_exclusive_group(required=True)
-    limits.add_argument(
-        "--seconds", type=whole_number(1, 999_999_999), metavar="N", help="limit on the engine's wall time, in seconds"
-    )
-    limits.add_argument(
-        "--evaluations",
-        type=whole_number(1, 999_999_999),
-        metavar="N",
-        help="limit on evaluations, as the engine counts them",
-    )
+    shown = {"seconds": "the engine's wall time, in seconds", "evaluations": "evaluations, as the engine counts them"}
+    for name, what in shown.items():
+        limits.add_argument(f"--{name}", type=whole_number(1, 999_999_999), metavar="N", help=f"limit on {what}")
     parser.add_argument("overrides", nargs="*", metavar="KEY=VALUE", help="settings, such as the problem and the seed")
     arguments = parser.parse_intermixed_args()
     from evodiverse.commands.baseline_runs import Budget, run_all  # here so that --help stays fast

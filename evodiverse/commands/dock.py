@@ -10,28 +10,21 @@ from evodiverse.docking import PUBLISHED
 def main() -> int:
     """Dock and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM."""
     parser = make_parser("dock", __doc__)
+    add = parser.add_argument
     add_runs(parser)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument(
         "--receptor", metavar="FILE", help=f"rigid receptor in PDBQT format, or {PUBLISHED}, which comes with a box"
     )
     where.add_argument("--targets", type=Path, metavar="FILE", help="YAML file with the receptor and box of each task")
-    parser.add_argument(
+    add(
         "--box",
         metavar="X,Y,Z,SX,SY,SZ",
         help="center and sides of the box around the pocket, in Å, or a Vina configuration file",
     )
-    parser.add_argument(
-        "--exhaustiveness",
-        type=whole_number(1, 9_999),
-        default=8,
-        metavar="N",
-        help="number of searches for the best pose (8)",
-    )
-    parser.add_argument(
-        "--jobs", type=whole_number(1, 9_999), metavar="N", help="molecules to dock at the same time (one per core)"
-    )
-    parser.add_argument("--overwrite", action="store_true", help="replace a docking that used other settings")
+    add("--exhaustiveness", type=whole_number(1, 9_999), default=8, metavar="N", help="searches for the best pose (8)")
+    add("--jobs", type=whole_number(1, 9_999), metavar="N", help="molecules to dock at the same time (one per core)")
+    add("--overwrite", action="store_true", help="replace a docking that used other settings")
     arguments = parser.parse_args(_attach_box(sys.argv[1:]))
     from evodiverse.commands.dock_runs import Order, dock_all  # here so that --help stays fast
 

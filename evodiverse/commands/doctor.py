@@ -10,6 +10,7 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -100,8 +101,7 @@ def check_sandbox() -> Iterator[Finding]:
     from evodiverse.sandbox.processes import ProcessSandbox
     from evodiverse.vocabulary import Job, Limits
 
-    gaps = find_gaps()
-    if gaps:
+    if gaps := find_gaps():
         remedy = (
             "run model-written programs on Linux 5.13 or later, outside of containers that forbid Landlock or seccomp; "
             "sandbox.require=strict refuses to run here"
@@ -113,14 +113,12 @@ def check_sandbox() -> Iterator[Finding]:
         has_disk = can_mount(folder)
         secret = Path(folder, "secret.txt")
         secret.write_text("secret")
-        sandbox = ProcessSandbox()
         try:
-            (execution,) = sandbox.run([Job(_PROBE, "main", (str(secret),), None, Limits(5.0, 1_000))])
+            with closing(ProcessSandbox()) as sandbox:
+                (execution,) = sandbox.run([Job(_PROBE, "main", (str(secret),), None, Limits(5.0, 1_000))])
             failure = execution.failure and f"a program that should run failed: {execution.failure.detail}"
         except EvoDiverseError as error:
             failure = str(error)
-        finally:
-            sandbox.close()
     measured = "no disk in memory (user namespaces are off); the size of programs' files is measured instead"
     yield Finding("disk", OK, "each program gets a small disk in memory" if has_disk else measured)
     if failure:
@@ -183,8 +181,7 @@ def check_extras() -> Iterator[Finding]:
         if extra in ("dev", "site"):  # for the development of EvoDiverse
             continue
         of_extra = [each for each in required if each.marker and each.marker.evaluate({"extra": extra})]
-        problems = [problem for problem in map(_find_problem, of_extra) if problem]
-        if problems:
+        if problems := [*filter(None, map(_find_problem, of_extra))]:
             yield Finding(extra, OPTIONAL, ", ".join(problems), f"pip install 'evodiverse[{extra}]'")
         else:
             yield Finding(extra, OK, "installed")

@@ -24,17 +24,16 @@ _FIRST_RUN: Final = (
 def main() -> int:
     """Write the files and return the exit code: 2 if they cannot be written."""
     parser = make_parser("new", __doc__)
-    parser.add_argument(
-        "kind", choices=("program",), help="kind of task; the candidates of a program task are Python programs"
-    )
-    parser.add_argument("folder", type=Path, metavar="DIR", help="folder for the files, created if it does not exist")
-    parser.add_argument(
+    add = parser.add_argument
+    add("kind", choices=("program",), help="kind of task; the candidates of a program task are Python programs")
+    add("folder", type=Path, metavar="DIR", help="folder for the files, created if it does not exist")
+    add(
         "--from-openevolve",
         type=Path,
         metavar="FOLDER",
         help="make the task from a folder with evaluator.py and initial_program.py of OpenEvolve",
     )
-    parser.add_argument(
+    add(
         "--trust",
         action="store_true",
         help="with --from-openevolve: run the evaluator and all programs with the rights of your account",

@@ -343,7 +343,6 @@ class BatchAsking(Asking):
                     refusal = error
             else:
                 self._why = f" ({line})"
-        kept = self._cache.keep_by_key(
-            [(bytes.fromhex(key), batch.model, Bought(reply, price)) for key, reply in found.items()]
-        )
+        new = [(bytes.fromhex(key), batch.model, Bought(reply, price)) for key, reply in found.items()]
+        kept = self._cache.keep_by_key(new)
         return dict(zip(found, (bought.reply for bought in kept), strict=True)), refusal

@@ -113,11 +113,13 @@ def api_address(provider: str, api_base: str | None) -> str:
     """Return the address of a provider's API, to which paths such as ``/chat/completions`` are added.
 
     Args:
-        provider: The provider, a key of `PROVIDERS`.
+        provider: The provider, `ANTHROPIC` or a key of `PROVIDERS`.
         api_base: The address that the user gave, or None.
     """
-    address = (PROVIDERS[provider].find_address(api_base) or "").rstrip("/").removesuffix("/chat/completions")
-    return f"{address}/v1" if PROVIDERS[provider] is _OLLAMA and not address.endswith("/v1") else address
+    known = PROVIDERS.get(provider, MESSAGES)
+    address = (known.find_address(api_base) or "").rstrip("/")
+    address = address.removesuffix("/chat/completions").removesuffix("/v1/messages")
+    return f"{address}/v1" if known is _OLLAMA and not address.endswith("/v1") else address
 
 
 def chat_address(provider: str, api_base: str | None) -> str:

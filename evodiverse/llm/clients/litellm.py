@@ -7,19 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evodiverse.llm import providers
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.keys import load_env_file
 from evodiverse.llm.library import Price, find_price, load_litellm, read_price
-from evodiverse.llm.providers import (
-    ANTHROPIC,
-    MESSAGES,
-    PROVIDERS,
-    Provider,
-    api_address,
-    find_batches,
-    find_misfits,
-    find_provider,
-)
 from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Sampler
 
@@ -64,16 +55,13 @@ class LiteLlm(Kind):
 
         found: dict[str, Endpoint] = {}
         for model in settings.models:
-            batches = find_batches(settings.litellm_name(model), settings.extra)
-            if batches is None:
+            if (batches := providers.find_batches(settings.litellm_name(model), settings.extra)) is None:
                 continue
             api, name = batches
-            provider = MESSAGES if api == ANTHROPIC else PROVIDERS[api]
-            address = (provider.find_address(settings.api_base) or "").rstrip("/").removesuffix("/v1/messages")
-            variable = settings.api_key_env or provider.keys[0]
+            variable = settings.api_key_env or providers.PROVIDERS.get(api, providers.MESSAGES).keys[0]
             price = self.price(model, settings)
             found[model] = ENDPOINTS[api](
-                address=address if api == ANTHROPIC else api_address(api, settings.api_base),
+                address=providers.api_address(api, settings.api_base),
                 key=os.environ.get(variable, "").strip(),
                 key_variable=variable,
                 timeout_s=settings.timeout,
@@ -91,7 +79,7 @@ class LiteLlm(Kind):
         from evodiverse.llm.client import Clients, LiteLlmClient
 
         named = {model: settings.litellm_name(model) for model in settings.models}
-        direct = {model: name for model, name in named.items() if find_provider(name, settings.extra)}
+        direct = {model: name for model, name in named.items() if providers.find_provider(name, settings.extra)}
         others = {model: name for model, name in named.items() if model not in direct}
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
         given = {model: price for model in named if (price := settings.find_price(model)) is not None}
@@ -106,7 +94,7 @@ class LiteLlm(Kind):
 
 def _look_up(model: str, settings: Llm) -> Price | None:
     name = settings.litellm_name(model)
-    return read_price(name) if find_provider(name, settings.extra) else find_price(name)
+    return read_price(name) if providers.find_provider(name, settings.extra) else find_price(name)
 
 
 def _find_in_address(settings: Llm) -> Iterator[str]:
@@ -137,13 +125,13 @@ def _find_in_price(settings: Llm) -> Iterator[str]:
 
 def _find_in_batches(settings: Llm) -> Iterator[str]:
     for model in settings.models:
-        found = find_batches(settings.litellm_name(model), settings.extra)
+        found = providers.find_batches(settings.litellm_name(model), settings.extra)
         if found is None:
             yield (
                 f"llm.batch=true: EvoDiverse knows the batches of OpenAI, of servers with OpenAI's protocol "
                 f"(llm=openai_compatible) and of Anthropic, not those of {model}; set llm.batch=false"
             )
-        elif found[0] == ANTHROPIC and (odd := {*settings.extra} - _ANTHROPIC_PARAMETERS):
+        elif found[0] == providers.ANTHROPIC and (odd := {*settings.extra} - _ANTHROPIC_PARAMETERS):
             yield f"llm.extra.{min(odd)}: litellm translates it, but batches bypass litellm; unset it or llm.batch"
 
 
@@ -153,8 +141,8 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str
     name = settings.litellm_name(used.model)
     sent = sent_parameters(used.decoding, settings.length_parameter)
     refused: Collection[str] = ()
-    if found := find_provider(name, settings.extra):
-        yield from _find_in_provider(used.model, PROVIDERS[found[0]], settings)
+    if found := providers.find_provider(name, settings.extra):
+        yield from _find_in_provider(used.model, providers.PROVIDERS[found[0]], settings)
     else:
         litellm = load_litellm()
         try:
@@ -165,7 +153,7 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str
             return
         yield from _find_in_environment(used.model, provider, settings)
         refused = [key for key, value in sent.items() if not _accepts(model, provider, key, value)]
-    limits = find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
+    limits = providers.find_misfits(used.model, used.decoding.temperature, used.decoding.top_p)
     misfits = {misfit.key: misfit for misfit in limits}
     for key, value in sent.items():
         place = settings.place(key, sampler)
@@ -196,7 +184,7 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _find_in_provider(model: str, provider: Provider, settings: Llm) -> Iterator[str]:
+def _find_in_provider(model: str, provider: providers.Provider, settings: Llm) -> Iterator[str]:
     """Yield what is wrong with the address and the key of a provider that is asked without litellm."""
     address = provider.find_address(settings.api_base)
     if address is None:
@@ -213,7 +201,7 @@ def _find_in_environment(model: str, provider: str, settings: Llm) -> Iterator[s
     missing = [
         name
         for name in load_litellm().validate_environment(f"{provider}/{model}")["missing_keys"]
-        if not (name.endswith("_API_BASE") and (settings.api_base or provider in PROVIDERS))
+        if not (name.endswith("_API_BASE") and (settings.api_base or provider in providers.PROVIDERS))
         and not name.startswith("AWS_")  # an AWS profile or role works too
     ]
     yield from _find_in_keys(model, [f"{provider.upper()}_API_KEY"], missing, settings)
