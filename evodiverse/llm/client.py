@@ -84,11 +84,11 @@ class Answer:
 
     text: str
     finish: Finish
-    instead: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    reasoning: str
-    cached_tokens: int | None
+    instead: str = ""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning: str = ""
+    cached_tokens: int | None = None
 
     def cost(self, price: Price | None, n_written: int) -> float | None:
         """Return the cost in USD, or None if it is unknown.

@@ -32,7 +32,7 @@ class Provider(NamedTuple):
     addresses: tuple[str, ...]
     keys: tuple[str, ...]
     needs_key: bool = True
-    translated: frozenset[str] = frozenset()
+    translated: tuple[str, ...] = ()
 
     def find_address(self, api_base: str | None) -> str | None:
         """Return the address of the API, or None if there is none; ``api_base`` is the one that the user gave."""
@@ -44,15 +44,12 @@ class Provider(NamedTuple):
 
 
 _OLLAMA: Final = Provider(
-    "http://localhost:11434", ("OLLAMA_API_BASE",), ("OLLAMA_API_KEY",), needs_key=False, translated=frozenset("*")
+    "http://localhost:11434", ("OLLAMA_API_BASE",), ("OLLAMA_API_KEY",), needs_key=False, translated=("*",)
 )
 PROVIDERS: Final[Mapping[str, Provider]] = {
     "openai": Provider("https://api.openai.com/v1", ("OPENAI_BASE_URL", "OPENAI_API_BASE"), ("OPENAI_API_KEY",)),
     "deepseek": Provider(
-        "https://api.deepseek.com/beta",
-        ("DEEPSEEK_API_BASE",),
-        ("DEEPSEEK_API_KEY",),
-        translated=frozenset({"reasoning_effort"}),
+        "https://api.deepseek.com/beta", ("DEEPSEEK_API_BASE",), ("DEEPSEEK_API_KEY",), translated=("reasoning_effort",)
     ),
     "openrouter": Provider(
         "https://openrouter.ai/api/v1", ("OPENROUTER_API_BASE",), ("OPENROUTER_API_KEY", "OR_API_KEY")
@@ -68,7 +65,7 @@ MESSAGES: Final = Provider(
 )
 """Anthropic's API, which has another protocol; only its batches are used without litellm."""
 # Parameters that are meant for litellm, which does not send them under these names.
-_OF_LITELLM: Final = frozenset({"allowed_openai_params", "extra_body", "extra_headers"})
+_OF_LITELLM: Final = ("allowed_openai_params", "extra_body", "extra_headers")
 
 
 def find_provider(name: str, extra: Collection[str] = ()) -> tuple[str, str] | None:
@@ -87,7 +84,7 @@ def find_provider(name: str, extra: Collection[str] = ()) -> tuple[str, str] | N
         provider, model = "openai", name
     if provider not in PROVIDERS or model.startswith("responses/") or entry.get("mode", "chat") != "chat":
         return None
-    translated = _OF_LITELLM | PROVIDERS[provider].translated
+    translated = {*_OF_LITELLM, *PROVIDERS[provider].translated}
     return None if translated & {*extra} or (extra and "*" in translated) else (provider, model)
 
 

@@ -17,10 +17,10 @@ from evodiverse.errors import reason
 from evodiverse.kit.inputs import find_fault, find_files, input_sha256
 from evodiverse.llm.clients.kind import Kind
 from evodiverse.llm.failures import TransientError
-from evodiverse.llm.keys import load_env_file, redact, redact_reply
+from evodiverse.llm.keys import load_env_file, redact
 from evodiverse.llm.library import Price
 from evodiverse.llm.settings import Llm
-from evodiverse.text import one_line, printable, split_reasoning
+from evodiverse.text import one_line, printable
 from evodiverse.vocabulary import Finish, Query, Reply
 
 MOST_BYTES: Final = 1_000_000
@@ -101,6 +101,8 @@ class CommandClient:
         Raises:
             TransientError: The command could not be started, took too long, or reported a failure by its exit code.
         """
+        from evodiverse.llm.client import Answer  # not at the top: checking the settings does not need httpx
+
         began = time.perf_counter()
         prompt = "\n\n".join(message.content for message in query.messages)
         starting = asyncio.ensure_future(
@@ -128,15 +130,9 @@ class CommandClient:
             lines = redact(errors.decode(errors="replace")).split("\n")
             last = next((line for line in reversed(lines) if line.strip()), "it wrote nothing to stderr")
             raise TransientError(f"the command ended with exit code {code}: {printable(one_line(last, 500))}")
-        text = redact_reply(output[:MOST_BYTES].decode(errors="ignore" if is_cut else "backslashreplace").rstrip("\n"))
-        reasoning, text = split_reasoning(text)
-        return Reply(
-            text,
-            finish=Finish.LENGTH if is_cut else Finish.STOP,
-            error="only reasoning" if reasoning and not text.strip() else "",
-            seconds=time.perf_counter() - began,
-            reasoning=reasoning,
-        )
+        text = output[:MOST_BYTES].decode(errors="ignore" if is_cut else "backslashreplace").rstrip("\n")
+        answer = Answer(text, Finish.LENGTH if is_cut else Finish.STOP)
+        return answer.to_reply((), time.perf_counter() - began, None)
 
     def price(self, model: str) -> Price | None:  # noqa: ARG002
         """Return None, since the price is unknown."""
