@@ -26,19 +26,7 @@ _BUG = "a bug in EvoDiverse or in your own code"
 
 
 class RunFailed(EvoDiverseError):  # noqa: N818 (the name states what happened)
-    """The failure of one run of a sweep, which can be passed between processes.
-
-    Args:
-        message: The error message of the run.
-        exit_code: The exit code that the run would have outside a sweep.
-    """
-
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message, exit_code)
-        self.exit_code = exit_code
-
-    def __str__(self) -> str:
-        return str(self.args[0])
+    """The failure of one run of a sweep, with its error message, which can be passed between processes."""
 
 
 def main() -> None:
@@ -100,11 +88,11 @@ def job(composed: DictConfig) -> float | None:
     try:
         return _run(composed)
     except EvoDiverseError as error:
-        failed = RunFailed(str(error), error.exit_code)
+        message = str(error)
     except Exception as error:  # noqa: BLE001 (Hydra would report only the first error, after all runs)
         traceback.print_exception(error)
-        failed = RunFailed(f"{describe(error)}; {_BUG}", EvoDiverseError.exit_code)
-    raise failed
+        message = f"{describe(error)}; {_BUG}"
+    raise RunFailed(message)
 
 
 def _run_alone(composed: DictConfig) -> float | None:

@@ -62,10 +62,6 @@ class Batching:
         self._seen.add(self.shelf.path(batch))
         return batch
 
-    def make_asking(self, client: Client, cache: ReplyCache, gate: Gate, retries: int) -> Asking:
-        """Return what sends the queries of one round; the arguments are those of `Asking`."""
-        return BatchAsking(client, cache, gate, retries, self)
-
     async def close(self) -> None:
         """Close all connections, and tell the user of batches that are still under way."""
         if n := sum(path.exists() for path in self._seen):

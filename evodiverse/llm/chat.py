@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import httpx
 
@@ -123,10 +123,7 @@ class ChatClient(Account):
         ``finish`` is `Finish.ERROR`.
         """
         transfer, began = Transfer(), time.perf_counter()
-        found = find_provider(self.names[query.model])
-        if found is None:
-            raise ValueError(f"{self.names[query.model]} is not a model that speaks OpenAI's protocol")
-        name, model = found
+        name, model = cast("tuple[str, str]", find_provider(self.names[query.model]))
         body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
         headers = {"content-type": "application/json", **authorize(self.api_key or PROVIDERS[name].find_key())}
         address = chat_address(name, self.api_base)

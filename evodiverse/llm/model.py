@@ -8,20 +8,19 @@ from concurrent import futures
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.llm.asking import Asking, Follow, Gate, Report
+from evodiverse.llm.batches import BatchAsking, Batching
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.client import Client, sent_parameters
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.failures import REMEDIES
 from evodiverse.llm.library import Price
 from evodiverse.llm.settings import SINGLE, Llm
+from evodiverse.llm.shelf import Shelf
 from evodiverse.vocabulary import CostBound, Decoding, Message, Query, Reply, Stream
-
-if TYPE_CHECKING:
-    from evodiverse.llm.batches import Batching
 
 # How often the function that waits for a round calls another.
 _POLL_SECONDS = 0.02
@@ -46,12 +45,7 @@ class CachedModel:
     """
 
     def __init__(
-        self,
-        cache: ReplyCache,
-        client: Client | None,
-        concurrency: int,
-        retries: int,
-        batching: "Batching | None" = None,
+        self, cache: ReplyCache, client: Client | None, concurrency: int, retries: int, batching: Batching | None = None
     ) -> None:
         self._cache = cache
         self._batching = batching
@@ -175,7 +169,7 @@ class CachedModel:
         if self._batching is None or is_probe:
             asking = Asking(self._client, self._cache, self._gate, retries, is_probe=is_probe)
         else:
-            asking = self._batching.make_asking(self._client, self._cache, self._gate, retries)
+            asking = BatchAsking(self._client, self._cache, self._gate, retries, self._batching)
         sent = asyncio.run_coroutine_threadsafe(asking.run(missing, report, follow), self._loop)
         self._sent[sent] = asking
 
@@ -207,18 +201,14 @@ def opened(settings: Llm) -> Iterator[CachedModel]:
             yield model
 
 
-def _make_batching(settings: Llm, cache: ReplyCache) -> "Batching | None":
+def _make_batching(settings: Llm, cache: ReplyCache) -> Batching | None:
     """Return how queries are sent in batches; None if they are not, and none that was sent before is to be read."""
     kind = KINDS[settings.client]
     if not kind.asks or not kind.has_batches:
         return None
-    from evodiverse.llm.shelf import Shelf  # not at the top: these import httpx, which takes long
-
     shelf = Shelf(cache.path)
     if not shelf.prune(cache) and not settings.batch:
         return None
-    from evodiverse.llm.batches import Batching
-
     return Batching(shelf, kind.endpoints(settings), settings.batch_fallback == SINGLE, settings.batch)
 
 

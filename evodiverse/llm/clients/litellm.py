@@ -78,18 +78,15 @@ class LiteLlm(Kind):
         from evodiverse.llm.chat import ChatClient
         from evodiverse.llm.client import Clients, LiteLlmClient
 
-        named = {model: settings.litellm_name(model) for model in settings.models}
-        direct = {model: name for model, name in named.items() if providers.find_provider(name, settings.extra)}
-        others = {model: name for model, name in named.items() if model not in direct}
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
-        given = {model: price for model in named if (price := settings.find_price(model)) is not None}
-        prices = {model: price for model, price in given.items() if price != _look_up(model, settings)}
-        by_model: dict[str, Client] = {}
-        for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
-            if names:
-                client = kind(names, settings.api_base, key, settings.timeout, prices, settings.length_parameter)
-                by_model |= dict.fromkeys(names, client)
-        yield Clients(by_model)
+        clients: dict[str, Client] = {}
+        for model in settings.models:
+            name, price = settings.litellm_name(model), settings.find_price(model)
+            kind = ChatClient if providers.find_provider(name, settings.extra) else LiteLlmClient
+            prices = {} if price is None or price == _look_up(model, settings) else {model: price}
+            place = (settings.api_base, key, settings.timeout)
+            clients[model] = kind({model: name}, *place, prices, settings.length_parameter)
+        yield Clients(clients)
 
 
 def _look_up(model: str, settings: Llm) -> Price | None:
