@@ -79,12 +79,14 @@ def _plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
     Raises:
         InputError: The directory holds no started run, or its configuration is damaged or no longer valid.
     """
-    composed, hydra = (_load(path / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
     try:
+        composed, hydra = (OmegaConf.load(path / ".hydra" / f"{name}.yaml") for name in ("config", "hydra"))
         config: Any = OmegaConf.merge(OmegaConf.structured(Config), composed)
         hydra_part = OmegaConf.select(hydra, "hydra")
         started_from = Path(str(hydra_part.runtime.cwd))
-    except (*COMPOSITION_ERRORS, AttributeError) as error:
+    except FileNotFoundError as error:
+        raise InputError(f"{path} is not a run directory; check the path") from error
+    except (OSError, *COMPOSITION_ERRORS, AttributeError) as error:
         raise InputError(f"{path / '.hydra'} cannot be read ({describe(error)}); start the run again") from error
     if started_from.is_dir():
         os.chdir(started_from)
@@ -92,15 +94,6 @@ def _plan_again(path: Path) -> tuple[Plan, DictConfig, Any]:
         if source.provider == "command-line" and not Path(str(source.path)).is_dir():
             raise InputError(f"{path} was started with --config-dir {source.path}, which is gone; restore that folder")
     return replace(plan_run(config, hydra_part), path=path), config, hydra_part
-
-
-def _load(path: Path) -> Any:
-    try:
-        return OmegaConf.load(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path.parents[1]} is not a run directory; check the path") from error
-    except (OSError, *COMPOSITION_ERRORS) as error:
-        raise InputError(f"{path} cannot be read ({describe(error)}); start the run again") from error
 
 
 def _read_asked(path: Path) -> Mapping[str, str]:

@@ -228,18 +228,16 @@ def _describe(engine: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{what}: NMSE {', '.join(errors)}"
 
 
-def _write_models(
-    front: Front, variables: tuple[str, ...]
-) -> tuple[list[Hypothesis | Rejection], dict[str, FloatArray]]:
+def _write_models(front: Front, names: tuple[str, ...]) -> tuple[list[Hypothesis | Rejection], dict[str, FloatArray]]:
     """Return the equations of an engine as hypotheses or rejections, and the parameters of each hypothesis by its key.
 
-    An engine is another program for symbolic regression.
+    An engine is another program for symbolic regression. ``names`` are those of the variables.
     """
     written: list[Hypothesis | Rejection] = []
     given: dict[str, FloatArray] = {}
     for model in front.models:
         try:
-            hypothesis, params = write_model(model, variables)
+            hypothesis, params = write_model(model, names)
             given[hypothesis.key] = params
             written.append(hypothesis)
         except (SkeletonError, RecursionError) as error:

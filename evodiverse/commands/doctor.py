@@ -88,9 +88,8 @@ def _check_all() -> int:
             print(f"{status:8}  {printable(name):24}  {printable(text)}")
             if remedy:
                 print(f"{'':34}  → {printable(remedy)}")
-    print(
-        f"\n{n_problems} to fix before runs can work here" if n_problems else "\nThis machine is ready to run searches."
-    )
+    ready = "This machine is ready to run searches."
+    print(f"\n{f'{n_problems} to fix before runs can work here' if n_problems else ready}")
     return 1 if n_problems else 0
 
 

@@ -1,4 +1,4 @@
-"""The command ``evodiverse-data``, which fetches data files, checks them, and trains a forest on your own data."""
+"""Fetch data files for EvoDiverse without an account, or train a forest on your own data."""
 
 from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterable, Sequence
@@ -13,11 +13,7 @@ from evodiverse.errors import DataError
 from evodiverse.kit.environment import cache_folder
 from evodiverse.runner.process import say
 
-_OUTCOMES = {
-    State.PRESENT: "already there",
-    State.ABSENT: "fetched",
-    State.DAMAGED: "replaced, since it was damaged",
-}
+_OUTCOMES = {State.PRESENT: "already there", State.ABSENT: "fetched", State.DAMAGED: "replaced, since it was damaged"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,9 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> ArgumentParser:
     """Return the parser. Each subcommand sets ``command``, a function of the parsed arguments."""
-    parser = make_parser(
-        "data", "Fetch data files for EvoDiverse without an account, or train a forest on your own data."
-    )
+    parser = make_parser("data", __doc__)
     subcommands = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
 
     def add(name: str, command: Callable[[Namespace], None], summary: str, example: str) -> ArgumentParser:

@@ -275,10 +275,7 @@ class BatchAsking(Asking):
             _LOG.info("%s: the batch %s is not the one that was sent", batch.model, batch.job)
             self._shelf.write(replace(batch, job=None, is_guess=False))
             return {}
-        kept, refusal = self._store(batch, lines, n_failures)
-        self._shelf.remove(batch)
-        if refusal is not None:
-            raise refusal
+        kept = self._store(batch, lines, n_failures)
         if state.error:
             raise ModelUnavailableError(
                 f"{batch.address} refused the batch {batch.job}: {state.error}; correct that, or set llm.batch=false"
@@ -321,10 +318,12 @@ class BatchAsking(Asking):
                 f"delete {self._shelf.path(batch)} to send its queries again"
             )
 
-    def _store(
-        self, batch: Batch, lines: Mapping[str, Line], n_failures: int
-    ) -> tuple[dict[str, Reply], ModelUnavailableError | None]:
-        """Store the replies of a batch; return them by key, and the error if the account or the model was refused."""
+    def _store(self, batch: Batch, lines: Mapping[str, Line], n_failures: int) -> dict[str, Reply]:
+        """Store the replies of a batch, remove its file, and return the replies by key.
+
+        Raises:
+            ModelUnavailableError: The account or the model was refused.
+        """
         # A repeated run checks its caps with this price again, and must find the same.
         price = self._batching.find_price(batch.model, self._client.price(batch.model))
         found: dict[str, Reply] = {}
@@ -341,4 +340,7 @@ class BatchAsking(Asking):
                 self._why = f" ({line})"
         new = [(bytes.fromhex(key), batch.model, Bought(reply, price)) for key, reply in found.items()]
         kept = self._cache.keep_by_key(new)
-        return dict(zip(found, (bought.reply for bought in kept), strict=True)), refusal
+        self._shelf.remove(batch)
+        if refusal is not None:
+            raise refusal
+        return dict(zip(found, (bought.reply for bought in kept), strict=True))

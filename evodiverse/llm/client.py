@@ -103,14 +103,10 @@ class Answer:
 
     def to_reply(self, secrets: Iterable[str], seconds: float, cost_usd: float | None) -> Reply:
         """Return the reply, with its reasoning apart, without secrets, and with both cut at `MAX_CHARACTERS`."""
-        text, reasoning = (
-            redact_reply(part.encode("utf-8", "backslashreplace").decode(), *secrets)
-            for part in (self.text, self.reasoning)
-        )
-        finish = self.finish
-        if len(text) > MAX_CHARACTERS:
-            text, finish = text[:MAX_CHARACTERS], Finish.LENGTH
-        thought, text = split_reasoning(text)
+        parts = (part.encode("utf-8", "backslashreplace").decode() for part in (self.text, self.reasoning))
+        whole, reasoning = (redact_reply(part, *secrets) for part in parts)
+        finish = Finish.LENGTH if len(whole) > MAX_CHARACTERS else self.finish
+        thought, text = split_reasoning(whole[:MAX_CHARACTERS])
         instead = "only reasoning" if thought and not text.strip() else self.instead
         return Reply(
             text=text,
@@ -196,12 +192,11 @@ class LiteLlmClient(Account):
             TransientError: The query may succeed when it is sent again.
             RefusedError: The query will never be answered.
         """
-        status = getattr(error, "status_code", None)
         message = shorten(f"{type(error).__name__}: {error}", self.api_key, *secrets)
         if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
             return Reply("", Finish.ERROR, message)
         headers = getattr(error, "litellm_response_headers", None) or {}
-        raise failure(status, message, headers.get("retry-after")) from error
+        raise failure(getattr(error, "status_code", None), message, headers.get("retry-after")) from error
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         content = response.model_dump(warnings=False)

@@ -33,9 +33,9 @@ _T = TypeVar("_T")
 ID: Final = re.compile(r"[\w.:/@=+-]{1,300}", re.ASCII)
 """What names of batches and files look like."""
 _MOST_PAGES: Final = 100
+_CHAT: Final = "/v1/chat/completions"
 # The longest content that is read, whatever the number of replies.
 _MOST_BYTES: Final = 1 << 30
-_PAGE: Final = 50
 _NOT_IMPLEMENTED: Final = 501
 # The clock of the provider may be slow by this much.
 _SKEW_SECONDS: Final = 300.0
@@ -45,7 +45,6 @@ _CREATED_WITHIN_SECONDS: Final = 3600.0
 _PLACE: Final = re.compile(r"(.*)-(\d{1,7})", re.ASCII)
 # The parts of a prompt that Anthropic counts: those that are new, those from its cache, and those put into its cache.
 _PROMPT_TOKENS: Final = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-_ANTHROPIC_VERSION: Final = "2023-06-01"
 _FINISH: Final = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
 # The kinds of errors that Anthropic reports of a query that it will never answer; others may pass.
 _REFUSED: Final = {"invalid_request_error": 400, "request_too_large": 413}
@@ -173,7 +172,7 @@ class Endpoint(ABC):
         """Yield the batches that the provider lists, the newest first."""
         after = ""
         for _ in range(_MOST_PAGES):
-            page = await self._call("GET", f"{self._path}?limit={_PAGE}{after}")
+            page = await self._call("GET", f"{self._path}?limit=50{after}")
             batches = [batch for batch in _take(page, "data", list) if isinstance(batch, dict)]
             for batch in batches:
                 yield batch
@@ -219,14 +218,10 @@ class OpenAiEndpoint(Endpoint):
 
     async def upload(self, name: str, queries: Sequence[Query]) -> str:
         """Upload the requests as a file and return its name."""
+        bodies = [build_body(query, "openai", self.name, self.length_parameter) for query in queries]
         lines = [
-            {
-                "custom_id": f"{name}-{index}",
-                "method": "POST",
-                "url": "/v1/chat/completions",
-                "body": build_body(query, "openai", self.name, self.length_parameter),
-            }
-            for index, query in enumerate(queries)
+            {"custom_id": f"{name}-{index}", "method": "POST", "url": _CHAT, "body": body}
+            for index, body in enumerate(bodies)
         ]
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         file = (f"evodiverse-{name}.jsonl", content, "application/jsonl")
@@ -235,12 +230,8 @@ class OpenAiEndpoint(Endpoint):
 
     async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
         """Start a batch of the requests in a file."""
-        order = {
-            "input_file_id": upload,
-            "endpoint": "/v1/chat/completions",
-            "completion_window": "24h",
-            "metadata": {"evodiverse": name},
-        }
+        known = {"evodiverse": name}
+        order = {"input_file_id": upload, "endpoint": _CHAT, "completion_window": "24h", "metadata": known}
         return self._take_id(await self._call("POST", self._path, json=order))
 
     async def find(self, sent: "Batch") -> dict[str, bool]:
@@ -354,7 +345,7 @@ class AnthropicEndpoint(Endpoint):
         raise TransientError("the batch has no reply to it")
 
     def _headers(self) -> dict[str, str]:
-        return {"x-api-key": self.key, "anthropic-version": _ANTHROPIC_VERSION}
+        return {"x-api-key": self.key, "anthropic-version": "2023-06-01"}
 
 
 ENDPOINTS: Final[Mapping[str, type[Endpoint]]] = {kind.api: kind for kind in (OpenAiEndpoint, AnthropicEndpoint)}
@@ -375,10 +366,8 @@ def _translate(message: Mapping[str, Any]) -> dict[str, Any]:
     parts_of_reply = content if isinstance(content, list) else []
     tools = [part for part in parts_of_reply if isinstance(part, dict) and part.get("type") == "tool_use"]
     finish = _FINISH.get(str(message.get("stop_reason")), "stop")
-    return {
-        "choices": [{"message": {"content": content, "tool_calls": tools}, "finish_reason": finish}],
-        "usage": counts,
-    }
+    choice = {"message": {"content": content, "tool_calls": tools}, "finish_reason": finish}
+    return {"choices": [choice], "usage": counts}
 
 
 def _take(content: Any, name: str, kind: type[_T]) -> _T:

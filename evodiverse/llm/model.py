@@ -92,7 +92,7 @@ class CachedModel:
                 sent.cancel()
                 raise
             show()
-        self._sent.pop(sent, None)
+        self._sent.pop(sent)
         return sent.result()
 
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:

@@ -112,13 +112,11 @@ class Shelf:
 
     def prune(self, cache: ReplyCache) -> list[Batch]:
         """Remove the files of batches whose replies were all stored before a process was killed; return the others."""
-        left = []
-        for batch in self.read():
-            if cache.has_all([bytes.fromhex(key) for key in batch.keys]):
-                self.remove(batch)
-            else:
-                left.append(batch)
-        return left
+        batches = self.read()
+        stored = [batch for batch in batches if cache.has_all([bytes.fromhex(key) for key in batch.keys])]
+        for batch in stored:
+            self.remove(batch)
+        return [batch for batch in batches if batch not in stored]
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
