@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError, ServiceError
+from evodiverse.errors import EvoDiverseError, InputError
 from evodiverse.kit.environment import cache_folder
 from evodiverse.llm.settings import REPLIES
 from evodiverse.runner.process import say
@@ -26,10 +26,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: The arguments after the name of the command; None for those of the command line.
     """
     parser = make_parser("batches", __doc__)
-    parser.add_argument(
-        "--cancel", nargs="+", metavar="BATCH", help="cancel these batches, by their names in the list; all: all of it"
-    )
-    default = cache_folder() / REPLIES
+    shown, default = "cancel these batches, by their names in the list; all: all of it", cache_folder() / REPLIES
+    parser.add_argument("--cancel", nargs="+", metavar="BATCH", help=shown)
     parser.add_argument("--cache", type=Path, default=default, metavar="FILE", help="reply cache; default: %(default)s")
     arguments = parser.parse_args(argv)
     return finish(lambda: _run(arguments.cache, arguments.cancel))
@@ -38,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(cache: Path, cancelled: Sequence[str] | None) -> int:
     """List or cancel batches, and return the exit code."""
     from evodiverse.llm.cache import ReplyCache  # here so that --help stays fast
+    from evodiverse.llm.failures import RefusedError, TransientError
     from evodiverse.llm.keys import load_env_file
     from evodiverse.llm.shelf import Shelf
 
@@ -55,9 +54,9 @@ def _run(cache: Path, cancelled: Sequence[str] | None) -> int:
         facts = f"{batch.job or batch.name}  {batch.model}  {len(batch.keys):,} requests  {batch.address}  {sent}"
         try:
             say(f"{facts}  {asyncio.run(_report(batch, str(shelf.path(batch)), cancelled))}")
-        except ServiceError as error:
+        except (RefusedError, TransientError) as error:
             say(f"{facts}  {error}")
-            exit_code = error.exit_code
+            exit_code = EvoDiverseError.exit_code
     return exit_code
 
 
@@ -79,10 +78,10 @@ async def _report(batch: "Batch", path: str, cancelled: Sequence[str] | None) ->
     """Return the state of a batch, which is cancelled before if that is wanted.
 
     Raises:
-        ServiceError: The provider does not answer, or refuses to.
+        TransientError: The provider does not answer.
+        RefusedError: It refuses to.
     """
     from evodiverse.llm.endpoints import ENDPOINTS
-    from evodiverse.llm.failures import RefusedError, TransientError
 
     if batch.job is None:
         return f"not confirmed; run its command again, or see {path}"
@@ -94,8 +93,6 @@ async def _report(batch: "Batch", path: str, cancelled: Sequence[str] | None) ->
         if cancelled is not None:
             await endpoint.cancel(batch.job)
         state = await endpoint.look(batch.job)
-    except (RefusedError, TransientError) as error:
-        raise ServiceError(str(error)) from error
     finally:
         await endpoint.close()
     if cancelled is not None:

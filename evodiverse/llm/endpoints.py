@@ -225,8 +225,7 @@ class OpenAiEndpoint(Endpoint):
         ]
         content = "".join(json.dumps(line) + "\n" for line in lines).encode()
         file = (f"evodiverse-{name}.jsonl", content, "application/jsonl")
-        answer = await self._call("POST", "/files", data={"purpose": "batch"}, files={"file": file})
-        return self._take_id(answer)
+        return self._take_id(await self._call("POST", "/files", data={"purpose": "batch"}, files={"file": file}))
 
     async def start(self, name: str, upload: str, queries: Sequence[Query]) -> str:  # noqa: ARG002
         """Start a batch of the requests in a file."""

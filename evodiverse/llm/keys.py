@@ -15,7 +15,6 @@ from evodiverse.errors import InputError, describe
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 # In characters. Shorter values occur within ordinary words, so they are not redacted.
 _SHORTEST_SECRET = 8
-_HIDDEN = "***"
 
 
 def load_env_file(path: Path) -> None:
@@ -68,7 +67,7 @@ def redact_reply(text: str, *secrets: str) -> str:
 def _hide(text: str, secrets: Iterable[str]) -> str:
     forms = {form for secret in secrets if len(secret) >= _SHORTEST_SECRET for form in _forms(secret)}
     for form in sorted(forms, key=len, reverse=True):
-        text = text.replace(form, _HIDDEN)
+        text = text.replace(form, "***")
     return text
 
 

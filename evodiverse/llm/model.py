@@ -2,11 +2,11 @@
 
 import asyncio
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import contextmanager
+from itertools import chain
 from threading import Thread
 from typing import Self
 
@@ -236,12 +236,9 @@ def _find_remedy(refusal: str, samplers: Mapping[str, Decoding], settings: Llm) 
 
     A temperature counts only if no other parameter is named, since models that take only one of two should keep it.
     """
-    sent: dict[str, list[str]] = defaultdict(list)
-    for name, decoding in samplers.items():
-        for key in sent_parameters(decoding, settings.length_parameter):
-            sent[key].append(name)
-    for key in sorted(sent, key="temperature".__eq__):
+    sent = {name: sent_parameters(decoding, settings.length_parameter) for name, decoding in samplers.items()}
+    for key in sorted(chain.from_iterable(sent.values()), key="temperature".__eq__):
         if re.search(rf"(?<!\w){re.escape(key)}(?!\w)", refusal):
             shorter = ", or lower llm.pools.*.max_tokens" if key == settings.length_parameter else ""
-            return settings.remedy(key, sent[key]) + shorter
+            return settings.remedy(key, [name for name in sent if key in sent[name]]) + shorter
     return "check llm.model, llm.pools and llm.extra"

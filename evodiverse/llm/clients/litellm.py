@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,16 +59,10 @@ class LiteLlm(Kind):
                 continue
             api, name = batches
             variable = settings.api_key_env or providers.PROVIDERS.get(api, providers.MESSAGES).keys[0]
-            price = self.price(model, settings)
-            found[model] = ENDPOINTS[api](
-                address=providers.api_address(api, settings.api_base),
-                key=os.environ.get(variable, "").strip(),
-                key_variable=variable,
-                timeout_s=settings.timeout,
-                name=name,
-                price=price and price.halved(),
-                length_parameter=settings.length_parameter,
-            )
+            address, key = providers.api_address(api, settings.api_base), os.environ.get(variable, "").strip()
+            price, length = self.price(model, settings), settings.length_parameter
+            halved = price and price.halved()
+            found[model] = ENDPOINTS[api](address, key, variable, settings.timeout, name, halved, length)
         return found
 
     @contextmanager
@@ -163,22 +157,20 @@ def _find_in_sampler(sampler: str, used: Sampler, settings: Llm) -> Iterator[str
 
 def _accepts(model: str, provider: str, key: str, value: object) -> bool:
     litellm = load_litellm()
-    try:
+    with suppress(litellm.UnsupportedParamsError):
         litellm.utils.get_optional_params(model=model, custom_llm_provider=provider, **{key: value})
-    except litellm.UnsupportedParamsError:
-        return False
-    return True
+        return True
+    return False
 
 
 def _is_address(text: str) -> bool:
     """Return whether requests can be sent to an address."""
     import httpx  # it takes long
 
-    try:
+    with suppress(httpx.InvalidURL, UnicodeError):
         url = httpx.URL(text)
         return bool(_ADDRESS.fullmatch(text) and url.host and (url.port or 0) < 2**16)
-    except (httpx.InvalidURL, UnicodeError):
-        return False
+    return False
 
 
 def _find_in_provider(model: str, provider: providers.Provider, settings: Llm) -> Iterator[str]:

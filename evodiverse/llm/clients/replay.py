@@ -13,9 +13,9 @@ class Replay(Kind):
 
     def find_violations(self, settings: Llm, *, needs_price: bool) -> list[str]:  # noqa: ARG002 (prices are those in the cache)
         """Return a violation if the cache does not exist."""
-        cache = settings.find_cache()
-        missing = f"llm=replay: the reply cache {cache} does not exist; name another one with llm.cache=…"
-        return [] if cache.is_file() else [missing]
+        if (cache := settings.find_cache()).is_file():
+            return []
+        return [f"llm=replay: the reply cache {cache} does not exist; name another one with llm.cache=…"]
 
     def price(self, model: str, settings: Llm) -> Price | None:
         """Return the price at which a model was asked: that of ``llm.price`` or of the price map; None if unknown."""
