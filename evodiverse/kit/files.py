@@ -9,13 +9,14 @@ import json
 import os
 import stat
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 import yaml
 
-from evodiverse.errors import DataError, InputError, reason
+from evodiverse.errors import DataError, InputError, ServiceError, reason
 
 TEMPORARY: Final = ".tmp"
 """The suffix of the names of unfinished files. These names begin with a dot."""
@@ -64,6 +65,21 @@ def write_cached(path: Path, content: bytes) -> None:
     except OSError as error:
         why = f"{path} cannot be written ({reason(error)})"
         raise DataError(f"{why}; set EVODIVERSE_CACHE to a writable folder") from error
+
+
+@contextmanager
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
+
+    Raises:
+        ServiceError: The disk is full or no longer available.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ServiceError(
+            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
+        ) from error
 
 
 def sync_folder(path: Path) -> None:

@@ -4,13 +4,13 @@ import json
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.errors import ServiceError, reason
+from evodiverse.errors import ServiceError
 from evodiverse.kit import files
 from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.endpoints import ENDPOINTS, ID
@@ -100,14 +100,14 @@ class Shelf:
 
     def write(self, batch: Batch) -> Batch:
         """Write the file of a batch so that it survives a power cut, and return the batch."""
-        with self._writing():
+        with files.writing_to(self.folder):
             files.write_file(self.path(batch), json.dumps(asdict(batch), indent=1).encode())
             files.sync_folder(self.folder)
         return batch
 
     def remove(self, batch: Batch) -> None:
         """Remove the file of a batch."""
-        with self._writing():
+        with files.writing_to(self.folder):
             self.path(batch).unlink(missing_ok=True)
 
     def prune(self, cache: ReplyCache) -> list[Batch]:
@@ -118,15 +118,6 @@ class Shelf:
             self.remove(batch)
         return [batch for batch in batches if batch not in stored]
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise ServiceError(
-                f"cannot write to {self.folder} ({reason(error)}); fix that, then run the same command again to resume"
-            ) from error
-
     @asynccontextmanager
     async def locked(self, pause: Callable[[float], Awaitable[object]]) -> AsyncIterator[None]:
         """Wait until no other round, of this or another process, begins a batch.
@@ -134,7 +125,7 @@ class Shelf:
         Args:
             pause: A function that waits for some seconds, and may raise to end the wait.
         """
-        with self._writing():
+        with files.writing_to(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
         with os.fdopen(descriptor):

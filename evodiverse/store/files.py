@@ -11,30 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.errors import InputError, ServiceError, reason
+from evodiverse.errors import InputError
 from evodiverse.kit import files as kit
-from evodiverse.kit.files import decode_line, encode_line
+from evodiverse.kit.files import decode_line, encode_line, writing_to
 from evodiverse.runlog.record import LOCK
 from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.store")
 _MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
 _SYNC_SECONDS = 1.0
-
-
-@contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Turn a disk error into a `ServiceError` whose one-line message names a remedy.
-
-    Raises:
-        ServiceError: The disk is full or no longer available.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ServiceError(
-            f"cannot write to {path} ({reason(error)}); fix that, then run the same command again to resume"
-        ) from error
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

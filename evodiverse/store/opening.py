@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from evodiverse.errors import InputError
+from evodiverse.kit.files import writing_to
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, LOCK, RECORD
-from evodiverse.store.files import Journal, check_unlocked, locked, writing_to
+from evodiverse.store.files import Journal, check_unlocked, locked
 from evodiverse.store.record import (
     Identity,
     check_same,

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evodiverse.errors import InputError
+from evodiverse.kit import files as kit
 from evodiverse.kit.files import TEMPORARY, encode_line, refuse_link, refuse_odd_files, sync_folder, write_file
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECASTS, OWN_TYPES, read_parts
 from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.parts import PARTS, Part, check_parts, describe_part
 from evodiverse.runlog.record import ASKED, BEST, CHECKPOINT, CHOSEN, JOBS, LOCK, PRICES, RECORD, REPORT
-from evodiverse.store.files import Journal, read_json, write_json, writing_to
+from evodiverse.store.files import Journal, read_json, write_json
 
 FOLDERS = ("checkpoint", BEST)
 JOURNAL = "checkpoint/journal"
@@ -113,7 +114,7 @@ class RunDirectory:
         self._unwritten: dict[str, list[Row]] = {}
         self._next: tuple[int, Mapping[str, object]] | None = None
         self._due = 0.0
-        with writing_to(path):
+        with kit.writing_to(path):
             self._remove_parts_after(last)
             parts = check_parts(path, last)
             if parts is None:  # an older version started the run
@@ -132,7 +133,7 @@ class RunDirectory:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
-        with writing_to(self.path):
+        with kit.writing_to(self.path):
             write_json(self.path / RECORD, record)
 
     def checkpoint(self) -> dict[str, Any] | None:
@@ -187,7 +188,7 @@ class RunDirectory:
         """
         if self._next is not None:
             self._write(*self._next)
-        with writing_to(self.path):
+        with kit.writing_to(self.path):
             if seconds is not None and (saved := self.checkpoint()) is not None:
                 self._write_checkpoint(saved | {"seconds": dict(seconds)})
             if journalled is not None:
@@ -196,7 +197,7 @@ class RunDirectory:
     def _write(self, iteration: int, checkpoint: Mapping[str, object]) -> None:
         began = time.monotonic()
         written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
-        with writing_to(self.path):
+        with kit.writing_to(self.path):
             parts = [self._write_part(name, iteration, self._unwritten.get(name, [])) for name in written]
             self._save(iteration, checkpoint, parts)
         self._unwritten, self._next = {}, None
@@ -241,7 +242,7 @@ class RunDirectory:
             InputError: A folder has been replaced by a link.
             ServiceError: The disk is full or no longer available.
         """
-        with writing_to(self.path):
+        with kit.writing_to(self.path):
             headline: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
             for name, content in {**files, **headline}.items():
                 path = self.path / BEST / name
@@ -270,12 +271,12 @@ class RunDirectory:
                 for part, rows in zip(source._parts(name), source.batches(name, schema.names), strict=True):
                     kept = [row for row in rows if row["iteration"] <= iteration]
                     if kept or not _iteration_of(part):
-                        with writing_to(self.path):
+                        with kit.writing_to(self.path):
                             parts.append(self._write_part(name, min(_iteration_of(part), iteration), kept))
         except InputError:  # the caller may begin another way
             self._remove_parts_after(-1)
             raise
-        with writing_to(self.path):
+        with kit.writing_to(self.path):
             self._save(iteration, checkpoint, parts)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
