@@ -205,10 +205,7 @@ def _search(engine: str, plan: Plan, budget: Budget, directory: RunDirectory) ->
     state, info = start(attempts, archive, plan.config.method)
     seconds = {"wall": front.seconds + time.perf_counter() - began, "operator": front.seconds, "oracle": took}
     each = dict.fromkeys(range(1, archive.n_calls + 1), took / max(1, archive.n_calls))
-    ended = {
-        "stopped_by": "engine" if front.is_finished else budget.name,
-        "engine": {"evaluations": front.evaluations},
-    }
+    ended = {"stopped_by": "engine" if front.is_finished else budget.name, "engine": {"evaluations": front.evaluations}}
     rows = log_rows(info, plan.config.method.ladder, each, seconds)
     directory.commit(0, rows, {**checkpoint(state, archive, seconds), **ended})
     return ended

@@ -9,7 +9,7 @@ from re import compile as compile_pattern
 from typing import Final
 
 from rich.console import Console
-from rich.progress import Progress
+from rich.progress import track
 
 from evodiverse.commands.table_files import find_encoders, read_runs
 from evodiverse.data.cache import present_path
@@ -132,25 +132,24 @@ def _draw_all(
     contents: dict[str, bytes] = {}
     names: set[str] = set()
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        for kind in progress.track(kinds, description="drawing"):
-            lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
-            needs = kind.missing()
-            drawn: list[Picture] = []
-            pictures: list[Picture] = []
-            with _collecting(errors, kind.name):
-                pictures = [] if needs else [*kind.find(results if kind.takes_all else chosen, context)]
-            for picture in pictures:
-                with _collecting(errors, picture.name), styled():
-                    figure = picture.draw()
-                    add_basis(figure, picture.basis)
-                    files = {f".{ending}": write_image(figure, ending) for ending in endings}
-                    files |= {ending: text.encode() for ending, text in picture.texts().items()}
-                    name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
-                    names.add(name)
-                    contents |= {f"{name}{ending}": content for ending, content in files.items()}
-                    drawn.append(replace(picture, name=name))
-            entries.append(Entry(kind, drawn, lacks, needs))
+    for kind in track(kinds, "drawing", console=console, transient=True, disable=not console.is_terminal):
+        lacks = [] if kind.wanted is None else find_lacks(kind.wanted, results)
+        needs = kind.missing()
+        drawn: list[Picture] = []
+        pictures: list[Picture] = []
+        with _collecting(errors, kind.name):
+            pictures = [] if needs else [*kind.find(results if kind.takes_all else chosen, context)]
+        for picture in pictures:
+            with _collecting(errors, picture.name), styled():
+                figure = picture.draw()
+                add_basis(figure, picture.basis)
+                files = {f".{ending}": write_image(figure, ending) for ending in endings}
+                files |= {ending: text.encode() for ending, text in picture.texts().items()}
+                name = find_unused(_UNSAFE.sub("_", picture.name).strip("_.")[:_LONGEST], names)
+                names.add(name)
+                contents |= {f"{name}{ending}": content for ending, content in files.items()}
+                drawn.append(replace(picture, name=name))
+        entries.append(Entry(kind, drawn, lacks, needs))
     return entries, contents
 
 

@@ -5,7 +5,6 @@ A sweeper that chooses its runs, such as Optuna's, launches them itself. For suc
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Final
 
 from hydra._internal.callbacks import Callbacks
@@ -81,9 +80,15 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
     chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
     is_limited = any(word.startswith(f"{_FAILURE_RATE}=") for word in config.hydra.overrides.hydra)
     trials = Trials(goes_on=not (is_limited or config.hydra.sweeper.get("max_failure_rate")))
+    plugins = Plugins.instance()
+    instantiate = plugins.instantiate_launcher
+    # The sweeper gets the trials in place of the launcher that Hydra creates for it.
+    plugins.instantiate_launcher = lambda *args, **more: trials.use(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
     try:
-        with _launchers_replaced(trials):
-            sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=job, config=config)
+        sweeper = plugins.instantiate_sweeper(hydra_context=context, task_function=job, config=config)
+    finally:
+        del plugins.instantiate_launcher
+    try:
         sweeper.sweep(chosen)
     except (ValueError, RunFailed):  # no run has a score, or too many runs failed
         if not trials.failed:
@@ -96,18 +101,6 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
         if trials.failed:
             complain(f"{len(trials.failed):,} of {count_of(trials.n_launched, 'run')} failed")
     return EvoDiverseError.exit_code if trials.failed else 0
-
-
-@contextmanager
-def _launchers_replaced(trials: "Trials") -> Iterator[None]:
-    """Within the context, give ``trials`` to a sweeper in place of the launcher that Hydra creates for it."""
-    plugins = Plugins.instance()
-    instantiate = plugins.instantiate_launcher
-    plugins.instantiate_launcher = lambda *args, **more: trials.use(instantiate(*args, **more))  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        del plugins.instantiate_launcher
 
 
 class Trials:

@@ -45,26 +45,22 @@ class Batching:
         falls_back: Whether a query to which a batch brought no reply is sent by itself, at the full price; if not, it
             is sent in another batch.
         sends: Whether new batches are sent; if not, only those that were sent before are waited for.
+        seen: The files of the batches that this process has waited for.
     """
 
     shelf: Shelf
     endpoints: Mapping[str, Endpoint]
     falls_back: bool
     sends: bool = True
-    _seen: set[Path] = field(default_factory=set)
+    seen: set[Path] = field(default_factory=set)
 
     def find_price(self, model: str, single: Price | None) -> Price | None:
         """Return the highest price at which a reply may be bought, given that of a query that is sent by itself."""
         return single if self.falls_back or not self.sends else self.endpoints[model].price
 
-    def note(self, batch: Batch) -> Batch:
-        """Note that this process waits for a batch, and return the batch."""
-        self._seen.add(self.shelf.path(batch))
-        return batch
-
     async def close(self) -> None:
         """Close all connections, and tell the user of batches that are still under way."""
-        if n := sum(path.exists() for path in self._seen):
+        if n := sum(path.exists() for path in self.seen):
             _LOG.info(
                 "%s under way; a run with the same requests uses the replies; evodiverse-batches --cancel ends them",
                 count_of(n, "batch is", "batches are"),
@@ -173,7 +169,8 @@ class BatchAsking(Asking):
                 return []
             batch = self._shelf.write(found)
         _LOG.info("%s: waiting for the batch %s, which was sent before", batch.model, batch.job)
-        return [self._batching.note(batch)]
+        self._batching.seen.add(self._shelf.path(batch))
+        return [batch]
 
     async def _find(self, batch: Batch) -> Batch | None:
         """Return a batch whose start was not confirmed with the provider's name for it, or None if it was not started.
@@ -208,7 +205,7 @@ class BatchAsking(Asking):
         model = content[0].model
         place = (endpoint.address, endpoint.api, endpoint.key_variable)
         batch = Batch(secrets.token_hex(8), *place, model, list(queries), time.time())
-        self._batching.note(self._shelf.write(batch))
+        self._batching.seen.add(self._shelf.path(self._shelf.write(batch)))
 
         async def upload(_: int) -> Batch:
             with self._forgotten_if_refused(batch):

@@ -44,27 +44,20 @@ class Client(Protocol):
         """Close all connections."""
 
 
-@dataclass(frozen=True)
-class Clients:
-    """Several clients that act as one, for runs whose models have different providers.
-
-    Attributes:
-        by_model: The client that each model is asked through, by the model's name in queries.
-    """
-
-    by_model: Mapping[str, Client]
+class Clients(dict[str, Client]):
+    """The client of each model, by its name in queries. They act as one client."""
 
     async def ask(self, query: Query) -> Reply:
         """Send one query through the client of its model."""
-        return await self.by_model[query.model].ask(query)
+        return await self[query.model].ask(query)
 
     def price(self, model: str) -> Price | None:
         """Return the price of a model, or None if it is unknown."""
-        return self.by_model[model].price(model)
+        return self[model].price(model)
 
     async def close(self) -> None:
         """Close all connections."""
-        for client in self.by_model.values():
+        for client in self.values():
             await client.close()
 
 

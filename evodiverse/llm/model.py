@@ -79,22 +79,6 @@ class CachedModel:
         with self._runner:  # which at last cancels what still runs
             self._loop.run_forever()
 
-    def _wait(self, sent: Future[list[Reply]], show: Callable[[], object]) -> list[Reply]:
-        """Wait for a round in the event loop, and return its replies; if a signal interrupts the wait, it is canceled.
-
-        If ``show`` raises, the round goes on until the context ends, which stores the replies on their way.
-        """
-        while True:
-            try:
-                if futures.wait([sent], timeout=_POLL_SECONDS).done:
-                    break
-            except KeyboardInterrupt:
-                sent.cancel()
-                raise
-            show()
-        self._sent.pop(sent)
-        return sent.result()
-
     def bound_costs(self, queries: Sequence[Query]) -> list[CostBound]:
         """Return the most that each query can cost, in order.
 
@@ -174,10 +158,18 @@ class CachedModel:
         self._sent[sent] = asking
 
         def receive(show: Callable[[], object]) -> list[Reply]:
-            replies = self._wait(sent, show)
+            while True:
+                try:
+                    if futures.wait([sent], timeout=_POLL_SECONDS).done:
+                        break
+                except KeyboardInterrupt:
+                    sent.cancel()
+                    raise
+                show()  # if it raises, the round goes on until the context ends, which stores the replies on their way
+            del self._sent[sent]
+            fresh = iter(sent.result())
             if asking.failures:
                 raise asking.failures[0]
-            fresh = iter(replies)
             return [next(fresh) if bought is None else bought.reply for bought in found]
 
         return receive

@@ -15,7 +15,7 @@ from evodiverse.llm.settings import Llm
 from evodiverse.vocabulary import Sampler
 
 if TYPE_CHECKING:
-    from evodiverse.llm.client import Client, Clients
+    from evodiverse.llm.client import Clients
     from evodiverse.llm.endpoints import Endpoint
 
 _ADDRESS = re.compile(r"https?://([\w.-]+|\[[\da-fA-F:.]+\])(:\d{1,5})?(/\S*)?", re.ASCII)
@@ -73,14 +73,14 @@ class LiteLlm(Kind):
         from evodiverse.llm.client import Clients, LiteLlmClient
 
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
-        clients: dict[str, Client] = {}
+        clients = Clients()
         for model in settings.models:
             name, price = settings.litellm_name(model), settings.find_price(model)
             kind = ChatClient if providers.find_provider(name, settings.extra) else LiteLlmClient
             prices = {} if price is None or price == _look_up(model, settings) else {model: price}
             place = (settings.api_base, key, settings.timeout)
             clients[model] = kind({model: name}, *place, prices, settings.length_parameter)
-        yield Clients(clients)
+        yield clients
 
 
 def _look_up(model: str, settings: Llm) -> Price | None:
@@ -109,8 +109,7 @@ def _find_in_price(settings: Llm) -> Iterator[str]:
     for key in ("input", "output"):
         if any(given.values()) and not given[key]:
             yield f"llm.price.{key} has no value; give the price of a million tokens in USD, or unset llm.price"
-    own = settings.own_price
-    if own is not None and own.cached is not None and own.cached > own.prompt:
+    if (own := settings.own_price) is not None and own.cached is not None and own.cached > own.prompt:
         yield "llm.price.cached must not exceed llm.price.input; cached tokens are the cheaper ones"
 
 
@@ -202,8 +201,7 @@ def _find_in_keys(model: str, names: Sequence[str], missing: Sequence[str], sett
         names = [settings.api_key_env]
         missing = [] if os.environ.get(settings.api_key_env, "").strip() else names
     keys = " or ".join(name for name in missing if name.endswith("_API_KEY"))  # any one of them is enough
-    needed = [*([keys] if keys else []), *(name for name in missing if not name.endswith("_API_KEY"))]
-    if needed:
+    if needed := [*filter(None, [keys]), *(name for name in missing if not name.endswith("_API_KEY"))]:
         yield f"{model} needs {' and '.join(needed)}; export it or put it into a file named .env"
     for name in names:
         if odd := re.search("[^ -~]", os.environ.get(name, "").strip()):
