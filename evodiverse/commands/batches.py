@@ -16,8 +16,6 @@ from evodiverse.runner.process import say
 if TYPE_CHECKING:
     from evodiverse.llm.shelf import Batch
 
-_TIMEOUT_SECONDS = 60.0
-
 
 def main(argv: Sequence[str] | None = None) -> int:
     """List or cancel batches and return the exit code: 0 done, 1 failed, 2 bad input, 130 SIGINT, 143 SIGTERM.
@@ -88,7 +86,7 @@ async def _report(batch: "Batch", path: str, cancelled: Sequence[str] | None) ->
     if cancelled == ["all"] and batch.is_guess:
         return "left alone, since it may be someone else's; name it to cancel it"
     key = os.environ.get(batch.key_variable, "").strip()
-    endpoint = ENDPOINTS[batch.api](batch.address, key, batch.key_variable, _TIMEOUT_SECONDS)
+    endpoint = ENDPOINTS[batch.api](batch.address, key, batch.key_variable, timeout_s=60.0)
     try:
         if cancelled is not None:
             await endpoint.cancel(batch.job)

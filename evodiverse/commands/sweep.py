@@ -28,7 +28,6 @@ from evodiverse.settings.sweep import Composer, SweptRun, expand, name_runs, par
 from evodiverse.text import count_of
 
 _MOST_ROWS: Final = 100
-_FAILURE_RATE: Final = "hydra.sweeper.max_failure_rate"
 Job = Callable[[DictConfig], Any]
 
 
@@ -78,7 +77,7 @@ def _run_adaptive(hydra: Hydra, overrides: Sequence[str], job: Job) -> int:
     config = hydra.compose_config(CONFIG_NAME, list(overrides), RunMode.MULTIRUN, with_log_configuration=True)
     context = HydraContext(config_loader=hydra.config_loader, callbacks=Callbacks(config))
     chosen: list[str] = OmegaConf.to_container(config.hydra.overrides.task)  # type: ignore[assignment]
-    is_limited = any(word.startswith(f"{_FAILURE_RATE}=") for word in config.hydra.overrides.hydra)
+    is_limited = any(word.startswith("hydra.sweeper.max_failure_rate=") for word in config.hydra.overrides.hydra)
     trials = Trials(goes_on=not (is_limited or config.hydra.sweeper.get("max_failure_rate")))
     plugins = Plugins.instance()
     instantiate = plugins.instantiate_launcher

@@ -16,7 +16,6 @@ from evodiverse.errors import InputError, ServiceError
 from evodiverse.llm.library import Price
 from evodiverse.vocabulary import Finish, Query, Reply
 
-_BUSY_SECONDS = 60.0
 _TABLE = "CREATE TABLE IF NOT EXISTS replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, reply BLOB NOT NULL)"
 
 
@@ -125,7 +124,7 @@ def _open(path: Path) -> sqlite3.Connection:
     Raises:
         InputError: The file is the database of something else.
     """
-    connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=60.0, check_same_thread=False)
     tables = {name for (name,) in connection.execute("SELECT tbl_name FROM sqlite_master")}
     if not tables:
         connection.execute(_TABLE)

@@ -61,19 +61,11 @@ class Connections:
         self._idle: list[httpx.AsyncClient] = []
 
     async def send(
-        self,
-        transfer: Transfer,
-        method: str,
-        address: str,
-        headers: dict[str, str],
-        *,
-        most_bytes: int = MAX_BODY_BYTES,
-        **content: Any,
-    ) -> tuple[httpx.Response, bytes]:
-        """Send a request, and return the response, whatever its status, and its body.
+        self, method: str, address: str, headers: dict[str, str], most_bytes: int = MAX_BODY_BYTES, **content: Any
+    ) -> tuple[Transfer, httpx.Response, bytes]:
+        """Send a request, and return what was recorded of it, the response, whatever its status, and its body.
 
         Args:
-            transfer: What the secrets of the request and a rejection of the response are recorded in.
             method: The method, such as ``POST``.
             address: The address.
             headers: The headers, with the key.
@@ -86,10 +78,10 @@ class Connections:
         """
         client = self._idle.pop() if self._idle else self._connect()
         request = client.build_request(method, address, headers=headers, **content)
-        place = request.url.netloc.decode()
+        place, transfer = request.url.netloc.decode(), Transfer()
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await exchange(client.send, request, transfer, most_bytes)
+                return transfer, *await exchange(client.send, request, transfer, most_bytes)
         except TimeoutError as error:
             raise TransientError(f"no reply from {place} within {self._timeout_s:g} s") from error
         except httpx.HTTPError as error:
@@ -122,12 +114,12 @@ class ChatClient(Account):
         If a content filter blocks the query, or the query is too long for the model, a reply is returned whose
         ``finish`` is `Finish.ERROR`.
         """
-        transfer, began = Transfer(), time.perf_counter()
+        began = time.perf_counter()
         name, model = cast("tuple[str, str]", find_provider(self.names[query.model]))
         body = json.dumps(build_body(query, name, model, self.length_parameter)).encode()
         headers = {"content-type": "application/json", **authorize(self.api_key or PROVIDERS[name].find_key())}
         address = chat_address(name, self.api_base)
-        response, content = await self._connections.send(transfer, "POST", address, headers, content=body)
+        transfer, response, content = await self._connections.send("POST", address, headers, content=body)
         if response.is_error:
             return read_refusal(response.status_code, content, transfer, response.headers.get("retry-after"))
         parsed = transfer.parse(content)

@@ -19,7 +19,6 @@ from evodiverse.vocabulary import LENGTH_PARAMETERS, Decoding, Finish, Query, Re
 TRANSIENT_STATUS = frozenset({408, 409, 425, 429})
 # Longer than any real reply. A longer reply is cut off, and its finish is `Finish.LENGTH`.
 MAX_CHARACTERS = 1_000_000
-_LONGEST_MESSAGE = 500
 # How a reply ends, by its ``finish_reason``; all others end it as usual.
 FINISH: Mapping[object, Finish] = {"length": Finish.LENGTH, "content_filter": Finish.ERROR}
 # More tokens than any model reads or writes in one query.
@@ -167,7 +166,11 @@ class LiteLlmClient(Account):
         except Exception as error:  # litellm raises many kinds, depending on the provider's answer
             if transfer.failure is not None:  # litellm would report no more than "connection error"
                 raise transfer.failure from error
-            return self._refused(error, transfer.secrets)
+            message = shorten(f"{type(error).__name__}: {error}", self.api_key, *transfer.secrets)
+            if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
+                return Reply("", Finish.ERROR, message)
+            headers = getattr(error, "litellm_response_headers", None) or {}
+            raise failure(getattr(error, "status_code", None), message, headers.get("retry-after")) from error
         return self._read(response, query.model, time.perf_counter() - began, transfer.secrets)
 
     def price(self, model: str) -> Price | None:
@@ -177,19 +180,6 @@ class LiteLlmClient(Account):
     async def close(self) -> None:
         """Close all connections."""
         await self._litellm.close_litellm_async_clients()
-
-    def _refused(self, error: Exception, secrets: Iterable[str]) -> Reply:
-        """Return an empty reply if the query was refused for its content or its length; raise for any other failure.
-
-        Raises:
-            TransientError: The query may succeed when it is sent again.
-            RefusedError: The query will never be answered.
-        """
-        message = shorten(f"{type(error).__name__}: {error}", self.api_key, *secrets)
-        if isinstance(error, self._litellm.ContentPolicyViolationError | self._litellm.ContextWindowExceededError):
-            return Reply("", Finish.ERROR, message)
-        headers = getattr(error, "litellm_response_headers", None) or {}
-        raise failure(getattr(error, "status_code", None), message, headers.get("retry-after")) from error
 
     def _read(self, response: Any, model: str, seconds: float, secrets: Iterable[str]) -> Reply:
         content = response.model_dump(warnings=False)
@@ -263,7 +253,7 @@ def count_tokens(number: object, least: int) -> int | None:
 def shorten(message: str, *secrets: str | None) -> str:
     """Return a provider's message on one line, without secrets and not too long."""
     whole = redact(message, *secrets)  # before it is cut
-    return printable(one_line(whole.partition("Traceback (most recent call last)")[0], _LONGEST_MESSAGE))
+    return printable(one_line(whole.partition("Traceback (most recent call last)")[0], 500))
 
 
 def failure(status: int | None, message: str, retry_after: str | None) -> TransientError | RefusedError:

@@ -32,11 +32,9 @@ Line: TypeAlias = Reply | TransientError | RefusedError
 _T = TypeVar("_T")
 ID: Final = re.compile(r"[\w.:/@=+-]{1,300}", re.ASCII)
 """What names of batches and files look like."""
-_MOST_PAGES: Final = 100
 _CHAT: Final = "/v1/chat/completions"
 # The longest content that is read, whatever the number of replies.
 _MOST_BYTES: Final = 1 << 30
-_NOT_IMPLEMENTED: Final = 501
 # The clock of the provider may be slow by this much.
 _SKEW_SECONDS: Final = 300.0
 # A batch is created at most this long after the moment that was written down before it was sent.
@@ -153,9 +151,8 @@ class Endpoint(ABC):
         return transfer.parse(body)
 
     async def _fetch(self, method: str, path: str, **options: Any) -> tuple[Transfer, bytes]:
-        transfer = Transfer()
         address = self.address.rstrip("/") + path
-        response, body = await self._connections.send(transfer, method, address, self._headers(), **options)
+        transfer, response, body = await self._connections.send(method, address, self._headers(), **options)
         if response.is_error:
             reply = read_refusal(response.status_code, body, transfer, response.headers.get("retry-after"))
             raise RefusedError(reply.error, response.status_code)
@@ -171,7 +168,7 @@ class Endpoint(ABC):
     async def _list(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the batches that the provider lists, the newest first."""
         after = ""
-        for _ in range(_MOST_PAGES):
+        for _ in range(100):
             page = await self._call("GET", f"{self._path}?limit=50{after}")
             batches = [batch for batch in _take(page, "data", list) if isinstance(batch, dict)]
             for batch in batches:
@@ -179,7 +176,7 @@ class Endpoint(ABC):
             if not batches or page.get("has_more") is not True:
                 return
             after = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
-        raise RefusedError("the list of batches does not end", _NOT_IMPLEMENTED)
+        raise RefusedError("the list of batches does not end", 501)  # as from a provider that has no such list
 
     def _take_id(self, content: Any) -> str:
         """Return the name of a batch or a file in an answer.

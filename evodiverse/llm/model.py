@@ -26,7 +26,6 @@ from evodiverse.vocabulary import CostBound, Decoding, Message, Query, Reply, St
 _POLL_SECONDS = 0.02
 # A generous bound on the tokens that a chat template adds to a message, including its own system prompt.
 TOKENS_A_MESSAGE = 64
-_PROBE_RETRIES = 2
 # Sent once with each set of parameters, to check that the key is right and that the model accepts the parameters.
 _PROBE = (Message("user", "Reply with the single word: ready"),)
 
@@ -149,7 +148,7 @@ class CachedModel:
                 return [bought.reply for bought in found if bought is not None]
 
             return recall
-        retries = min(self._retries, _PROBE_RETRIES) if is_probe else self._retries
+        retries = min(self._retries, 2) if is_probe else self._retries
         if self._batching is None or is_probe:
             asking = Asking(self._client, self._cache, self._gate, retries, is_probe=is_probe)
         else:

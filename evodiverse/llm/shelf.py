@@ -16,7 +16,6 @@ from evodiverse.llm.cache import ReplyCache
 from evodiverse.llm.endpoints import ENDPOINTS, ID
 
 _LOG = logging.getLogger("evodiverse.llm")
-_LOCK_SECONDS = 0.1
 _MOST_BYTES: Final = 1 << 26
 _KEY: Final = re.compile("[0-9a-f]{64}")
 
@@ -131,7 +130,7 @@ class Shelf:
         with os.fdopen(descriptor):
             try:
                 while not files.lock(descriptor, waits=False):
-                    await pause(_LOCK_SECONDS)
+                    await pause(0.1)
             except OSError as error:
                 _LOG.warning("cannot lock %s (%s); let no other run use it", self.folder, error.strerror)
             yield

@@ -35,7 +35,6 @@ _LONGEST = 1_000
 # The types of those parts of a message that are reasoning.
 _THOUGHTS = ("thinking", "reasoning")
 _SECRET_NAME = re.compile(r"auth|key|token|secret", re.IGNORECASE)
-_GZIP = 16 + zlib.MAX_WBITS
 
 
 class Transfer:
@@ -89,7 +88,7 @@ class Transfer:
         response.headers.pop("content-length", None)
         if encoding not in {"", "identity", "gzip"}:
             raise self._failed(f"the answer is encoded as {self._shown(encoding)}, expected gzip or no encoding")
-        unpacker = zlib.decompressobj(_GZIP) if encoding == "gzip" else None
+        unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding == "gzip" else None
         left = MAX_ERROR_BYTES if response.is_error else most_bytes
         pieces = []
         async for chunk in cast("httpx.AsyncByteStream", response.stream):
@@ -188,10 +187,7 @@ def _thought_of(part: dict[str, Any]) -> str:
 
 
 async def exchange(
-    send: Callable[..., Awaitable[httpx.Response]],
-    request: httpx.Request,
-    transfer: Transfer,
-    most_bytes: int = MAX_BODY_BYTES,
+    send: Callable[..., Awaitable[httpx.Response]], request: httpx.Request, transfer: Transfer, most_bytes: int
 ) -> tuple[httpx.Response, bytes]:
     """Send a request, and return the response and its body, which `Transfer.read` bounds. Redirects are rejected.
 
@@ -249,7 +245,7 @@ def watch_httpx() -> None:
         transfer = _CURRENT.get()
         if transfer is None:
             return await send(client, request, stream=stream, **options)
-        response, body = await exchange(functools.partial(send, client, **options), request, transfer)
+        response, body = await exchange(functools.partial(send, client, **options), request, transfer, MAX_BODY_BYTES)
         response.stream = httpx.ByteStream(body if response.is_error else transfer.reduce(body))
         if not stream:
             await response.aread()
