@@ -8,10 +8,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
@@ -22,16 +21,7 @@ from evodiverse.errors import ContractError, InputError, ServiceError, describe
 from evodiverse.kit.environment import cap_threads
 from evodiverse.kit.own_code import name_of
 from evodiverse.kit.python import find_unguarded
-from evodiverse.ports import (
-    Batching,
-    Featured,
-    Journal,
-    Operator,
-    ReportDone,
-    Task,
-    ThreadedTask,
-    TimedEvaluation,
-)
+from evodiverse.ports import Batching, Featured, Journal, Operator, ReportDone, Task, ThreadedTask, TimedEvaluation
 from evodiverse.runner import contracts
 from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Hypothesis, Proposal, Reason, Rejection, Request
@@ -57,6 +47,7 @@ RETRIES = 2
 BATCH_SECONDS = 0.02
 # How often a slow evaluation is reported as still in progress.
 REPORT_SECONDS = 1.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def available_cores() -> int:
@@ -125,6 +116,10 @@ class Bench:
         pairs = zip(hypotheses, answers, strict=True)
         self.journal.append([journal_record(hypothesis, *answer) for hypothesis, answer in pairs])
         return answers
+
+
+Work: TypeAlias = Callable[[Bench, Sequence[Item]], list[Result]]
+"""What `Bench` does with a batch of items: a function that returns one result for each, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +195,12 @@ class Workers:
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
                 context.set_forkserver_preload(["__main__", __name__, *used])
-                with _signals_ignored():  # inherited by the fork server and by the workers it forks
+                # Ctrl-C sends SIGINT, and a scheduler SIGTERM, to all processes of a run, but only the main one acts.
+                before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # inherited by the fork server
+                try:
                     forkserver.ensure_running()
+                finally:
+                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
             self._context = context
             self._start_processes()
         return self
@@ -212,18 +211,22 @@ class Workers:
             self._outsourced.abandon()
         if self._threads is not None:
             self._threads.shutdown(wait=True, cancel_futures=True)
-        if self._pool is not None:
-            if kind is not None:
-                for process in self._processes:
-                    process.kill()
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        self._stop_processes(kills=kind is not None)
 
-    def _start_processes(self) -> None:
-        """Start the processes, replacing those of a process pool that broke."""
-        for process in self._processes:
+    def _stop_processes(self, *, kills: bool) -> None:
+        for process in self._processes if kills else ():
             process.kill()  # they ignore SIGTERM, which the executor sends when its pool breaks
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _start_processes(self) -> None:
+        """Start the processes, replacing those of a process pool that broke.
+
+        Raises:
+            ContractError: The task or the operator cannot be pickled, so it cannot be sent to another process.
+            ServiceError: The fork server was killed.
+        """
+        self._stop_processes(kills=True)
         others = multiprocessing.active_children()
         self._pool = ProcessPoolExecutor(self._n, self._context, _start_worker, (self._bench,))
         try:
@@ -235,7 +238,14 @@ class Workers:
                 "the process that starts the workers was killed; run the same command again to resume"
             ) from error
         except Exception as error:  # anything that pickling a user's objects raises
-            _check_sendable(self._bench)
+            for part in (self._bench.task, self._bench.operator):
+                try:
+                    pickle.dumps(part)
+                except Exception as why:
+                    raise ContractError(
+                        f"{name_of(type(part))} cannot be sent to worker processes ({describe(why)}); "
+                        "let it hold names and paths instead, or use evaluator.workers=1"
+                    ) from why
             raise RuntimeError("the workers cannot be started") from error
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
@@ -281,9 +291,14 @@ class Workers:
         def size() -> int:
             return self._fixed_batch or min(self._batch, share)
 
-        return self._run(Bench.evaluate, hypotheses, size, lambda: self._window, note)
+        def window() -> int:
+            # Processes that evaluate several hypotheses at once need not wait for their next batch. Otherwise, no batch
+            # is queued: single evaluations are usually slow, and a run that is told to stop finishes the queued ones.
+            return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
 
-    def _share_out(self, work: Callable[[Bench, Sequence[Item]], list[Result]], items: Sequence[Item]) -> list[Result]:
+        return self._run(Bench.evaluate, hypotheses, size, window, note)
+
+    def _share_out(self, work: Work[Item, Result], items: Sequence[Item]) -> list[Result]:
         """Do the work on all items, split into batches of about the same size, and return the results in order."""
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(items) // n_batches))
@@ -291,7 +306,7 @@ class Workers:
 
     def _run(
         self,
-        work: Callable[[Bench, Sequence[Item]], list[Result]],
+        work: Work[Item, Result],
         items: Sequence[Item],
         size: Callable[[], int],
         window: Callable[[], int],
@@ -333,30 +348,21 @@ class Workers:
                 try:
                     answers[batch.at] = future.result()
                     note(answers[batch.at])
-                except BrokenProcessPool as error:
+                except BrokenProcessPool:
                     if batch.n_retries < RETRIES:
                         again.append(replace(batch, n_retries=batch.n_retries + 1))
                     else:
-                        failure = failure or _dead_worker(error)
+                        failure = failure or ServiceError(
+                            f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); "
+                            "run the same command again to resume"
+                        )
                 except BaseException as error:  # noqa: BLE001 (raised below)
                     failure = failure or error
         if failure is not None:
             raise failure
         return [answer for at in sorted(answers) for answer in answers[at]]
 
-    @property
-    def _window(self) -> int:
-        """The largest number of batches that are in progress or queued at the same time.
-
-        If worker processes evaluate batches of several hypotheses, it is twice the number of workers, so that no worker
-        waits for its next batch. Otherwise it is the number of workers, so that no batch is queued: single evaluations
-        are usually slow, and a run that is told to stop finishes all queued batches before it ends.
-        """
-        return 2 * self._n if self._pool is not None and self._threads is None and self._batch > 1 else self._n
-
-    def _submit(
-        self, work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]
-    ) -> Future[list[Result]]:
+    def _submit(self, work: Work[Item, Result], batch: Sequence[Item]) -> Future[list[Result]]:
         """Start the work on a batch; an error, such as `BrokenProcessPool`, is raised when the result is read."""
         future: Future[list[Result]] = Future()
         threads = self._threads if work is Bench.evaluate else None
@@ -371,69 +377,24 @@ class Workers:
         return future
 
 
-@contextmanager
-def _signals_ignored() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM within this context, so that processes started in it ignore them permanently.
-
-    A terminal sends SIGINT, and a scheduler SIGTERM, to all processes of a run. Only the main process handles them.
-    """
-    if threading.current_thread() is not threading.main_thread():  # only the main thread can set handlers
-        yield
-        return
-    before = {signum: signal.signal(signum, signal.SIG_IGN) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
-
-
-_bench: Bench | None = None
+_bench: Bench
 
 
 def _start_worker(bench: Bench) -> None:
     """Prepare a worker process: keep ``bench`` (its task, operator, journal) and leave signals to the main process."""
     global _bench
-    for signum in (signal.SIGINT, signal.SIGTERM):
+    for signum in _SIGNALS:
         signal.signal(signum, signal.SIG_IGN)
-    threading.Thread(target=_end_with_main_process, daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)  # for the programs that the task starts
+    threading.Thread(target=_end_after, args=(multiprocessing.parent_process(),), daemon=True).start()
     _bench = bench
 
 
-def _end_with_main_process() -> None:
+def _end_after(main: BaseProcess) -> None:
     """End this process when the main one dies; otherwise it would wait for work forever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    main.join()
+    os._exit(1)
 
 
-def _serve(work: Callable[[Bench, Sequence[Item]], list[Result]], batch: Sequence[Item]) -> list[Result]:
-    if _bench is None:
-        raise RuntimeError("the worker process was not started by _start_worker")
+def _serve(work: Work[Item, Result], batch: Sequence[Item]) -> list[Result]:
     return work(_bench, batch)
-
-
-def _check_sendable(bench: Bench) -> None:
-    """Check that the task and the operator can be sent to another process.
-
-    Raises:
-        ContractError: One of them cannot be pickled.
-    """
-    for part in (bench.task, bench.operator):
-        try:
-            pickle.dumps(part)
-        except Exception as error:
-            raise ContractError(
-                f"{name_of(type(part))} cannot be sent to worker processes ({describe(error)}); "
-                "let it hold names and paths instead, or use evaluator.workers=1"
-            ) from error
-
-
-def _dead_worker(cause: BaseException) -> ServiceError:
-    error = ServiceError(
-        f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); run the same "
-        "command again to resume"
-    )
-    error.__cause__ = cause
-    return error
