@@ -195,12 +195,15 @@ class Workers:
             if sys.platform == "linux":
                 used = [type(part).__module__ for part in (self._bench.task, self._bench.operator, self._bench.journal)]
                 context.set_forkserver_preload(["__main__", __name__, *used])
-                # Ctrl-C sends SIGINT, and a scheduler SIGTERM, to all processes of a run, but only the main one acts.
-                before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)  # inherited by the fork server
+                # A terminal sends SIGINT, and a scheduler SIGTERM, to all processes of a run. Only the main process
+                # handles them; the fork server and the workers that it forks inherit that they are ignored.
+                is_main = threading.current_thread() is threading.main_thread()  # no other can set handlers
+                before = {signum: signal.signal(signum, signal.SIG_IGN) for signum in _SIGNALS if is_main}
                 try:
                     forkserver.ensure_running()
                 finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+                    for signum, handler in before.items():
+                        signal.signal(signum, handler)
             self._context = context
             self._start_processes()
         return self
@@ -385,7 +388,6 @@ def _start_worker(bench: Bench) -> None:
     global _bench
     for signum in _SIGNALS:
         signal.signal(signum, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)  # for the programs that the task starts
     threading.Thread(target=_end_after, args=(multiprocessing.parent_process(),), daemon=True).start()
     _bench = bench
 
