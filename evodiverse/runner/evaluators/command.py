@@ -15,12 +15,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Self
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import read_json, write_file
+from evodiverse.kit.files import write_file
 from evodiverse.kit.inputs import find_fault
 from evodiverse.ports import Journal, Measurable, ReportDone, TimedEvaluation
 from evodiverse.runner import contracts
@@ -38,9 +39,6 @@ CANDIDATES: Final = "candidates.jsonl"
 SCORES: Final = "scores.jsonl"
 ERRORS: Final = "errors.txt"
 _PROCESS: Final = "process.json"
-_MOST_LINE: Final = 1 << 20
-_MOST_RECORD: Final = 1 << 26
-_MOST_ERRORS: Final = 10_000
 _PROC: Final = Path("/proc")
 _START: Final = 19  # place of the start time in /proc/PID/stat, counted from 0 at the state
 
@@ -52,7 +50,11 @@ def check_command(command: Sequence[str]) -> None:
         InputError: There is no such program, or it is not executable.
     """
     if why := find_fault(command[0]):
-        raise InputError(f"evaluator.command: {command[0]} cannot be started ({why}); check the path")
+        raise _refuse(command, why)
+
+
+def _refuse(command: Sequence[str], why: str) -> InputError:
+    return InputError(f"evaluator.command: {command[0]} cannot be started ({why}); check the path")
 
 
 @dataclass(slots=True)
@@ -86,40 +88,40 @@ class Job:
         """
         folder.mkdir(parents=True)
         lines = [json.dumps({"key": one.key, "genotype": one.genotype}) for one in hypotheses]
-        write_file(folder / CANDIDATES, "".join(f"{line}\n" for line in lines).encode())
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # a line counts as soon as it is written
-        host, began = socket.gethostname(), time.time()
-        try:
-            with (
-                (folder / CANDIDATES).open("rb") as candidates,
-                (folder / SCORES).open("ab") as scores,
-                (folder / ERRORS).open("ab") as errors,
-            ):
-                process = subprocess.Popen(
-                    command, stdin=candidates, stdout=scores, stderr=errors, env=env, start_new_session=True
-                )
-        except OSError as error:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise InputError(
-                f"evaluator.command: {command[0]} cannot be started ({reason(error)}); check the path"
-            ) from error
+        began = time.time()
+        with (folder / SCORES).open("ab") as scores, (folder / ERRORS).open("ab") as errors:
+            # The candidates are written last, so that a later start that finds them finds the other files as well.
+            write_file(folder / CANDIDATES, "".join(f"{line}\n" for line in lines).encode())
+            with (folder / CANDIDATES).open("rb") as candidates:
+                try:
+                    process = subprocess.Popen(
+                        command, stdin=candidates, stdout=scores, stderr=errors, env=env, start_new_session=True
+                    )
+                except OSError as error:
+                    shutil.rmtree(folder, ignore_errors=True)
+                    raise _refuse(command, reason(error)) from error
         mark = _find_mark(process.pid)
         # If the run is killed before this file is written, its next start does not know that the program is running.
-        record = {"pid": process.pid, "mark": mark, "began": began, "host": host}
+        record = {"pid": process.pid, "mark": mark, "began": began, "host": socket.gethostname()}
         write_file(folder / _PROCESS, json.dumps(record).encode())
         return cls(folder, {one.key for one in hypotheses}, began, process.pid, mark, process)
 
     @classmethod
     def find(cls, folder: Path) -> Self:
-        """Return the job that an earlier start of the run left in a folder, whether or not it is still running."""
-        keys = {str(line["key"]) for line in _parse((folder / CANDIDATES).read_bytes()) if "key" in line}
-        try:
-            record: Mapping[str, Any] = read_json(folder / _PROCESS, _MOST_RECORD)
-        except (OSError, ValueError):  # the run was killed between writing the two files
-            record = {}
-        is_here = record.get("host") == socket.gethostname()
-        pid, mark = (record.get("pid"), record.get("mark")) if is_here else (None, None)
-        return cls(folder, keys, float(record.get("began") or 0.0), pid, mark)
+        """Return the job that an earlier start of the run left in a folder, whether or not it is still running.
+
+        The run may have been killed before it had written all files.
+        """
+        candidates, record = (
+            list(_parse(path.read_bytes())) if path.exists() else []
+            for path in (folder / CANDIDATES, folder / _PROCESS)
+        )
+        keys = {str(line["key"]) for line in candidates if "key" in line}
+        known = record[0] if record else {}
+        is_here = known.get("host") == socket.gethostname()
+        pid, mark = (known.get("pid"), known.get("mark")) if is_here else (None, None)
+        return cls(folder, keys, float(known.get("began") or 0.0), pid, mark)
 
     @property
     def seconds(self) -> float:
@@ -140,13 +142,9 @@ class Job:
         is_alive = self.is_alive()  # checked first: the program may write its last lines and end meanwhile
         with (self.folder / SCORES).open("rb") as file:
             file.seek(self.offset)
-            content = file.read(_MOST_RECORD)
-        whole, newline, rest = content.rpartition(b"\n")
-        if not is_alive:
-            whole, newline, rest = content, b"", b""
-        elif len(rest) > _MOST_LINE:
-            whole, newline = content, b""
-        self.offset += len(whole) + len(newline)
+            content = file.read()
+        whole = content[: content.rfind(b"\n") + 1] if is_alive else content
+        self.offset += len(whole)
         yield from _parse(whole)
 
     def kill(self) -> None:
@@ -161,11 +159,8 @@ class Job:
         """Return how the program ended: its exit code, if that is known, and its last line on standard error."""
         code = None if self.process is None else self.process.poll()
         ended = "it ended" if code is None else f"exit code {code}"
-        with suppress(OSError):
-            lines = (self.folder / ERRORS).read_bytes()[-_MOST_ERRORS:].decode(errors="replace").split("\n")
-            said = next((line.strip() for line in reversed(lines) if line.strip()), "")
-            return f"{ended}: {said[:300]}" if said else ended
-        return ended
+        said = (self.folder / ERRORS).read_text("utf-8", "replace").rstrip().rpartition("\n")[2].strip()
+        return f"{ended}: {said[:300]}" if said else ended
 
     def discard(self) -> None:
         """Kill the program and delete the folder."""
@@ -176,7 +171,7 @@ class Job:
 def _parse(content: bytes) -> Iterator[Mapping[str, Any]]:
     for line in content.splitlines():
         with suppress(ValueError, RecursionError):
-            parsed = json.loads(line[:_MOST_LINE])
+            parsed = json.loads(line)
             if isinstance(parsed, dict):
                 yield parsed
 
@@ -224,7 +219,6 @@ class Round:
         journal: The journal, which records each evaluation as it arrives.
         answers: The evaluations so far, by key.
         n_starts: How often each was submitted.
-        new: The evaluations that `take_new` has not returned yet.
     """
 
     waiting: Mapping[str, Hypothesis]
@@ -232,25 +226,11 @@ class Round:
     journal: Journal
     answers: dict[str, TimedEvaluation] = field(default_factory=dict)
     n_starts: Counter[str] = field(default_factory=Counter)
-    new: list[TimedEvaluation] = field(default_factory=list)
 
     def keep(self, key: str, evaluation: Evaluation, seconds: float) -> None:
         """Record the answer for a candidate."""
         self.journal.append([journal_record(self.waiting[key], evaluation, seconds)])
         self.answers[key] = evaluation, seconds
-        self.new.append(self.answers[key])
-
-    def note_second(self, key: object, score: object) -> None:
-        """Warn if a program gives another score to a candidate that has one."""
-        first = self.answers[key][0].score if isinstance(key, str) and key in self.answers else None
-        if None not in (first, score) and score != first:
-            genotype = one_line(self.waiting[str(key)].genotype)
-            _LOG.warning("the program scored %s as %s and later as %s; the first counts", genotype, first, score)
-
-    def take_new(self) -> list[TimedEvaluation]:
-        """Return the evaluations since the last call of this method."""
-        taken, self.new = self.new, []
-        return taken
 
 
 @dataclass
@@ -300,7 +280,7 @@ class CommandEvaluator:
         this = Round(waiting, deque(key for key in waiting if key not in at_work), self.journal)
         todo, answers = this.todo, this.answers
         side_by_side, pause = self.settings.workers or available_cores(), _SHORTEST_PAUSE
-        while len(answers) < len(hypotheses):
+        while (n_before := len(answers)) < len(hypotheses):
             while todo and len(running) < side_by_side:
                 running.append(self._begin(this, side_by_side - len(running)))
             for job in list(running):
@@ -308,7 +288,7 @@ class CommandEvaluator:
                 if not job.is_alive() or time.time() - job.began > (self.settings.timeout or inf):
                     self._end(job, this)
                     running.remove(job)
-            new = this.take_new()
+            new = list(islice(answers.values(), n_before, None))
             report(new)
             pause = _SHORTEST_PAUSE if new else min(2 * pause, _LONGEST_PAUSE)
             if len(answers) < len(hypotheses) and not (todo and len(running) < side_by_side):
@@ -325,14 +305,11 @@ class CommandEvaluator:
         found: list[Job] = []
         for folder in sorted(self.folder.glob("[0-9]*"), key=lambda path: int(path.name)):
             self._n_begun = max(self._n_begun, int(folder.name) + 1)
-            try:
-                job = Job.find(folder)
-            except OSError:  # the run was killed before it had written the folder's files
-                job = None
-            if job is not None and job.keys & waiting.keys():
-                job.keys &= waiting.keys()
+            job = Job.find(folder)
+            job.keys &= waiting.keys()
+            if job.keys:
                 found.append(job)
-            elif job is None or not job.is_alive():
+            elif not job.is_alive():
                 shutil.rmtree(folder, ignore_errors=True)
         if found:
             n_alive = sum(job.is_alive() for job in found)
@@ -358,15 +335,18 @@ class CommandEvaluator:
     def _collect(self, job: Job, this: Round) -> None:
         """Keep the answers that a program has written since the last call.
 
-        Only a candidate's first answer counts.
+        Only a candidate's first answer counts; a later one with another score causes a warning.
         """
         for line in job.read():
-            key = line.get("key")
-            if not isinstance(key, str) or key not in job.keys:
-                this.note_second(key, line.get("score"))
-                continue
-            job.keys.discard(key)
-            if key not in this.answers:
+            key, score = str(line.get("key")), line.get("score")
+            if key in this.answers:
+                first = this.answers[key][0].score
+                if None not in (first, score) and score != first:
+                    genotype = one_line(this.waiting[key].genotype)
+                    _LOG.warning(
+                        "the program scored %s as %s and later as %s; the first counts", genotype, first, score
+                    )
+            elif key in job.keys:
                 try:
                     evaluation = self._read(this.waiting[key], line)
                 except InputError:  # after the user fixes the program, it must start over
@@ -374,6 +354,7 @@ class CommandEvaluator:
                     raise
                 this.keep(key, evaluation, job.seconds)
                 self._answered = True
+            job.keys.discard(key)
 
     def _read(self, hypothesis: Hypothesis, line: Mapping[str, Any]) -> Evaluation:
         score, error = line.get("score"), line.get("error")

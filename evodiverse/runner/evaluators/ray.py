@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Final, Self
 
 from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
@@ -19,7 +20,6 @@ from evodiverse.vocabulary import Hypothesis, Reason
 _LOG = logging.getLogger("evodiverse.runner")
 AUTO: Final = "auto"
 """The address of a cluster that Ray is to find itself."""
-_NAMESPACE: Final = "evodiverse"
 _POLL_SECONDS: Final = 0.5
 _CONNECT_SECONDS: Final = 5.0
 
@@ -69,18 +69,15 @@ class Broker:
 
         if lost := [batch for batch in batches if batch not in self._refs]:
             return {batch: [] for batch in lost}
-        refs = [self._refs[batch] for batch in batches]
-        done = set(ray.wait(refs, num_returns=1, timeout=seconds)[0]) | set(
-            ray.wait(refs, num_returns=len(refs), timeout=0)[0]
-        )
+        batch_of = {self._refs[batch]: batch for batch in batches}
+        ray.wait(list(batch_of), num_returns=1, timeout=seconds)
         taken: dict[Batch, list[TimedEvaluation] | BaseException] = {}
-        for batch in batches:
-            if self._refs[batch] in done:
-                try:
-                    taken[batch] = ray.get(self._refs[batch])
-                except Exception as error:  # noqa: BLE001 (handed to the run, which raises it)
-                    cause = getattr(error, "cause", None)
-                    taken[batch] = cause if isinstance(cause, EvoDiverseError) else ServiceError(describe(error))
+        for ref in ray.wait(list(batch_of), num_returns=len(batch_of), timeout=0)[0]:
+            try:
+                taken[batch_of[ref]] = ray.get(ref)
+            except Exception as error:  # noqa: BLE001 (handed to the run, which raises it)
+                cause = getattr(error, "cause", None)
+                taken[batch_of[ref]] = cause if isinstance(cause, EvoDiverseError) else ServiceError(describe(error))
         return taken
 
     def forget(self, batch: Batch) -> None:
@@ -143,16 +140,16 @@ class RayEvaluator:
         """
         import ray
 
-        settings = self._settings
-        options = {"namespace": _NAMESPACE, "ignore_reinit_error": True, "log_to_driver": False}
+        options = {"namespace": "evodiverse", "ignore_reinit_error": True, "log_to_driver": False}
         try:
             ray.init(self._address, logging_level=logging.WARNING, **options)
         except (OSError, ValueError, RuntimeError) as error:
             raise _not_found(self._address, error) from error
-        self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / settings.cpus), 1)
+        cpus, retries = self._settings.cpus, self._settings.retries
+        self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / cpus), 1)
         kept = {"name": self._name, "lifetime": "detached", "get_if_exists": True, "num_cpus": 0}
         kept |= {"max_restarts": -1, "max_task_retries": -1}
-        self._broker = ray.remote(Broker).options(**kept).remote(self._task, settings.cpus, settings.retries)
+        self._broker = ray.remote(Broker).options(**kept).remote(self._task, cpus, retries)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -184,7 +181,7 @@ class RayEvaluator:
         this = Round(waiting, deque(key for key in waiting if key not in at_work), self._journal)
         todo, answers = this.todo, this.answers
         size = self._settings.batch or max(1, -(-len(todo) // self._n_cores))
-        while len(answers) < len(hypotheses):
+        while (n_before := len(answers)) < len(hypotheses):
             while todo:
                 self._submit(tuple(todo.popleft() for _ in range(min(size, len(todo)))), running, this)
             for batch, outcome in self._ask("take", list(running), _POLL_SECONDS).items():
@@ -196,10 +193,10 @@ class RayEvaluator:
                     todo.extend(batch)
                     continue
                 for key, answer in zip(batch, outcome, strict=True):
-                    if key not in answers and key in waiting:
+                    if key not in answers:
                         this.keep(key, *answer)
             self._end_overdue(running, this)
-            report(this.take_new())
+            report(list(islice(answers.values(), n_before, None)))
         return [answers[hypothesis.key] for hypothesis in hypotheses]
 
     def _find_running(self, waiting: dict[str, Hypothesis]) -> dict[Batch, float]:
