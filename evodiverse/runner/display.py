@@ -22,8 +22,6 @@ from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.text import count_of, sparkline
 from evodiverse.vocabulary import Usage
 
-# The number of characters of a headline that a line shows.
-MAX_HEADLINE = 120
 # The share of a run's time that drawing may take.
 _MAX_SHARE = 0.01
 
@@ -174,28 +172,21 @@ class RichDisplay(NoDisplay):
 
 def format_snapshot(snapshot: Snapshot) -> str:
     """Return a snapshot as one line; unknown values are left out or shown as ``-``."""
+    xi = "" if snapshot.xi is None else f", ξ {snapshot.xi:.3g}"
+    rate = format_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)
     parts = [
         f"iteration {snapshot.iteration}",
-        f"{snapshot.oracle_calls:,}/{count_of(snapshot.budget, 'call')}",
+        _count_calls(snapshot),
         f"best {format_number(snapshot.best)}",
+        f"{snapshot.summary_name} {format_number(snapshot.summary)}" if snapshot.summary_name else "",
+        f"swaps {rate}{xi}" if xi or snapshot.swap_rates else "",
+        _describe_llm(snapshot, "llm "),
+        f"{snapshot.calls_per_second:,.0f} calls/s",
+        _describe_silence(snapshot),
+        _describe_left(snapshot),
+        shorten(snapshot.headline or "", 120, placeholder=" …"),
     ]
-    if snapshot.summary_name is not None:
-        parts.append(f"{snapshot.summary_name} {format_number(snapshot.summary)}")
-    swaps = f"swaps {format_number(snapshot.swap_rates[-1] if snapshot.swap_rates else None)}"
-    if snapshot.xi is not None:
-        parts.append(f"{swaps}, ξ {snapshot.xi:.3g}")
-    elif snapshot.swap_rates:
-        parts.append(swaps)
-    if snapshot.llm is not None:
-        parts.append(f"llm {format_usage(snapshot.llm)}{_replies(snapshot)}")
-    parts.append(f"{snapshot.calls_per_second:,.0f} calls/s")
-    if snapshot.silent is not None:
-        parts.append(_silence(snapshot.silent))
-    if snapshot.seconds_left is not None:
-        parts.append(f"{format_duration(snapshot.seconds_left)} left")
-    if snapshot.headline is not None:
-        parts.append(shorten(snapshot.headline, MAX_HEADLINE, placeholder=" …"))
-    return " | ".join(parts)
+    return " | ".join(filter(None, parts))
 
 
 def format_usage(usage: Usage) -> str:
@@ -229,26 +220,21 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
 
 def draw(snapshot: Snapshot, title: str) -> RenderableType:
     """Return a panel that shows a snapshot."""
-    share = snapshot.oracle_calls / max(snapshot.budget, 1)
-    left = "" if snapshot.seconds_left is None else f"{format_duration(snapshot.seconds_left)} left"
+    bar = ProgressBar(total=snapshot.budget, completed=snapshot.oracle_calls, width=24)
+    rate = f"{snapshot.calls_per_second:,.0f} calls/s"
     head = Table.grid(padding=(0, 2))
-    head.add_row(
-        ProgressBar(total=1.0, completed=share, width=24),
-        f"{snapshot.oracle_calls:,}/{count_of(snapshot.budget, 'call')}",
-        f"{snapshot.calls_per_second:,.0f} calls/s",
-        left,
-    )
+    head.add_row(bar, _count_calls(snapshot), rate, _describe_left(snapshot))
     facts = Table.grid(padding=(0, 2))
     numbers = {"iteration": str(snapshot.iteration), "best": f"[bold green]{format_number(snapshot.best)}[/]"}
     if snapshot.summary_name is not None:
         numbers[snapshot.summary_name] = f"[bold green]{format_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
-    headline = [] if snapshot.headline is None else [Text(snapshot.headline)]
-    llm = [] if snapshot.llm is None else [f"[dim]llm[/] {format_usage(snapshot.llm)}{_replies(snapshot)}"]
-    silence = [] if snapshot.silent is None else [_silence(snapshot.silent)]
+    headline = Text(snapshot.headline or "")
+    llm, silence = _describe_llm(snapshot, "[dim]llm[/] "), _describe_silence(snapshot)
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
+    lines: list[RenderableType] = [head, facts, headline, _draw_pools(snapshot), *_draw_swaps(snapshot), llm, silence, attempts]
     return Panel(
-        Group(head, facts, *headline, _draw_pools(snapshot), *_draw_swaps(snapshot), *llm, *silence, attempts),
+        Group(*(line for line in lines if line)),  # an unknown text is empty
         title=Text(title),
         title_align="left",
         box=box.ROUNDED,
@@ -279,18 +265,30 @@ def _pool_texts(pool: PoolView) -> tuple[str, str, str, str]:
     return f"{pool.beta:g}", format_number(pool.best), format_number(pool.median), str(pool.size)
 
 
-def _silence(seconds: float) -> str:
-    return f"no evaluation has ended for {format_duration(seconds)}"
+def _count_calls(snapshot: Snapshot) -> str:
+    return f"{snapshot.oracle_calls:,}/{count_of(snapshot.budget, 'call')}"
 
 
-def _replies(snapshot: Snapshot) -> str:
-    """Return how long the last iteration waited for replies, how many have arrived, and how many are under way."""
-    waited = "" if snapshot.waited is None else f", waited {snapshot.waited:,.0f} s"
-    if snapshot.awaited is None:
-        return waited
-    received, asked = snapshot.awaited
-    replies = count_of(asked, "reply", "replies")
-    return f"{waited} ({received:,} of {replies} received, {snapshot.under_way:,} under way)"
+def _describe_left(snapshot: Snapshot) -> str:
+    return "" if snapshot.seconds_left is None else f"{format_duration(snapshot.seconds_left)} left"
+
+
+def _describe_silence(snapshot: Snapshot) -> str:
+    return "" if snapshot.silent is None else f"no evaluation has ended for {format_duration(snapshot.silent)}"
+
+
+def _describe_llm(snapshot: Snapshot, title: str) -> str:
+    """Return what the model cost, how long the last iteration waited for it, and how many replies are awaited."""
+    if snapshot.llm is None:
+        return ""
+    text = f"{title}{format_usage(snapshot.llm)}"
+    if snapshot.waited is not None:
+        text += f", waited {snapshot.waited:,.0f} s"
+    if snapshot.awaited is not None:
+        received, asked = snapshot.awaited
+        replies = count_of(asked, "reply", "replies")
+        text += f" ({received:,} of {replies} received, {snapshot.under_way:,} under way)"
+    return text
 
 
 def format_number(value: float | None) -> str:

@@ -203,10 +203,8 @@ class Loop:
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
-        self._view = View(
-            *(setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger),
-            *(setup.n_under_way, setup.search.objectives),
-        )
+        facts = (setup.method, setup.oracle_calls, setup.task, self._archive, self.clock, setup.ledger)
+        self._view = View(*facts, setup.n_under_way, setup.search.objectives)
         self._state: State | None = None
         self._cap: Cap | None = None
         self._best_due = time.perf_counter() + BEST_SECONDS

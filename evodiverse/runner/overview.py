@@ -25,7 +25,6 @@ from evodiverse.text import count_of, printable
 _LOOK_SECONDS: Final = 0.5
 _LINE_SECONDS: Final = 10.0
 _MOST_LINES: Final = 10
-_WAITING: Final = Standing("waiting")
 _STYLES: Final = {"complete": "green", "failed": "red", "running": "bold"}
 
 
@@ -77,7 +76,7 @@ class Overview:
         self._is_closed = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._keep_looking, daemon=True, name="overview")
-        self.standings: dict[int, Standing] = dict.fromkeys(self._listed, _WAITING)
+        self.standings: dict[int, Standing] = dict.fromkeys(self._listed, Standing("waiting"))
 
     def __enter__(self) -> Self:
         """Start the thread that watches the runs."""
@@ -117,9 +116,8 @@ class Overview:
                 before, path = self.standings[number], self._listed[number].path
                 if before.is_over or _stamp(path) == self._before[number]:
                     continue  # the record is still that of an earlier start of the same run
-                standing = read_standing(path)
-                self.standings[number] = standing
-                changed += [number] if standing.state != before.state else []
+                self.standings[number] = read_standing(path)
+                changed += [number] if self.standings[number].state != before.state else []
             self._sheet.show(self.standings, changed)
 
 
@@ -173,7 +171,8 @@ class PlainSheet(Sheet):
         self._due = self._clock() + _LINE_SECONDS
         running = [number for number, standing in standings.items() if standing.state == "running" and standing.calls]
         for number in running[:_MOST_LINES]:
-            self._write(number, _describe_progress(standings[number]))
+            calls, best, left = _write_progress(standings[number])
+            self._write(number, f"{calls} calls | best {best}" + (f" | {left} left" if left else ""))
 
     def _write(self, number: int, text: str) -> None:
         with suppress(OSError):  # a closed pipe does not end the sweep
@@ -255,11 +254,6 @@ def describe_end(standing: Standing) -> str:
         return f"{standing.state}: {standing.error}"
     stopped = f", stopped by {standing.stopped_by}" if standing.stopped_by else ""
     return f"{standing.state}{stopped} | {count_of(standing.calls, 'call')} | best {format_number(standing.best)}"
-
-
-def _describe_progress(standing: Standing) -> str:
-    calls, best, left = _write_progress(standing)
-    return f"{calls} calls | best {best}" + (f" | {left} left" if left else "")
 
 
 def _write_progress(standing: Standing) -> tuple[str, str, str]:

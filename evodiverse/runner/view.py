@@ -73,6 +73,7 @@ class Clock:
         return {"wall": self.before + self.here, "operator": self.operator, "oracle": self.oracle}
 
 
+@dataclass
 class View:
     """The information about one run that displays and trackers show.
 
@@ -91,26 +92,18 @@ class View:
         objectives: The objectives of a search for several at once.
     """
 
-    def __init__(
-        self,
-        method: Method,
-        budget: int,
-        task: Task,
-        archive: Archive,
-        clock: Clock,
-        ledger: Ledger,
-        n_under_way: int = 0,
-        objectives: Sequence[Objective] = (),
-    ) -> None:
-        self._method = method
-        self._budget = budget
-        self._task = task
-        self._archive = archive
-        self._clock = clock
-        self._ledger = ledger
-        self._n_under_way = n_under_way
-        self._objectives = objectives
-        self._front = Front(len(objectives))
+    method: Method
+    budget: int
+    task: Task
+    archive: Archive
+    clock: Clock
+    ledger: Ledger
+    n_under_way: int = 0
+    objectives: Sequence[Objective] = ()
+
+    def __post_init__(self) -> None:
+        """Begin with nothing noted."""
+        self._front = Front(len(self.objectives))
         self._n_in_front = 0
         self._outcomes: Counter[str] = Counter()
         self._rates: deque[float | None] = deque(maxlen=N_EXCHANGES)
@@ -142,7 +135,7 @@ class View:
         for row in sorted(charged, key=itemgetter("call")):
             self._iterations.append(row["iteration"])
             self._pools_of.append(-1 if row["pool"] is None else row["pool"])
-        self.n_evaluated = self._archive.n_calls - self._archive.n_free
+        self.n_evaluated = self.archive.n_calls - self.archive.n_free
         if trials:
             self._rates.append(swap_rate(trials))
             self._xis.append(trials[-1].xi)
@@ -162,15 +155,15 @@ class View:
 
     def snapshot(self, state: State | None, stopped_by: str | None = None) -> Snapshot:
         """Return a snapshot of the run; ``state`` is the last one committed, None before the first commit."""
-        best = self._archive.best()
-        rate = (self.n_evaluated - self._spent_before.get("oracle_calls", 0)) / max(self._clock.here, 1e-9)
+        best = self.archive.best()
+        rate = (self.n_evaluated - self._spent_before.get("oracle_calls", 0)) / max(self.clock.here, 1e-9)
         n_attempts = max(self._outcomes.total(), 1)
         name, summary = self._summarize(state)
-        silent = 0.0 if self._silent_from is None else self._clock.here - self._silent_from
+        silent = 0.0 if self._silent_from is None else self.clock.here - self._silent_from
         return Snapshot(
             iteration=state.iteration if state else 0,
             oracle_calls=self.n_evaluated,
-            budget=self._budget,
+            budget=self.budget,
             best=best.score if best else None if self._best_start == -inf else self._best_start,
             best_genotype=best.genotype if best and "\n" not in best.genotype else None,
             headline=self._headline or self.headline(),
@@ -179,16 +172,16 @@ class View:
             pools=self._pools(state) if state else (),
             swap_rates=tuple(self._rates),
             xis=tuple(self._xis),
-            xi=state.thermostat.xi if state and self._method.swap.rule == "metropolis" else None,
+            xi=state.thermostat.xi if state and self.method.swap.rule == "metropolis" else None,
             rejected=self._outcomes[Outcome.REJECTED] / n_attempts,
             duplicate=self._outcomes[Outcome.DUPLICATE] / n_attempts,
             calls_per_second=rate,
             seconds_left=self._estimate_left() if state else None,
-            seconds=self._clock.seconds,
-            llm=self._ledger.total if self._ledger.total.calls or self.n_replies else None,
-            waited=self._clock.waited or None,
+            seconds=self.clock.seconds,
+            llm=self.ledger.total if self.ledger.total.calls or self.n_replies else None,
+            waited=self.clock.waited or None,
             awaited=(self.n_replies, self.n_awaited) if self.n_replies < self.n_awaited else None,
-            under_way=max(min(self.n_awaited - self.n_replies, self._n_under_way), 0),
+            under_way=max(min(self.n_awaited - self.n_replies, self.n_under_way), 0),
             silent=silent if silent >= LONG else None,
             stopped_by=stopped_by,
         )
@@ -201,7 +194,7 @@ class View:
 
     def note_evaluating(self, *, is_evaluating: bool = True) -> None:
         """Note that candidates are in evaluation and that a result has just arrived, or that no candidate is."""
-        self._silent_from = self._clock.here if is_evaluating else None
+        self._silent_from = self.clock.here if is_evaluating else None
 
     def _estimate_left(self) -> float | None:
         """Return the time until the first of the budget and the caps is spent at the rate of this process, in seconds.
@@ -210,14 +203,14 @@ class View:
         """
         left = []
         for name, (spent, limit) in self._spent.items():
-            rate = (spent - self._spent_before.get(name, 0.0)) / max(self._clock.here, 1e-9)
+            rate = (spent - self._spent_before.get(name, 0.0)) / max(self.clock.here, 1e-9)
             left += [max(limit - spent, 0.0) / rate] if rate > 0 else []
         return min(left, default=None)
 
     @property
     def _spent(self) -> dict[str, tuple[float, float]]:
         """What has been spent of the budget and of each cap, and the limit, by name."""
-        return {"oracle_calls": (self.n_evaluated, self._budget), **self._ledger.spent(self._clock.seconds["wall"])}
+        return {"oracle_calls": (self.n_evaluated, self.budget), **self.ledger.spent(self.clock.seconds["wall"])}
 
     def best_discoveries(self) -> list[Discovery]:
         """Return the `N_BEST` best candidates and, for a `Choosing` task, the best of each grade.
@@ -226,7 +219,7 @@ class View:
         gives a candidate, such as the complexity of an equation (`Choosing.grade`). Candidates are ordered by score,
         best first; of several with the same score, the older comes first.
         """
-        scores = self._archive.scores
+        scores = self.archive.scores
         ranked = np.argsort(-scores, kind="stable")[:N_BEST]  # NaN, the score of failed evaluations, sorts last
         places = {call: place for place, call in enumerate(self._find_front()[:N_FRONT])}
         calls = {*(ranked[~np.isnan(scores[ranked])] + 1).tolist(), *self._graded().values(), *places}
@@ -235,36 +228,33 @@ class View:
 
     def list_front(self) -> dict[str, bytes]:
         """Return the table ``front.csv`` of the front, the least crowded candidates first; empty without objectives."""
-        if not self._objectives:
+        if not self.objectives:
             return {}
-        columns, text = [one.column for one in self._objectives], io.StringIO()
+        columns, text = [one.column for one in self.objectives], io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(["call", SCORE, *(column for column in columns if column != SCORE), "genotype"])
-        for one in map(self._archive.candidate, self._find_front()):
+        for one in map(self.archive.candidate, self._find_front()):
             own = [one.details[column] for column in columns if column != SCORE]
             writer.writerow([one.call, one.score, *own, one.genotype])
         return {"front.csv": text.getvalue().encode()}
 
     def _find_front(self) -> list[int]:
         """Return the calls of the valid candidates that no other one dominates, the least crowded first."""
-        if self._objectives:
+        if self.objectives:
             new = range(self._n_in_front + 1, len(self._iterations) + 1)
-            for call, values in zip(new, self._archive.values(new, self._objectives), strict=True):
-                if self._archive.evaluation(call).valid:
+            for call, values in zip(new, self.archive.values(new, self.objectives), strict=True):
+                if self.archive.evaluation(call).valid:
                     self._front.add(call, values)
             self._n_in_front = len(self._iterations)
         return self._front.spread()
 
     def new_improvements(self) -> list[Discovery]:
         """Return the candidates evaluated since the last call of this method that were better than all before them."""
-        scores = self._archive.scores
-        records = []
-        for call in range(self._n_seen + 1, scores.size + 1):
-            if scores[call - 1] > self._record:
-                self._record = scores[call - 1]
-                records.append(self._discovery(call))
-        self._n_seen = scores.size
-        return records
+        scores, n_seen = self.archive.scores, self._n_seen
+        highest = np.fmax.accumulate(np.append(self._record, scores[n_seen:]))  # failed evaluations, NaN, are skipped
+        records = np.flatnonzero(scores[n_seen:] > highest[:-1]) + n_seen + 1
+        self._n_seen, self._record = scores.size, highest[-1]
+        return [self._discovery(call) for call in records.tolist()]
 
     def headline(self) -> str | None:
         """Return the line that a `Choosing` task writes about the candidate that it chooses.
@@ -272,19 +262,19 @@ class View:
         The result is None for other tasks, and before any candidate has a score. It may take seconds, so snapshots have
         the last result.
         """
-        if not isinstance(self._task, Choosing):
+        if not isinstance(self.task, Choosing):
             return None
         chosen_from = [self._discovery(call) for call in self._graded().values()]
-        self._headline = contracts.headline(self._task, chosen_from) if chosen_from else None
+        self._headline = contracts.headline(self.task, chosen_from) if chosen_from else None
         return self._headline
 
     def _graded(self) -> Mapping[int, int]:
         """Return the call number of the best candidate of each grade, by grade; empty for a task without grades."""
-        if isinstance(self._task, Choosing):
-            scores, n_known = self._archive.scores, len(self._iterations)
+        if isinstance(self.task, Choosing):
+            scores, n_known = self.archive.scores, len(self._iterations)
             for call in range(self._n_graded + 1, n_known + 1):
                 if not np.isnan(scores[call - 1]):
-                    grade = contracts.grade(self._task, self._archive.hypothesis(call))
+                    grade = contracts.grade(self.task, self.archive.hypothesis(call))
                     known = self._best_of_grade.setdefault(grade, call)
                     if scores[call - 1] > scores[known - 1]:
                         self._best_of_grade[grade] = call
@@ -293,12 +283,12 @@ class View:
 
     def _discovery(self, call: int) -> Discovery:
         pool = self._pools_of[call - 1]
-        return Discovery(self._archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
+        return Discovery(self.archive.candidate(call), self._iterations[call - 1], None if pool < 0 else pool)
 
     def _pools(self, state: State) -> tuple[PoolView, ...]:
         views = []
-        for beta, calls in zip(self._method.ladder, state.pools, strict=True):
-            scores = self._archive.scores[calls - 1]
+        for beta, calls in zip(self.method.ladder, state.pools, strict=True):
+            scores = self.archive.scores[calls - 1]
             best, median = (float(scores.max()), float(np.median(scores))) if calls.size else (None, None)
             views.append(PoolView(beta, best, median, calls.size))
         return tuple(views)
@@ -308,12 +298,12 @@ class View:
 
         Both are None for a task without a summary. The value is None before the first commit.
         """
-        if not isinstance(self._task, Summarizer):
+        if not isinstance(self.task, Summarizer):
             return None, None
         if state is None:
-            return self._task.summary_name, None
+            return self.task.summary_name, None
         if self._summary is None or self._summary[0] != state.iteration:
             members = np.unique(np.concatenate(state.pools)).tolist()
-            number = contracts.summarize(self._task, [self._archive.candidate(call) for call in members])
+            number = contracts.summarize(self.task, [self.archive.candidate(call) for call in members])
             self._summary = (state.iteration, number)
-        return self._task.summary_name, self._summary[1]
+        return self.task.summary_name, self._summary[1]
