@@ -1,7 +1,8 @@
 """The choice among the models of a run by their gains per dollar (``llm.choose=bandit``)."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
+from functools import reduce
 from math import fsum
 from typing import Any, TypeAlias
 
@@ -34,7 +35,7 @@ class Bandit:
         self._costs = costs
         self._arms = {one.model: Arm() for used in samplers if len(used) > 1 for one in used}
         self._open: dict[int, Shares] = {}
-        self._noted: list[tuple[int, str, float]] = []
+        self._noted: dict[str, list[tuple[int, float]]] = {model: [] for model in self._arms}
 
     def share_out(self, n_requests: int) -> Shares:
         """Return the shares of an iteration of about so many requests that reads what is known now."""
@@ -62,7 +63,7 @@ class Bandit:
             usd = max(cost(bound.tokens, 0, 0), cost(0, bound.tokens, 0))
         else:
             usd = cost(reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens or 0)
-        self._noted.append((number, model, usd))
+        self._noted[model].append((number, usd))
 
     def end(self, info: IterationInfo, scores: FloatArray) -> list[Row]:
         """Learn from the requests of an iteration, and return its rows of ``choices``.
@@ -73,12 +74,12 @@ class Bandit:
         """
         if self._open.pop(info.iteration, None) is None:  # the initial candidates
             return []
-        has_gained = {attempt.llm_call: gained(attempt, scores) for attempt in info.attempts}
-        requests = Counter(model for _, model, _ in self._noted)
-        gains = Counter(model for number, model, _ in self._noted if has_gained.get(number))
-        usd = {model: fsum(cost for _, asked, cost in self._noted if asked == model) for model in self._arms}
-        self._noted = []
-        seen = {model: Arm(requests[model], gains[model], usd[model]) for model in self._arms}
+        gains = {attempt.llm_call for attempt in info.attempts if gained(attempt, scores)}
+        seen = {
+            model: Arm(len(noted), sum(number in gains for number, _ in noted), fsum(usd for _, usd in noted))
+            for model, noted in self._noted.items()
+        }
+        self._noted = {model: [] for model in self._arms}
         self._arms = learn(self._arms, seen)
         known = {model: arm for model, arm in self._arms.items() if arm.requests}
         indices = dict(zip(known, find_indices(list(known.values()), [0] * len(known)), strict=True))
@@ -108,10 +109,7 @@ def recall(rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
     seen: dict[int, dict[str, Arm]] = {}
     for row in rows:
         seen.setdefault(row["iteration"], {})[row["model"]] = Arm(row["requests"], row["gains"], row["full_cost_usd"])
-    arms: dict[str, Arm] = {}
-    for iteration in sorted(seen):
-        arms = learn(arms, seen[iteration])
-    return save(arms)
+    return save(reduce(learn, (seen[iteration] for iteration in sorted(seen)), {}))
 
 
 def save(arms: Mapping[str, Arm]) -> dict[str, object]:

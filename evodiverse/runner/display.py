@@ -229,10 +229,10 @@ def draw(snapshot: Snapshot, title: str) -> RenderableType:
     if snapshot.summary_name is not None:
         numbers[snapshot.summary_name] = f"[bold green]{format_number(snapshot.summary)}[/]"
     facts.add_row(*(f"[dim]{name}[/] {value}" for name, value in numbers.items()))
-    headline = Text(snapshot.headline or "")
     llm, silence = _describe_llm(snapshot, "[dim]llm[/] "), _describe_silence(snapshot)
     attempts = f"[dim]rejected[/] {snapshot.rejected:.1%}  [dim]duplicate[/] {snapshot.duplicate:.1%}"
-    lines: list[RenderableType] = [head, facts, headline, _draw_pools(snapshot), *_draw_swaps(snapshot), llm, silence, attempts]
+    lines: list[RenderableType] = [head, facts, Text(snapshot.headline or ""), _draw_pools(snapshot)]
+    lines += [*_draw_swaps(snapshot), llm, silence, attempts]
     return Panel(
         Group(*(line for line in lines if line)),  # an unknown text is empty
         title=Text(title),

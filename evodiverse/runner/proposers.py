@@ -84,7 +84,7 @@ class OperatorProposer:
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:
         self._workers = workers
         self._ledger = ledger
-        self._is_fallback = is_fallback
+        self._prefix = "fallback_" if is_fallback else ""
 
     def record_unused(self, show: Callable[[], object]) -> None:
         """Do nothing: no request is made before its answer is needed, and all answers come at once."""
@@ -99,11 +99,10 @@ class OperatorProposer:
 
     def _propose(self, requests: Sequence[Request]) -> list[Answer]:
         answers = self._workers.propose(requests)
-        if not self._is_fallback:
-            return answers
-        return [(replace(proposal, operator=f"fallback_{proposal.operator}"), parsed) for proposal, parsed in answers]
+        return [(replace(made, operator=f"{self._prefix}{made.operator}"), parsed) for made, parsed in answers]
 
 
+@dataclass
 class Watch:
     """Watches for a model that never gives a usable reply: warns about it, and then ends the run.
 
@@ -119,25 +118,22 @@ class Watch:
         give_up_after: The number of requests after which the run ends; None if it never does.
     """
 
-    def __init__(
-        self, ledger: Ledger, models: Sequence[str], warn_after: int | None, give_up_after: int | None
-    ) -> None:
-        self._ledger = ledger
-        self._models = ", ".join(dict.fromkeys(models))
-        self._warn_after = warn_after
-        self._give_up_after = give_up_after
-        self._reasons: dict[Reason, Counter[str]] = defaultdict(Counter)
-        self._examples: dict[str, str] = {}
-        self._was_asked = False
+    ledger: Ledger
+    models: Sequence[str]
+    warn_after: int | None
+    give_up_after: int | None
+    _reasons: dict[Reason, Counter[str]] = field(default_factory=lambda: defaultdict(Counter), init=False)
+    _examples: dict[str, str] = field(default_factory=dict, init=False)
+    _was_asked: bool = field(default=False, init=False)
 
     def count_left(self) -> int | None:
         """Return how many more requests may be sent before `check` must be called; None for any number."""
-        n = self._ledger.n_fruitless
-        return None if n is None or self._give_up_after is None else self._give_up_after - n % self._give_up_after
+        n = self.ledger.n_fruitless
+        return None if n is None or self.give_up_after is None else self.give_up_after - n % self.give_up_after
 
     def note(self, reply: Reply, parsed: Hypothesis | Rejection) -> None:
         """Note a reply that the ledger has, and what was read from it, until the first usable reply."""
-        if isinstance(parsed, Rejection) and self._ledger.n_fruitless is not None:
+        if isinstance(parsed, Rejection) and self.ledger.n_fruitless is not None:
             self._was_asked |= not reply.cached
             why = one_line(str(parsed))
             self._reasons[parsed.reason][why] += 1
@@ -152,16 +148,16 @@ class Watch:
         Raises:
             ModelUnavailableError: The run ends.
         """
-        n, left = self._ledger.n_fruitless, self.count_left()
+        n, left = self.ledger.n_fruitless, self.count_left()
         if n is None:
             return
-        if left == self._give_up_after and self._was_asked:
+        if left == self.give_up_after and self._was_asked:
             raise ModelUnavailableError(
                 f"{self._describe(n)}; correct the model's server and resume, use another model, or set "
                 "llm.give_up_after=null"
             )
-        if self._warn_after is not None and n_before and n >= self._warn_after:
-            self._warn_after = None
+        if self.warn_after is not None and n_before and n >= self.warn_after:
+            self.warn_after = None
             ends = "" if left is None else f"; after {left:,} more such requests, the run ends"
             _LOG.warning("%s%s", self._describe(n), ends)
 
@@ -172,7 +168,8 @@ class Watch:
         n_noted = sum(map(Counter.total, self._reasons.values()))
         example = f', such as "{self._examples[why]}"' if self._examples[why] else ""
         return (
-            f"none of the first {count_of(n, 'request')} to {self._models} brought a usable reply (most often, "
+            f"none of the first {count_of(n, 'request')} to {', '.join(dict.fromkeys(self.models))} brought a usable "
+            f"reply (most often, "
             f"{commonest.total():,} of {n_noted:,} times: {why}{example})"
         )
 
@@ -247,18 +244,15 @@ class ModelProposer:
             hooks = Hooks(hooks.report, look=hooks.look)
         begun = _Round(list(zip(requests, queries, bounds, strict=True)), hooks)
         if left is None or len(still_open) + len(requests) <= left:
-            self._send(begun)
+            begun.wait = self._ask(begun.asked, begun.hooks)
         self._rounds.append(begun)
         return partial(self._receive, begun)
-
-    def _send(self, begun: _Round) -> None:
-        begun.wait = self._ask(begun.asked, begun.hooks)
 
     def _send_postponed(self) -> None:
         """Send what waits for a usable reply, which shows that the watch will not end the run, if there is one."""
         for begun in self._rounds if self._is_useful else ():
             if begun.wait is None:
-                self._send(begun)
+                begun.wait = self._ask(begun.asked, begun.hooks)
 
     def _receive(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
         """Wait for the answers to the requests of a round, record these in the ledger, and return the answers."""
@@ -326,8 +320,7 @@ class ModelProposer:
             following = hooks.again(places[query]) if isinstance(parsed, Rejection) else None
             if following is None or self._has_ended:
                 return None
-            later = self._query(following)
-            places[later] = following
+            places[later := self._query(following)] = following
             return later
 
         def note(n: int) -> None:

@@ -107,14 +107,7 @@ class Surrogate:
         if len(views) < len(pools):
             views *= len(pools)
         return InnerSearch(
-            iteration,
-            pools,
-            self._archive,
-            views,
-            self._method,
-            self._screen,
-            self._streams,
-            self._similarities,
+            iteration, pools, self._archive, views, self._method, self._screen, self._streams, self._similarities
         )
 
     def rate(self, n_calls: int) -> None:
