@@ -6,36 +6,24 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from evodiverse import ports
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.environment import cache_folder
-from evodiverse.ports import TimedEvaluation
-from evodiverse.runner import contracts
+from evodiverse.runner import contracts, rows
 from evodiverse.runner.bandit import Bandit, Shares
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Hooks, Proposer, Receive
-from evodiverse.runner.rows import (
-    EVALUATION_COLUMNS,
-    SWAP_COLUMNS,
-    checkpoint,
-    empty_archive,
-    log_rows,
-    read_record,
-    refill_archive,
-    restore,
-)
 from evodiverse.runner.view import Clock, View
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
-from evodiverse.search.archive import Archive
-from evodiverse.search.attempts import Attempts, reject_similar
+from evodiverse.search.attempts import Attempts
 from evodiverse.search.exchange import Pools, empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
-from evodiverse.search.niches import Similarities
+from evodiverse.search.novelty import reject_similar
 from evodiverse.search.repair import Repairs, place_repairs
 from evodiverse.search.screening import InnerSearch
 from evodiverse.search.settings import Method, Search
@@ -43,27 +31,19 @@ from evodiverse.search.state import IterationInfo, State
 from evodiverse.search.stopping import StopReason, stop_reason
 from evodiverse.search.streams import Purpose, Streams
 from evodiverse.text import count_of, one_line
-from evodiverse.vocabulary import (
-    Evaluation,
-    Hypothesis,
-    Outcome,
-    Prompt,
-    Proposal,
-    Reason,
-    Rejection,
-    Request,
-    Stream,
-    Usage,
-)
+from evodiverse.vocabulary import Hypothesis, Outcome, Prompt, Proposal, Reason, Rejection, Request, Stream, Usage
 
 if TYPE_CHECKING:
-    from evodiverse.runner.surrogate import Surrogate
     from evodiverse.store.run_directory import RunDirectory
 
 _LOG = logging.getLogger("evodiverse.runner")
 # The shortest time between two updates of the files in best/, and the largest share of the time that updates may take.
 BEST_SECONDS = 10.0
 MAX_BEST_SHARE = 0.01
+
+
+MakeRequests: TypeAlias = Callable[[int, Sequence[Slot]], list[Request]]
+"""Makes the requests of an attempt at some slots; the first attempt is 1."""
 
 
 class Start(NamedTuple):
@@ -199,7 +179,7 @@ class Loop:
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
-        self._archive = empty_archive(setup.search)
+        self._archive = rows.empty_archive(setup.search)
         self._seconds: dict[int, float] = {}
         self._journalled: dict[str, ports.Row] = {}
         self.clock = Clock()
@@ -213,9 +193,16 @@ class Loop:
         self.unused = Usage()
         self._begun: deque[Begun] = deque()
         self._arrived: dict[Stream, Hypothesis | Rejection] = {}
-        self._evaluated: dict[str, TimedEvaluation] = {}
+        self._evaluated: dict[str, ports.TimedEvaluation] = {}
         self._replies: deque[int] = deque()
-        self._surrogate = _surrogate(setup, self._archive, self._similarities)
+        self._surrogate = None
+        if setup.method.screen is not None and self._similarities is not None:
+            from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long
+
+            folder = cache_folder() / "libraries"
+            self._surrogate = Surrogate(
+                task, setup.workers, self._archive, setup.streams, setup.method, self._similarities, folder
+            )
         self._reject = None
         if setup.search.novelty is not None and self._similarities is not None:
             self._reject = reject_similar(setup.search.novelty, self._archive, self._similarities)
@@ -300,51 +287,38 @@ class Loop:
             n_open = sum(len(begun.slots) for begun in self._begun)
             if self._begun and n_open >= self._calls_left:
                 break
-            begun = self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open, repairs))
-            repairs = ()
-            if isinstance(begun, Cap):
-                self._end_by(begun)
+            if not self._begin(state.iteration + len(self._begun) + 1, self._plan(state, n_open, repairs)):
                 break
-            self._begun.append(begun)
+            repairs = ()
 
-    def _end_by(self, cap: Cap) -> None:
-        """End the run by a cap, unless iterations have begun, whose replies are paid for and come first."""
-        if not self._begun:
-            self._cap = cap
-
-    def _begin(self, iteration: int, plan: Planned) -> Begun | Cap:
-        """Send the first requests of an iteration, or return the cap that forbids them."""
+    def _begin(self, iteration: int, plan: Planned) -> bool:
+        """Send the first requests of an iteration; return False if a cap forbids them."""
         setup = self._setup
         if setup.bandit is not None:
             setup.bandit.begin(iteration, plan.shares)
         slots = deal_slots(plan.pools, plan.each, plan.most)
-        if self._surrogate is not None:
+        again: MakeRequests | None = None
+        if self._surrogate is None:
+            mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
+
+            def request(attempt: int, slots: Sequence[Slot]) -> list[Request]:
+                return make_requests(
+                    iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
+                )
+
+            is_for_model = setup.proposers[0].is_for_model
+            requests = place_repairs(request(1, slots), plan.repairs, self._archive, setup.method, is_for_model)
+            again, fill = request, partial(self._run_rounds, request)
+        else:
             search = self._surrogate.begin(iteration, plan.pools, plan.n_calls, plan.n_rated)
-            requests = search.breed(1)
-            receive = self._send(setup.proposers[0], requests)
-            if isinstance(receive, Cap):
-                return receive
-            return Begun(plan, slots, partial(self._run_inner_search, search, requests, receive))
-        mating_pools = draw_mating_pools(iteration, plan.pools, self._archive, setup.method, setup.streams)
-
-        def request(attempt: int, slots: Sequence[Slot]) -> list[Request]:
-            return make_requests(
-                iteration, attempt, slots, mating_pools, plan.pools, self._archive, setup.method, setup.streams
-            )
-
-        is_for_model = setup.proposers[0].is_for_model
-        requests = place_repairs(request(1, slots), plan.repairs, self._archive, setup.method, is_for_model)
-        receive = self._send(setup.proposers[0], requests, request)
-        if isinstance(receive, Cap):
-            return receive
-        return Begun(plan, slots, partial(self._run_rounds, request, requests, receive))
+            requests, fill = search.breed(1), partial(self._run_inner_search, search)
+        receive = self._send(setup.proposers[0], requests, again)
+        if receive is not None:
+            self._begun.append(Begun(plan, slots, partial(fill, requests, receive)))
+        return receive is not None
 
     def _run_rounds(
-        self,
-        request: Callable[[int, Sequence[Slot]], list[Request]],
-        requests: Sequence[Request],
-        receive: Receive,
-        attempts: Attempts,
+        self, request: MakeRequests, requests: Sequence[Request], receive: Receive, attempts: Attempts
     ) -> None:
         """Fill the slots of an iteration in rounds: each slot that is still empty gets one attempt in a round.
 
@@ -360,8 +334,7 @@ class Loop:
             if attempt > 1:
                 requests = request(attempt, attempts.open_slots)
                 sent = self._send(proposer, requests, request)
-                if isinstance(sent, Cap):
-                    self._end_by(sent)
+                if sent is None:
                     break
                 receive = sent
             self._evaluate(attempts, attempts.settle(requests, self._receive(receive, requests, attempts)))
@@ -374,20 +347,20 @@ class Loop:
             if generation > 1:
                 requests = search.breed(generation)
                 sent = self._send(self._setup.proposers[0], requests)
-                if isinstance(sent, Cap):
-                    self._end_by(sent)
+                if sent is None:
                     break
                 receive = sent
             search.add(requests, self._receive(receive, requests, attempts))
         self._evaluate(attempts, attempts.screen(search))
 
     def _send(
-        self,
-        proposer: Proposer,
-        requests: Sequence[Request],
-        request: Callable[[int, Sequence[Slot]], list[Request]] | None = None,
-    ) -> Receive | Cap:
-        """Begin a round of requests; ``request`` makes the requests of the rounds that may follow."""
+        self, proposer: Proposer, requests: Sequence[Request], request: MakeRequests | None = None
+    ) -> Receive | None:
+        """Begin a round of requests; ``request`` makes the requests of the rounds that may follow.
+
+        If a cap forbids the round, the result is None, and the cap ends the run, unless other iterations have begun,
+        whose replies are paid for and come first.
+        """
 
         def again(asked: Request) -> Request | None:
             later = self._setup.proposers[asked.attempt : asked.attempt + 1]
@@ -400,7 +373,10 @@ class Loop:
         if request is not None and self._setup.evaluator is None:
             hooks = hooks._replace(look=self._note_arrival)
         receive = proposer.begin(requests, self.clock.seconds["wall"], hooks)
-        self._view.n_awaited += 0 if isinstance(receive, Cap) else len(requests)
+        if isinstance(receive, Cap):
+            self._cap = self._cap if self._begun else receive
+            return None
+        self._view.n_awaited += len(requests)
         return receive
 
     def _receive(self, receive: Receive, requests: Sequence[Request], attempts: Attempts) -> list[Answer]:
@@ -425,8 +401,8 @@ class Loop:
     def _receive_unused(self) -> None:
         """Wait for the replies that iterations still await when the run ends, and count what they cost."""
         self._setup.proposers[0].record_unused(self._show_replies)
-        rows: list[Any] = self._setup.ledger.take_rows()
-        for row in rows:
+        asked: list[Any] = self._setup.ledger.take_rows()
+        for row in asked:
             self.unused += Usage(1, row["prompt_tokens"], row["completion_tokens"], row["cost_usd"])
         if n := self.unused.calls:
             _LOG.info(
@@ -448,7 +424,7 @@ class Loop:
         self._seconds.update({first_call + index: seconds for index, (_, seconds) in enumerate(timed)})
         evaluations = [evaluation for evaluation, _ in timed]
         if is_start:
-            self._refuse_raised(evaluations)
+            self._refuse_raised([evaluation.error for evaluation in evaluations])
             if isinstance(task := self._setup.task, ports.Tracing):
                 evaluations = [
                     contracts.trace(task, task.columns, *pair) for pair in zip(charged, evaluations, strict=True)
@@ -484,9 +460,9 @@ class Loop:
         self._view.note_evaluating(is_evaluating=False)
         self._evaluated.update(zip([one.key for one in hypotheses], evaluated, strict=True))
 
-    def _take(self, key: str) -> TimedEvaluation:
+    def _take(self, key: str) -> ports.TimedEvaluation:
         """Return the evaluation of a hypothesis, made now or, if the journal has it, by an earlier process."""
-        return read_record(self._journalled.pop(key)) if key in self._journalled else self._evaluated.pop(key)
+        return rows.read_record(self._journalled.pop(key)) if key in self._journalled else self._evaluated.pop(key)
 
     def _note_reply(self, n: int) -> None:
         """Note ``n`` more replies of a language model; this may be called in any thread."""
@@ -502,7 +478,7 @@ class Loop:
             self._view.n_replies += self._replies.popleft()
         self._update_display()
 
-    def _note_finished(self, finished: Sequence[TimedEvaluation]) -> None:
+    def _note_finished(self, finished: Sequence[ports.TimedEvaluation]) -> None:
         """Note evaluations that have finished, if any."""
         if finished:
             self._view.note_finished([evaluation for evaluation, _ in finished])
@@ -512,7 +488,7 @@ class Loop:
     def _start(self) -> State:
         """Evaluate the initial candidates and commit them as iteration 0."""
         # The user may have corrected a function that raised an exception.
-        kept = {key: record for key, record in self._journalled.items() if not _has_raised(read_record(record)[0])}
+        kept = {key: one for key, one in self._journalled.items() if not _has_raised(str(one["error"]))}
         self._journalled = kept
         drawn = self._setup.draw_start()
         if isinstance(task := self._setup.task, ports.KnowsScores):
@@ -527,22 +503,22 @@ class Loop:
         self._commit(state, info)
         return state
 
-    def _refuse_raised(self, evaluations: Sequence[Evaluation]) -> None:
-        """Refuse to search if the user's function raised an exception for every initial candidate.
+    def _refuse_raised(self, errors: Sequence[str]) -> None:
+        """Refuse to search if these errors are that the user's function raised an exception for every candidate.
 
         Nothing is logged then, so that the corrected function is called for all of them.
 
         Raises:
             ServiceError: It did. The message has the first exception.
         """
-        if evaluations and all(map(_has_raised, evaluations)):
+        if errors and all(map(_has_raised, errors)):
             self._journalled = {}
             self._setup.store.journal.replace([])
-            first = str(evaluations[0].error).removeprefix(f"{Reason.RAISED}: ")
+            first = errors[0].removeprefix(f"{Reason.RAISED}: ")
             raise ServiceError(
-                f"{first}, and an exception for each of {count_of(len(evaluations), 'initial candidate')}; correct it "
-                "and run the same command again; for a candidate that it cannot score, it may return NaN, which fails "
-                "the evaluation"
+                f"{first}, and an exception for each of {count_of(len(errors), 'initial candidate')}; correct it and "
+                "run the same command again; for a candidate that it cannot score, it may return NaN, which fails the "
+                "evaluation"
             )
 
     def _check_start(self, state: State) -> None:
@@ -559,8 +535,8 @@ class Loop:
         if any(self._archive.evaluation(call).valid for call in members):
             return
         self._setup.store.write()
-        rows = self._setup.store.rows("evaluations", ["outcome", "error"])
-        errors = [str(row["error"] or "no reason given") for row in rows if row["outcome"] != Outcome.DUPLICATE]
+        attempts = self._setup.store.rows("evaluations", ["outcome", "error"])
+        errors = [str(row["error"] or "no reason given") for row in attempts if row["outcome"] != Outcome.DUPLICATE]
         counted = _count_errors(errors)
         if not members:
             raise InputError(f"no initial candidate can enter a pool ({counted}); the log has the reason for each")
@@ -583,10 +559,10 @@ class Loop:
             return
         store = self._setup.store
         store.write()
-        rows = [row for row in store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
-        if not rows:
+        attempts = [row for row in store.rows("evaluations", ["iteration", "outcome", "error"]) if row["iteration"]]
+        if not attempts:
             return
-        ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in rows]
+        ends = [(row["error"] if row["outcome"] == Outcome.REJECTED else None) or row["outcome"] for row in attempts]
         counted = _count_kinds(ends)
         (often, n_often), *_ = Counter(one_line(end) for end in ends).most_common(1)
         raise InputError(
@@ -603,10 +579,10 @@ class Loop:
         n_calls: int = saved["oracle_calls"] + saved.get("n_free", 0)
         details = list(self._setup.task.columns)
         try:
-            for rows in store.batches("evaluations", [*EVALUATION_COLUMNS, *details]):
-                refill_archive(self._archive, rows, details)
-                self._check_keys(rows)
-                self._view.note(rows)
+            for attempts in store.batches("evaluations", [*rows.EVALUATION_COLUMNS, *details]):
+                rows.refill_archive(self._archive, attempts, details)
+                self._check_keys(attempts)
+                self._view.note(attempts)
             if self._archive.n_calls != n_calls:
                 raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
                     f"it has {self._archive.n_calls} charged calls, the checkpoint {n_calls}"
@@ -616,30 +592,28 @@ class Loop:
                 f"the dataset evaluations is damaged ({error}); use overwrite=true to start over"
             ) from error
         self.clock.resume(saved["seconds"])
-        outcomes = (row["outcome"] for rows in store.batches("llm_calls", ["outcome"]) for row in rows)
+        outcomes = (row["outcome"] for requests in store.batches("llm_calls", ["outcome"]) for row in requests)
         self._setup.ledger.resume(saved["ledger"], outcomes)
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
-        self._view.resume(store.rows("swaps", SWAP_COLUMNS))
+        self._view.resume(store.rows("swaps", rows.SWAP_COLUMNS))
         if self._setup.bandit is not None:
             self._setup.bandit.resume(saved["bandit"])
-        state = restore(saved)
+        state = rows.restore(saved)
         for pools, *others in saved.get("begun", []):
             plan = Planned(tuple(np.array(pool, dtype=np.int64) for pool in pools), *others)
-            begun = self._begin(state.iteration + len(self._begun) + 1, plan)
-            if isinstance(begun, Cap):
+            if not self._begin(state.iteration + len(self._begun) + 1, plan):
                 break
-            self._begun.append(begun)
         if self._surrogate is not None:
             self._surrogate.rate(saved["n_rated"])
         return state
 
-    def _check_keys(self, rows: Sequence[ports.Row]) -> None:
+    def _check_keys(self, attempts: Sequence[ports.Row]) -> None:
         """Refuse to continue a run whose first candidate has another key by now; its log would mix two kinds of keys.
 
         Raises:
             InputError: The key differs.
         """
-        first = [(str(row["genotype"]), row["key"]) for row in rows if row["call"] == 1]
+        first = [(str(row["genotype"]), row["key"]) for row in attempts if row["call"] == 1]
         parsed = contracts.parse(self._setup.task, [genotype for genotype, _ in first], are_initial=True)
         if [one.key for one in parsed if isinstance(one, Hypothesis)] != [key for _, key in first]:
             raise InputError(
@@ -650,17 +624,19 @@ class Loop:
     def _commit(self, state: State, info: IterationInfo) -> None:
         ledger, bandit = self._setup.ledger, self._setup.bandit
         times = self.clock.end_iteration()
-        rows = log_rows(info, self._setup.method.ladder, self._seconds, times) | {"llm_calls": ledger.take_rows()}
-        rows |= {} if bandit is None else {"choices": bandit.end(info, self._archive.scores)}
+        added = rows.log_rows(info, self._setup.method.ladder, self._seconds, times)
+        added["llm_calls"] = ledger.take_rows()
+        if bandit is not None:
+            added["choices"] = bandit.end(info, self._archive.scores)
         self._seconds.clear()
-        saved = checkpoint(state, self._archive, times)
+        saved = rows.checkpoint(state, self._archive, times)
         n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
         plans = [([pool.tolist() for pool in begun.plan.pools], *begun.plan[1:]) for begun in self._begun]
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated, "begun": plans}
         saved["bandit"] = {} if bandit is None else bandit.saved()
-        self._setup.store.commit(state.iteration, rows, saved, list(self._journalled.values()))
+        self._setup.store.commit(state.iteration, added, saved, list(self._journalled.values()))
         self._state = state
-        self._view.note(rows["evaluations"], info.trials)
+        self._view.note(added["evaluations"], info.trials)
         self._setup.committed(lambda: self._view.snapshot(self._state))
         self._update_display()
         self._show_improvements()
@@ -692,8 +668,8 @@ class Loop:
                 self._setup.store.write_best(contracts.present(self._setup.task.show_improvement, discovery))
 
 
-def _has_raised(evaluation: Evaluation) -> bool:
-    return (evaluation.error or "").startswith(f"{Reason.RAISED}:")
+def _has_raised(error: str) -> bool:
+    return error.startswith(f"{Reason.RAISED}:")
 
 
 def _count_errors(errors: Sequence[str]) -> str:
@@ -708,15 +684,3 @@ def _count_kinds(errors: Sequence[str]) -> str:
     """Return how often each kind of error came."""
     counts = Counter(error.split(":")[0] for error in errors)
     return ", ".join(f"{kind} {n}" for kind, n in sorted(counts.items()))
-
-
-def _surrogate(setup: Setup, archive: Archive, similarities: Similarities | None) -> "Surrogate | None":
-    """Return the surrogate of a method that screens, or None."""
-    method = setup.method
-    if method.screen is None or similarities is None:
-        return None
-    from evodiverse.runner.surrogate import Surrogate  # it imports scipy, which takes long
-
-    return Surrogate(
-        setup.task, setup.workers, archive, setup.streams, method, similarities, cache_folder() / "libraries"
-    )
