@@ -29,9 +29,9 @@ def describe(error: BaseException) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:500]
 
 
-def reason(error: OSError) -> str:
-    """Return the operating system's own description of an error, or the error's message if ``errno`` is not set."""
-    return os.strerror(error.errno) if error.errno else str(error)
+def reason(error: Exception) -> str:
+    """Return the operating system's own description of an error, or the error's message if there is none."""
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
 
 
 class EvoDiverseError(Exception):

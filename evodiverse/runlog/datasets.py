@@ -98,12 +98,7 @@ MOST_BYTES: Final = 2 << 30
 DATASETS: Final[Mapping[str, pa.Schema]] = {name: make_schema(dataset.columns) for name, dataset in COLUMNS.items()}
 EVALUATIONS: Final = DATASETS["evaluations"]
 
-OWN_TYPES: Final[Mapping[type, pa.DataType]] = {
-    float: pa.float64(),
-    int: pa.int64(),
-    str: pa.string(),
-    bool: pa.bool_(),
-}
+OWN_TYPES: Final = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_()}
 """The Arrow types of the columns that domains add."""
 
 FINITE: Final = frozenset({"score", "xi"})
@@ -156,9 +151,13 @@ def find_own_columns(part: Path) -> dict[str, type]:
         field.name: kind
         for field in schema
         for kind, fits in kinds.items()
-        if field.name not in {*EVALUATIONS.names, *FORECASTS}
-        and fits(field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+        if field.name not in {*EVALUATIONS.names, *FORECASTS} and fits(_plain(field.type))
     }
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values, whether or not each is stored only once."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 @contextmanager
@@ -211,15 +210,12 @@ class DatasetReader:
             return {name: _to_list(table[name]) if name in there else none for name in self._kinds}
 
     def _check_types(self, schema: pa.Schema) -> None:
-        for name, kind in self._kinds.items():
-            at = schema.get_field_index(name)
-            if name not in schema.names and name not in self._needed:
-                continue
-            if at < 0:
+        for name in [*sorted(self._needed - {*schema.names}), *(name for name in schema.names if name in self._kinds)]:
+            if schema.names.count(name) != 1:
                 raise ValueError(f"it has no column {name}, or several")
-            actual = schema.field(at).type
-            if not _FITS[kind](actual.value_type if pa.types.is_dictionary(actual) else actual):
-                raise ValueError(f"its column {name} holds {actual}, expected {kind}")
+            actual = schema.field(name).type
+            if not _FITS[self._kinds[name]](_plain(actual)):
+                raise ValueError(f"its column {name} holds {actual}, expected {self._kinds[name]}")
 
     def _check_size(self, metadata: pq.FileMetaData) -> None:
         """Raise a `ValueError` if this part and the earlier ones together hold too many values or bytes.
@@ -251,11 +247,11 @@ class DatasetReader:
 
 def _to_list(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column; a repeated text is a single object in memory."""
-    if not pa.types.is_dictionary(column.type):
-        plain: list[Any] = column.to_pylist()
-        return plain
     values: list[Any] = []
     for chunk in column.chunks:
-        texts = chunk.dictionary.to_pylist()
-        values += [None if place is None else texts[place] for place in chunk.indices.to_pylist()]
+        if pa.types.is_dictionary(column.type):
+            texts = chunk.dictionary.to_pylist()
+            values += [None if place is None else texts[place] for place in chunk.indices.to_pylist()]
+        else:
+            values += chunk.to_pylist()
     return values

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeGuard, TypeVar
+from typing import Final, NamedTuple
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import read_json
@@ -12,8 +12,6 @@ from evodiverse.runlog.record import RECORD
 
 KEPT: Final = "initial.json"
 """The file in a run directory with the candidates that the run started from, which come from an earlier run."""
-
-T = TypeVar("T")
 
 _MOST_BYTES: Final = 1 << 28
 
@@ -75,17 +73,13 @@ def read_kept(path: Path) -> Earlier | None:
         InputError: The file is damaged.
     """
     try:
-        content: dict[str, Any] = read_json(path, _MOST_BYTES)
+        kept = Earlier(**read_json(path, _MOST_BYTES))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else error
-        raise InputError(f"{path} is damaged ({why}); use overwrite=true to start over") from error
-    run, calls, genotypes = map(content.get, Earlier._fields)
-    if isinstance(run, str) and _is_list(calls, int) and _is_list(genotypes, str):
-        return Earlier(run, calls, genotypes)
+    except (OSError, TypeError, ValueError) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); use overwrite=true to start over") from error
+    lists = [(kept.calls, int), (kept.genotypes, str)]
+    are_lists = all(isinstance(some, list) and all(isinstance(one, kind) for one in some) for some, kind in lists)
+    if isinstance(kept.run, str) and are_lists:
+        return kept
     raise InputError(f"{path} is damaged (expected a run, calls and genotypes); use overwrite=true to start over")
-
-
-def _is_list(values: object, kind: type[T]) -> TypeGuard[list[T]]:
-    return isinstance(values, list) and all(isinstance(value, kind) for value in values)

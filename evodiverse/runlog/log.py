@@ -64,15 +64,11 @@ def find_rises(values: Iterable[tuple[int, float]]) -> tuple[list[float | None],
     Args:
         values: Pairs of the number of an oracle call and the value of this call, sorted by number.
     """
-    calls: list[float | None] = []
-    records: list[float | None] = []
-    best: float | None = None
+    rises: list[tuple[int, float]] = []
     for call, value in values:
-        if best is None or value > best:
-            best = value
-            calls.append(call)
-            records.append(value)
-    return calls, records
+        if not rises or value > rises[-1][1]:
+            rises.append((call, value))
+    return [call for call, _ in rises], [value for _, value in rises]
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ def _find_fault(run: Path, part: Part) -> str | None:
     except FileNotFoundError:
         return "it is missing"
     except (OSError, ValueError) as error:
-        return reason(error) if isinstance(error, OSError) else str(error)
+        return reason(error)
     if now.n_bytes != part.n_bytes:
         return f"it has {now.n_bytes:,} bytes, expected {part.n_bytes:,}"
     return None if now == part else "its content has changed"

@@ -4,6 +4,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -182,8 +183,7 @@ def read_record(path: Path) -> dict[str, Any]:
     try:
         record = read_json(path, MOST_BYTES)
     except (OSError, ValueError) as error:
-        why = reason(error) if isinstance(error, OSError) else error
-        raise InputError(f"{path} is not the record of a run ({why}); move it away") from error
+        raise InputError(f"{path} is not the record of a run ({reason(error)}); move it away") from error
     check_record(path, record, [("status",), *SETTINGS])
     return record
 
@@ -212,18 +212,16 @@ class Survey:
 def survey_runs(*folders: Path) -> Survey:
     """Return all runs below some folders, each once, grouped by their state."""
     paths = {path.resolve(): path for folder in folders for path in find_records(folder)}
-    complete: list[Run] = []
-    unfinished: list[Run] = []
+    runs: list[Run] = []
     damaged: list[InputError] = []
     for path in sorted(paths.values()):
         try:
-            run = Run(path.parent, read_record(path))
+            runs.append(Run(path.parent, read_record(path)))
         except InputError as error:
             damaged.append(error)
-            continue
-        (complete if run.record["status"] == "complete" else unfinished).append(run)
-    kept, repeated, replayed = find_distinct(complete)
-    return Survey(kept, tuple(unfinished), repeated, replayed, tuple(damaged))
+    kept, repeated, replayed = find_distinct(run for run in runs if run.record["status"] == "complete")
+    unfinished = tuple(run for run in runs if run.record["status"] != "complete")
+    return Survey(kept, unfinished, repeated, replayed, tuple(damaged))
 
 
 def find_distinct(runs: Iterable[Run]) -> tuple[tuple[Run, ...], ...]:
@@ -233,9 +231,7 @@ def find_distinct(runs: Iterable[Run]) -> tuple[tuple[Run, ...], ...]:
     """
     latest: dict[str, Run] = {}
     alike: dict[str, list[Run]] = defaultdict(list)
-    kept: list[Run] = []
-    repeated: list[Run] = []
-    replayed: list[Run] = []
+    kept, repeated, replayed = list[Run](), list[Run](), list[Run]()
     for run in sorted(runs, key=lambda run: run.started, reverse=True):
         identity = json.dumps([run.without_idle_caps(run.settings), run.record.get("sources")], sort_keys=True)
         if latest.setdefault(identity, run) is not run:
@@ -245,7 +241,9 @@ def find_distinct(runs: Iterable[Run]) -> tuple[tuple[Run, ...], ...]:
     for some in alike.values():
         courses: list[Any] = []
         for run in sorted(some, key=lambda run: (run.settings.get("llm.client") == "replay", run.started)):
-            course = _read_course(run) if len(some) > 1 else None
+            course = None
+            with suppress(InputError):  # reported by those who read the whole log
+                course = run.columns("evaluations", ["iteration", "outcome", "key"]) if len(some) > 1 else None
             (replayed if course is not None and course in courses else kept).append(run)
             courses.append(course)
     return tuple(tuple(sorted(some, key=lambda run: run.path)) for some in (kept, repeated, replayed))
@@ -256,14 +254,6 @@ def _identify_but_model(run: Run) -> str:
     settings = {k: value for k, value in run.without_idle_caps(run.settings).items() if not k.startswith("llm.")}
     sources = {role: sha256 for role, sha256 in run.record.get("sources", {}).items() if role != "model"}
     return json.dumps([settings, sources, run.record.get("totals")], sort_keys=True)
-
-
-def _read_course(run: Run) -> Mapping[str, list[Any]] | None:
-    """Return the columns that differ between runs with other replies, or None if the log cannot be read."""
-    try:
-        return run.columns("evaluations", ["iteration", "outcome", "key"])
-    except InputError:  # reported by those who read the whole log
-        return None
 
 
 def read_docking(run: Run) -> dict[str, float | None] | None:

@@ -1,7 +1,7 @@
 """The choice among the models of a run by their gains per dollar (``llm.choose=bandit``)."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple
 from functools import reduce
 from math import fsum
 from typing import Any, TypeAlias
@@ -11,6 +11,9 @@ from evodiverse.search.bandit import Arm, find_indices, gained, learn, share_out
 from evodiverse.search.sampling import FloatArray
 from evodiverse.search.state import IterationInfo
 from evodiverse.vocabulary import CostBound, Reply, Request, Sampler
+
+COLUMNS = ("iteration", "model", "requests", "gains", "full_cost_usd")
+"""The columns of ``choices`` from which a resumed run learns."""
 
 Shares: TypeAlias = Sequence[Sequence[float]]
 """The share of its requests that each pool sends to each of its models, in the order of its samplers."""
@@ -95,23 +98,9 @@ class Bandit:
             for model, new in seen.items()
         ]
 
-    def saved(self) -> dict[str, object]:
-        """Return what is known of each model. The checkpoint stores it for `resume`."""
-        return save(self._arms)
-
-    def resume(self, saved: Mapping[str, Sequence[float]]) -> None:
-        """Continue from what `saved` returned in an earlier process."""
-        self._arms |= {model: Arm(*values) for model, values in saved.items()}
-
-
-def recall(rows: Iterable[Mapping[str, Any]]) -> dict[str, object]:
-    """Return what `Bandit.saved` returned after the last of these rows of ``choices``, which begin with the first."""
-    seen: dict[int, dict[str, Arm]] = {}
-    for row in rows:
-        seen.setdefault(row["iteration"], {})[row["model"]] = Arm(row["requests"], row["gains"], row["full_cost_usd"])
-    return save(reduce(learn, (seen[iteration] for iteration in sorted(seen)), {}))
-
-
-def save(arms: Mapping[str, Arm]) -> dict[str, object]:
-    """Return what is known of models in a form that JSON keeps."""
-    return {model: list(arm) for model, arm in arms.items()}
+    def resume(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Learn from all rows of ``choices`` that earlier processes logged, with the `COLUMNS`."""
+        seen: dict[int, dict[str, Arm]] = defaultdict(dict)
+        for iteration, model, *known in ([row[name] for name in COLUMNS] for row in rows):
+            seen[iteration][model] = Arm(*known)
+        self._arms = reduce(learn, (seen[iteration] for iteration in sorted(seen)), self._arms)

@@ -14,7 +14,7 @@ from evodiverse import ports
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.kit.environment import cache_folder
 from evodiverse.runner import contracts, rows
-from evodiverse.runner.bandit import Bandit, Shares
+from evodiverse.runner.bandit import COLUMNS, Bandit, Shares
 from evodiverse.runner.ledger import Cap, Ledger
 from evodiverse.runner.proposers import Hooks, Proposer, Receive
 from evodiverse.runner.view import Clock, View
@@ -597,7 +597,7 @@ class Loop:
         self._cap = None if saved["cap"] is None else Cap(saved["cap"])
         self._view.resume(store.rows("swaps", rows.SWAP_COLUMNS))
         if self._setup.bandit is not None:
-            self._setup.bandit.resume(saved["bandit"])
+            self._setup.bandit.resume(store.rows("choices", COLUMNS))
         state = rows.restore(saved)
         for pools, *others in saved.get("begun", []):
             plan = Planned(tuple(np.array(pool, dtype=np.int64) for pool in pools), *others)
@@ -633,7 +633,6 @@ class Loop:
         n_rated = 0 if self._surrogate is None else self._surrogate.n_rated
         plans = [([pool.tolist() for pool in begun.plan.pools], *begun.plan[1:]) for begun in self._begun]
         saved |= {"ledger": ledger.saved(), "cap": self._cap, "n_rated": n_rated, "begun": plans}
-        saved["bandit"] = {} if bandit is None else bandit.saved()
         self._setup.store.commit(state.iteration, added, saved, list(self._journalled.values()))
         self._state = state
         self._view.note(added["evaluations"], info.trials)

@@ -14,7 +14,6 @@ from evodiverse.ports import Row, Task
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import PRICES, RECORD
 from evodiverse.runlog.standing import read_standing
-from evodiverse.runner.bandit import recall
 from evodiverse.runner.rows import EVALUATION_COLUMNS, checkpoint, empty_archive, journal_record, refill_archive
 from evodiverse.search.adaptation import Thermostat, adapt_xi
 from evodiverse.search.repair import choose_repairs
@@ -38,7 +37,6 @@ _ROWS: Final = {
     "populations": ("iteration", "pool", "members", "seconds"),
     "adaptation": ("iteration", "rate"),
     "llm_calls": ("iteration", "pool", "prompt_tokens", "completion_tokens", "cost_usd"),
-    "choices": ("iteration", "model", "requests", "gains", "full_cost_usd"),
 }
 
 
@@ -267,7 +265,7 @@ def rewind(iteration: int, logged: Mapping[str, Rows], method: Method, search: S
     repairs = choose_repairs([(pool, call, parents) for call, pool, parents in tried], archive, method)
     state = State(iteration, pools, thermostat, progress, repairs if search.repair else ())
     saved = checkpoint(state, archive, times)
-    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated, "bandit": recall(logged["choices"])}
+    return saved | {"ledger": ledger, "cap": None, "n_rated": n_rated}
 
 
 def _count_spent(llm_calls: Rows, n_pools: int) -> Row | None:

@@ -133,16 +133,13 @@ class Journal:
             ServiceError: The disk is full or no longer available.
         """
         content = b"".join(map(encode_line, records))
-        with writing_to(self._path):
-            descriptor = self._open(os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-            try:
-                if os.write(descriptor, content) != len(content):
-                    raise OSError(errno.ENOSPC, "disk full")
-                if time.monotonic() - self._synced > _SYNC_SECONDS:
-                    os.fsync(descriptor)
-                    self._synced = time.monotonic()
-            finally:
-                os.close(descriptor)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with writing_to(self._path), os.fdopen(self._open(flags), "ab", buffering=0) as file:
+            if file.write(content) != len(content):
+                raise OSError(errno.ENOSPC, "disk full")
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                os.fsync(file.fileno())
+                self._synced = time.monotonic()
 
     def read(self) -> list[dict[str, Any]]:
         """Return all intact records.
