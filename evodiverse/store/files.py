@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,16 +63,14 @@ def locked(path: Path) -> Iterator[None]:
     kit.refuse_odd_file(path / LOCK)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        file = (path / LOCK).open("ab+", buffering=0)
     except OSError as error:
         raise InputError(f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…") from error
-    try:
-        if _lock(descriptor, path):
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+    with file:
+        if _lock(file.fileno(), path):
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
         yield
-    finally:
-        os.close(descriptor)
 
 
 def check_unlocked(path: Path) -> None:
@@ -82,14 +80,9 @@ def check_unlocked(path: Path) -> None:
         InputError: Another process holds the lock (the message names it), or the lock file is a link.
     """
     kit.refuse_odd_file(path / LOCK)
-    try:
-        descriptor = os.open(path / LOCK, os.O_RDWR)  # NFS locks no file that is open for reading only
-    except OSError:  # no such file, or `locked` says what is wrong with it
-        return
-    try:
-        _lock(descriptor, path)
-    finally:
-        os.close(descriptor)
+    # NFS locks no file that is open for reading only. If it cannot be opened, there is none, or `locked` says why.
+    with suppress(OSError), (path / LOCK).open("rb+", buffering=0) as file:
+        _lock(file.fileno(), path)
 
 
 def _lock(descriptor: int, path: Path) -> bool:

@@ -15,19 +15,9 @@ from evodiverse.errors import InputError
 from evodiverse.kit.files import writing_to
 from evodiverse.runlog.parts import check_parts
 from evodiverse.runlog.record import CHECKPOINT, JOBS, LOCK, RECORD
+from evodiverse.store import record as records
 from evodiverse.store.files import Journal, check_unlocked, locked
-from evodiverse.store.record import (
-    Identity,
-    check_same,
-    continue_record,
-    is_shorter,
-    kept,
-    new_record,
-    own_versions,
-    package_versions,
-    read_record,
-    tell_change,
-)
+from evodiverse.store.record import Identity
 from evodiverse.store.run_directory import JOURNAL, RunDirectory, check_deletable, delete_run
 
 _ASIDE: Final = ".shorter"
@@ -102,22 +92,22 @@ def open_run(
             return
         if overwrite:
             delete_run(this.path)
-        versions = package_versions(libraries)
-        is_new = record is None or grows
+        versions = records.package_versions(libraries)
+        old = None if grows else record
         with set_aside(this.path) if grows else nullcontext() as shorter:
-            record = new_record(this, versions) if record is None or grows else continue_record(this, record, versions)
+            new = records.continue_record(this, old, versions) if old else records.new_record(this, versions)
             directory = RunDirectory(this.path, columns)
             with writing_to(this.path):
                 save(this.path / ".hydra")
-            if is_new and not overwrite:
-                record |= begin(directory, shorter)
+            if old is None and not overwrite:
+                new |= begin(directory, shorter)
             if grows:
-                directory.write_record(record)
+                directory.write_record(new)
         if grows:
             drop(this.path)
-        with kept(directory, record):
+        with records.kept(directory, new):
             yield directory
-            record |= directory.ending
+            new |= directory.ending
 
 
 @contextmanager
@@ -144,10 +134,10 @@ def _removed_if_refused(path: Path, missing: Sequence[Path]) -> Iterator[None]:
 
 def _find_record(this: Identity) -> tuple[dict[str, Any] | None, bool]:
     """Return the record of the run in the directory, None if none has started there, and whether its budget grows."""
-    record = read_record(this.path)
-    grows = record is not None and is_shorter(this, record)
+    record = records.read_record(this.path)
+    grows = record is not None and records.is_shorter(this, record)
     if record is not None and not grows:
-        check_same(this, record)
+        records.check_same(this, record)
     return record, grows
 
 
@@ -160,7 +150,7 @@ def describe_complete(path: Path, record: Mapping[str, Any] | None) -> str | Non
     if record is None or record["status"] != "complete":
         return None
     check_parts(path)
-    change = tell_change(record.get("versions", ()), own_versions())
+    change = records.tell_change(record.get("versions", ()), records.own_versions())
     made = "" if change is None else f", and was made with {change[0]}, now it is {change[1]}"
     return f"{path} is complete (stopped by {record.get('stopped_by')}){made}; use overwrite=true to run it again"
 
@@ -173,7 +163,8 @@ def set_aside(path: Path) -> Iterator[Path]:
     """
     aside = path / _ASIDE
     aside.mkdir()
-    _move(path, aside)
+    for entry in sorted(_entries(path), key=lambda entry: entry.name == RECORD):  # the record moves last
+        entry.rename(aside / entry.name)
     try:
         yield aside
     except BaseException:
@@ -216,12 +207,6 @@ def finish(path: Path) -> None:
         with locked(path):
             restore(path)
     shutil.rmtree(path / _DROPPED, ignore_errors=True)
-
-
-def _move(path: Path, aside: Path) -> None:
-    entries = sorted(_entries(path), key=lambda entry: entry.name == RECORD)
-    for entry in entries:
-        entry.rename(aside / entry.name)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -170,20 +170,17 @@ def continue_record(this: Identity, record: Mapping[str, Any], versions: Mapping
         record: The record that the earlier processes of the run left.
         versions: The versions of the packages that are installed now, by name.
     """
-    changed = _find_changed(record, this.sources)
-    corrected: dict[str, Any] = {}
-    if changed:
-        before = {role: record["sources"][role] for role in changed}
+    record = dict(record)
+    if changed := _find_changed(record, this.sources):
         _LOG.warning("%s continues with changed code (%s); earlier evaluations are kept", this.path, _name(changed))
-        present = {role: source.sha256 for role, source in this.sources.items()}
-        corrected = {"sources": present, "corrected": [*record.get("corrected", []), before]}
+        record["corrected"] = [*record.get("corrected", []), {role: record["sources"][role] for role in changed}]
+        record["sources"] = {role: source.sha256 for role, source in this.sources.items()}
     known = record["versions"]
     is_known = any(versions.items() <= session.items() for session in known)
     if not is_known and (change := tell_change(known[-1:], versions)):
         _LOG.warning("%s was started with %s and continues with %s; the log may differ", this.path, *change)
-        known = [*known, dict(versions)]
-    fresh = {"schema": SCHEMA, "versions": known, "status": "running", "stopped_by": None, "error": None}
-    return {**record, **corrected, **fresh}
+        record["versions"] = [*known, dict(versions)]
+    return record | {"schema": SCHEMA, "status": "running", "stopped_by": None, "error": None}
 
 
 @contextmanager
@@ -211,8 +208,7 @@ def kept(directory: RunDirectory, record: dict[str, Any]) -> Iterator[dict[str, 
         saved = directory.checkpoint() or {}
         totals = {"iterations": "iteration", "oracle_calls": "oracle_calls", "best_score": "best_score"}
         record["totals"] = {name: saved.get(key) for name, key in totals.items()}
-        record["llm"] = saved.get("ledger", {})
-        record["seconds"] = saved.get("seconds", {})
+        record |= {"llm": saved.get("ledger", {}), "seconds": saved.get("seconds", {})}
         try:
             directory.write_record(record)
         except ServiceError as error:
@@ -229,11 +225,7 @@ def own_versions() -> dict[str, str]:
 
 def package_versions(packages: Sequence[str]) -> dict[str, str]:
     """Return `own_versions`, and the installed versions of Python and these packages, by name."""
-    return {
-        **own_versions(),
-        "python": platform.python_version(),
-        **{package: version(package) for package in packages},
-    }
+    return own_versions() | {"python": platform.python_version()} | {package: version(package) for package in packages}
 
 
 def tell_change(sessions: Iterable[Mapping[str, str]], versions: Mapping[str, str]) -> tuple[str, str] | None:

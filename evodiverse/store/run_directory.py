@@ -13,9 +13,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.errors import InputError
-from evodiverse.kit import files as kit
-from evodiverse.kit.files import TEMPORARY, encode_line, refuse_link, refuse_odd_files, sync_folder, write_file
+from evodiverse.errors import InputError, reason
+from evodiverse.kit.files import (
+    TEMPORARY,
+    encode_line,
+    refuse_link,
+    refuse_odd_files,
+    sync_folder,
+    write_file,
+    writing_to,
+)
 from evodiverse.ports import Row
 from evodiverse.runlog.datasets import CALLS, DATASETS, EVALUATIONS, FORECASTS, OWN_TYPES, read_parts
 from evodiverse.runlog.earlier import KEPT
@@ -108,13 +115,13 @@ class RunDirectory:
                 (path / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"cannot write to {path} ({error.strerror}); choose another folder with outputs=…"
+                f"cannot write to {path} ({reason(error)}); choose another folder with outputs=…"
             ) from error
         last = (self.checkpoint() or {"iteration": -1})["iteration"]
         self._unwritten: dict[str, list[Row]] = {}
         self._next: tuple[int, Mapping[str, object]] | None = None
         self._due = 0.0
-        with kit.writing_to(path):
+        with writing_to(path):
             self._remove_parts_after(last)
             parts = check_parts(path, last)
             if parts is None:  # an older version started the run
@@ -133,7 +140,7 @@ class RunDirectory:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
-        with kit.writing_to(self.path):
+        with writing_to(self.path):
             write_json(self.path / RECORD, record)
 
     def checkpoint(self) -> dict[str, Any] | None:
@@ -186,23 +193,19 @@ class RunDirectory:
         Raises:
             ServiceError: The disk is full or no longer available.
         """
-        if self._next is not None:
-            self._write(*self._next)
-        with kit.writing_to(self.path):
+        with writing_to(self.path):
+            if self._next is not None:
+                began, (iteration, checkpoint) = time.monotonic(), self._next
+                written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
+                parts = [self._write_part(name, iteration, self._unwritten.get(name, [])) for name in written]
+                self._save(iteration, checkpoint, parts)
+                self._unwritten, self._next = {}, None
+                ended = time.monotonic()
+                self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
             if seconds is not None and (saved := self.checkpoint()) is not None:
                 self._write_checkpoint(saved | {"seconds": dict(seconds)})
             if journalled is not None:
                 self.journal.replace(journalled)
-
-    def _write(self, iteration: int, checkpoint: Mapping[str, object]) -> None:
-        began = time.monotonic()
-        written = [name for name in self._schemas if self._unwritten.get(name) or iteration == 0]
-        with kit.writing_to(self.path):
-            parts = [self._write_part(name, iteration, self._unwritten.get(name, [])) for name in written]
-            self._save(iteration, checkpoint, parts)
-        self._unwritten, self._next = {}, None
-        ended = time.monotonic()
-        self._due = ended + min((ended - began) / WRITE_SHARE, MAX_WAIT_SECONDS)
 
     def _write_part(self, name: str, iteration: int, rows: Sequence[Row]) -> Part:
         path = self.path / name / f"part-{iteration:06d}.parquet"
@@ -213,23 +216,19 @@ class RunDirectory:
 
     def _save(self, iteration: int, checkpoint: Mapping[str, object], parts: Sequence[Part]) -> None:
         """Add new parts to the list, then replace the checkpoint, which makes them valid."""
-        n_listed_bytes = self._list(parts)
+        descriptor = os.open(self.path / PARTS, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        with open(descriptor, "wb") as file:
+            file.seek(self._n_listed_bytes)
+            file.truncate()  # what a failed commit left there
+            file.write(b"".join(encode_line(part._asdict()) for part in parts))
+            file.flush()
+            os.fsync(descriptor)
+            n_listed_bytes = file.tell()
         self._write_checkpoint({**checkpoint, "iteration": iteration})
         self._n_listed_bytes = n_listed_bytes
 
     def _write_checkpoint(self, saved: Mapping[str, object]) -> None:
         write_json(self.path / CHECKPOINT, {**saved, "checksum": _checksum(saved)})
-
-    def _list(self, parts: Sequence[Part]) -> int:
-        """Write parts behind the listed ones, in place of what a failed commit left there; return the list's size."""
-        descriptor = os.open(self.path / PARTS, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        with open(descriptor, "wb") as file:
-            file.seek(self._n_listed_bytes)
-            file.truncate()
-            file.write(b"".join(encode_line(part._asdict()) for part in parts))
-            file.flush()
-            os.fsync(descriptor)
-            return file.tell()
 
     def write_best(self, files: Mapping[str, bytes | None], chosen: str | None = None) -> None:
         """Replace files in ``best/``.
@@ -242,8 +241,8 @@ class RunDirectory:
             InputError: A folder has been replaced by a link.
             ServiceError: The disk is full or no longer available.
         """
-        with kit.writing_to(self.path):
-            headline: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
+        headline: dict[str, bytes] = {} if chosen is None else {CHOSEN: f"{chosen}\n".encode()}
+        with writing_to(self.path):
             for name, content in {**files, **headline}.items():
                 path = self.path / BEST / name
                 refuse_link(path.parent)
@@ -271,12 +270,12 @@ class RunDirectory:
                 for part, rows in zip(source._parts(name), source.batches(name, schema.names), strict=True):
                     kept = [row for row in rows if row["iteration"] <= iteration]
                     if kept or not _iteration_of(part):
-                        with kit.writing_to(self.path):
+                        with writing_to(self.path):
                             parts.append(self._write_part(name, min(_iteration_of(part), iteration), kept))
         except InputError:  # the caller may begin another way
             self._remove_parts_after(-1)
             raise
-        with kit.writing_to(self.path):
+        with writing_to(self.path):
             self._save(iteration, checkpoint, parts)
 
     def rows(self, dataset: str, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -301,11 +300,9 @@ class RunDirectory:
 
     def _remove_parts_after(self, iteration: int) -> None:
         for name in self._schemas:
-            for temporary in (self.path / name).glob(f".part-*{TEMPORARY}"):
-                temporary.unlink()
-            for part in self._parts(name):
-                if _iteration_of(part) > iteration:
-                    part.unlink()
+            newer = [part for part in self._parts(name) if _iteration_of(part) > iteration]
+            for path in [*(self.path / name).glob(f".part-*{TEMPORARY}"), *newer]:
+                path.unlink()
 
 
 def _iteration_of(part: Path) -> int:
