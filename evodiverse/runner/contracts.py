@@ -256,9 +256,6 @@ def present(function: Callable[[Argument], Mapping[str, bytes | None]], found: A
     return files
 
 
-_PAIR = "a finite number for each, or None for both if the evaluation failed"
-
-
 def _checked_evaluation(
     function: Function, hypothesis: Hypothesis, answer: object, columns: Mapping[str, type]
 ) -> Evaluation:
@@ -277,7 +274,8 @@ def _checked_evaluation(
         score, energy = map(_as_float, (score, energy))
         if not (isfinite(score) and isfinite(energy)):
             given = f"score {_brief(answer.score)} and energy {_brief(answer.energy)}"
-            raise _unfit(function, hypothesis, given, _PAIR)
+            expected = "a finite number for each, or None for both if the evaluation failed"
+            raise _unfit(function, hypothesis, given, expected)
     if not isinstance(answer.valid, bool | np.bool_):
         raise _unfit(function, hypothesis, f"valid={show(answer.valid)}", "True or False")
     _check_texts(function, answer, f"the Evaluation of {_quote(hypothesis.genotype)}")
@@ -347,11 +345,10 @@ def _check_text(function: Function, text: object, what: str, expected: str = "a 
     """Raise a `ContractError` unless ``text`` is a string that can be written as UTF-8."""
     if not isinstance(text, str):
         raise broken(function, f"returned {show(text)} as {what}", expected)
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise broken(function, f"returned {show(text)} as {what}", "text without lone surrogates") from error
 
 
 def _check_texts(function: Function, record: object, what: str) -> None:

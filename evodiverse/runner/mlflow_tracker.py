@@ -59,8 +59,11 @@ class MlflowTracker:
         parts = [str(run.settings[key]) for key in ("task.name", "method.name", "llm.name")]
         name = "/".join([*parts, f"seed{run.settings['seed']}"])
         tags = {"evodiverse.path": str(run.path)}
-        self._run = self._client.create_run(self._find_experiment(), run_name=name, tags=tags).info.run_id
-        params = [self._param(key, _write(value)) for key, value in run.settings.items()]
+        experiment = self._client.get_experiment_by_name(self._experiment)
+        place = self._client.create_experiment(self._experiment, self._artifacts) if experiment is None else None
+        self._run = self._client.create_run(place or experiment.experiment_id, run_name=name, tags=tags).info.run_id
+        texts = {key: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for key, v in run.settings.items()}
+        params = [self._param(key, text[:_MOST_CHARACTERS]) for key, text in texts.items()]
         for at in range(0, len(params), _MOST_PARAMS):
             self._client.log_batch(self._run, params=params[at : at + _MOST_PARAMS])
         return self._run
@@ -76,13 +79,3 @@ class MlflowTracker:
         if best.is_dir():
             self._client.log_artifacts(self._run, str(best), best.name)
         self._client.set_terminated(self._run, _STATUS[status])
-
-    def _find_experiment(self) -> str:
-        found = self._client.get_experiment_by_name(self._experiment)
-        if found is None:
-            return str(self._client.create_experiment(self._experiment, artifact_location=self._artifacts))
-        return str(found.experiment_id)
-
-
-def _write(value: object) -> str:
-    return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MOST_CHARACTERS]

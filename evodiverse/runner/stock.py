@@ -37,7 +37,8 @@ class Stock:
     """
 
     def __init__(self, task: Stocked, workers: Workers, folder: Path) -> None:
-        self._workers, self._path = workers, _path(task, folder)
+        name = hashlib.sha256(f"{task.library_digest()} {MAX_COUNT}".encode()).hexdigest()[:16]
+        self._workers, self._path = workers, folder / f"library-{name}.npz"
         self._genotypes, self._rows = _open(task, workers, self._path)
 
     def __len__(self) -> int:
@@ -93,11 +94,6 @@ def rate(part: Part) -> FloatArray:
     return part.mean(rows[part.start : part.start + ROWS_AT_ONCE * _PARTS])
 
 
-def _path(task: Stocked, folder: Path) -> Path:
-    name = hashlib.sha256(f"{task.library_digest()} {MAX_COUNT}".encode()).hexdigest()[:16]
-    return folder / f"library-{name}.npz"
-
-
 def _open(task: Stocked, workers: Workers, path: Path) -> tuple[Sequence[str], csr_array]:
     """Return the genotypes of a task's library and their features; whichever process comes first computes them."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +104,13 @@ def _open(task: Stocked, workers: Workers, path: Path) -> tuple[Sequence[str], c
         except FileNotFoundError:
             genotypes = task.library()
         rows = _describe(genotypes, workers)
-        replace_file(path, lambda file: np.savez_compressed(file, **_as_arrays(genotypes, rows)))  # type: ignore[arg-type]
+        arrays: dict[str, NDArray[np.generic]] = {
+            "text": np.frombuffer("\n".join(genotypes).encode(), dtype=np.uint8),  # one genotype a line
+            "columns": rows.indices.astype(np.min_scalar_type(rows.shape[1])),  # the places of the bits of each
+            "sizes": np.diff(rows.indptr).astype(np.uint16),
+            "width": np.array(rows.shape[1]),
+        }
+        replace_file(path, lambda file: np.savez_compressed(file, **arrays))  # type: ignore[arg-type]
     return _load(path)
 
 
@@ -123,16 +125,6 @@ def _describe(genotypes: Sequence[str], workers: Workers) -> csr_array:
         if at:
             _LOG.info("%d%% of the library", 100 * (at + len(part)) // len(genotypes))
     return vstack(parts, format="csr")
-
-
-def _as_arrays(genotypes: Sequence[str], rows: csr_array) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of a file: the text of the genotypes, one a line, and the places of the bits of each."""
-    return {
-        "text": np.frombuffer("\n".join(genotypes).encode(), dtype=np.uint8),
-        "columns": rows.indices.astype(np.min_scalar_type(rows.shape[1])),
-        "sizes": np.diff(rows.indptr).astype(np.uint16),
-        "width": np.array(rows.shape[1]),
-    }
 
 
 @lru_cache(maxsize=1)

@@ -71,10 +71,15 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
     def begin() -> None:
         nonlocal tracker, place
         opened = open_it()
-        if opened is not None:
-            place = " at " + re.sub(r"//[^/@]*@", "//", opened.place)  # without a password
-            _begin(opened, path, settings)
-            tracker = opened
+        if opened is None:
+            return
+        place = " at " + re.sub(r"//[^/@]*@", "//", opened.place)  # without a password
+        names = read_json(file, _MOST_BYTES) if (file := path / NAMES).exists() else {}
+        known = names.get(opened.place)
+        name = opened.begin(TrackedRun(path, settings, known if isinstance(known, str) else None))
+        if name != known:
+            write_file(file, json.dumps(names | {opened.place: name}, indent=2).encode())
+        tracker = opened
 
     def note(snapshot: Callable[[], Snapshot]) -> None:
         if (current := tracker) is not None:
@@ -92,16 +97,6 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
     finally:
         if (current := tracker) is not None:
             attempt(lambda: current.end(status, path / "best"))
-
-
-def _begin(tracker: Tracker, path: Path, settings: Mapping[str, Any]) -> None:
-    """Begin to track a run under the name that the service gave it before, or else under a new one."""
-    file = path / NAMES
-    names = read_json(file, _MOST_BYTES) if file.exists() else {}
-    known = names.get(tracker.place)
-    name = tracker.begin(TrackedRun(path, settings, known if isinstance(known, str) else None))
-    if name != known:
-        write_file(file, json.dumps(names | {tracker.place: name}, indent=2).encode())
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
