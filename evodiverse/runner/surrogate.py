@@ -12,21 +12,10 @@ from evodiverse.ports import Stocked, Task
 from evodiverse.runner import contracts
 from evodiverse.runner.stock import Stock
 from evodiverse.runner.workers import Workers
+from evodiverse.search import process
 from evodiverse.search.archive import Archive
 from evodiverse.search.exchange import Pools
 from evodiverse.search.niches import Niches, Similarities
-from evodiverse.search.process import (
-    GOOD,
-    N_COUNTED,
-    N_DATA,
-    Families,
-    Kernel,
-    Process,
-    Row,
-    choose_sample,
-    find_best_of_niches,
-    stack,
-)
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.screening import InnerSearch, View, as_values, is_due
 from evodiverse.search.settings import Method
@@ -83,7 +72,7 @@ class Surrogate:
         self._method, self._screen, self._similarities, self._folder = method, method.screen, similarities, folder
         self._stock: Stock | None = None
         self._shortlists: list[dict[Hypothesis, int]] = []  # for each process, the places of its best in the library
-        self._described: list[Row] = []
+        self._described: list[process.Row] = []
         self._niches = Niches(method.screen.radius, similarities)
         self._niche_of_calls: list[int] = []
 
@@ -145,9 +134,11 @@ class Surrogate:
         pools = self._archive.pools[:n_calls]
         return [calls[(pools == pool) | (pools < 0)] for pool in range(self._method.n_pools)]
 
-    def _view(self, iteration: int, place: int, calls: IntArray, families: Families | None, n_calls: int) -> View:
+    def _view(
+        self, iteration: int, place: int, calls: IntArray, families: process.Families | None, n_calls: int
+    ) -> View:
         """Return what the process knows that learns from some of the first ``n_calls`` calls."""
-        process = self._learn(calls, N_DATA, iteration, place)
+        learned = self._learn(calls, process.N_DATA, iteration, place)
         owned = self._find_owned(place, n_calls) if calls.size < n_calls else None
 
         def worth(rows: csr_array) -> FloatArray:
@@ -157,7 +148,7 @@ class Surrogate:
             return worth
 
         def forecast(rows: csr_array) -> FloatArray:
-            return np.concatenate([process.forecast(rows), worth(rows)[None]])
+            return np.concatenate([learned.forecast(rows), worth(rows)[None]])
 
         library: dict[Hypothesis, int] = {}
         promised = np.empty((3, 0))
@@ -173,10 +164,10 @@ class Surrogate:
             lambda some: worth(self._rows(some)),
             [*library],
             promised,
-            lambda hypotheses: forecast(stack(self._workers.describe(hypotheses))),
+            lambda hypotheses: forecast(process.stack(self._workers.describe(hypotheses))),
         )
 
-    def _count_families(self, n_calls: int) -> Families | None:
+    def _count_families(self, n_calls: int) -> process.Families | None:
         """Return what the run's first ``n_calls`` calls say of families; None if their worth does not count."""
         if self._screen.share is None:
             return None
@@ -184,11 +175,13 @@ class Surrogate:
         self._niche_of_calls += self._niches.assign(new).tolist()
         values = as_values(self._archive.scores[:n_calls])
         rng = self._streams.at(Purpose.FAMILIES, 0, slot=n_calls).rng()
-        counted = np.sort(rng.permutation(n_calls)[:N_COUNTED]) + 1
-        good = find_best_of_niches(values, np.array(self._niche_of_calls[:n_calls])) + 1
-        return Families(Kernel(self._rows(counted)), n_calls / counted.size, Kernel(self._rows(good)))
+        counted = np.sort(rng.permutation(n_calls)[: process.N_COUNTED]) + 1
+        good = process.find_best_of_niches(values, np.array(self._niche_of_calls[:n_calls])) + 1
+        return process.Families(
+            process.Kernel(self._rows(counted)), n_calls / counted.size, process.Kernel(self._rows(good))
+        )
 
-    def _find_owned(self, pool: int, n_calls: int) -> Kernel | None:
+    def _find_owned(self, pool: int, n_calls: int) -> process.Kernel | None:
         """Return the kernel of the good candidates of better pools, after ``n_calls`` calls; None if there are none.
 
         A pool is better if its best value is, or of equal ones, the colder. It has none before it is better than the
@@ -200,19 +193,19 @@ class Surrogate:
         is_good = np.zeros(values.size, dtype=bool)
         for other, value in enumerate(best):
             if value > start and (value, -other) > (best[pool], -pool):
-                is_good |= (pools == other) & (values >= GOOD * value)
+                is_good |= (pools == other) & (values >= process.GOOD * value)
         if not is_good.any():
             return None
         calls = np.flatnonzero(is_good) + 1
         ranking = np.argsort(-values[calls - 1], kind="stable")
-        return Kernel(self._rows(calls[ranking[:N_OWNED]]))
+        return process.Kernel(self._rows(calls[ranking[:N_OWNED]]))
 
-    def _learn(self, calls: IntArray, most: int, iteration: int, place: int) -> Process:
+    def _learn(self, calls: IntArray, most: int, iteration: int, place: int) -> process.Process:
         """Return a process that learns from at most this number of calls."""
         values = as_values(self._archive.scores[calls - 1])
         rng = self._streams.at(Purpose.SAMPLE, iteration, pool=place, slot=calls.size).rng()
-        sample = choose_sample(values, rng, most)
-        return Process(self._rows(calls[sample]), values[sample])
+        sample = process.choose_sample(values, rng, most)
+        return process.Process(self._rows(calls[sample]), values[sample])
 
     def _rows(self, calls: IntArray) -> csr_array:
         """Return the ``(n, d)`` bits of ``n`` calls."""
@@ -220,7 +213,7 @@ class Surrogate:
         if n_described < n_calls:
             new = [self._archive.hypothesis(call + 1) for call in range(n_described, n_calls)]
             self._described += self._workers.describe(new)
-        return stack([self._described[call - 1] for call in calls.tolist()])
+        return process.stack([self._described[call - 1] for call in calls.tolist()])
 
     def _read(self, stock: Stock, places: IntArray) -> dict[Hypothesis, int]:
         """Return the candidates at places in the library that the task accepts, with their places."""
