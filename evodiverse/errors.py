@@ -58,6 +58,11 @@ class InputError(EvoDiverseError):
         return "\n".join(map(printable, self.violations))
 
 
+def damaged(what: object, why: object) -> InputError:
+    """Return the error about damaged files of a run, for the caller to raise."""
+    return InputError(f"{what} is damaged ({why}); use overwrite=true to start over")
+
+
 class DataError(InputError):
     """A data file that is missing, damaged or not what it claims to be."""
 

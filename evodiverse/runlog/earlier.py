@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError, damaged, reason
 from evodiverse.kit.files import read_json
 from evodiverse.kit.inputs import expanded
 from evodiverse.runlog.record import RECORD
@@ -77,9 +77,9 @@ def read_kept(path: Path) -> Earlier | None:
     except FileNotFoundError:
         return None
     except (OSError, TypeError, ValueError) as error:
-        raise InputError(f"{path} is damaged ({reason(error)}); use overwrite=true to start over") from error
+        raise damaged(path, reason(error)) from error
     lists = [(kept.calls, int), (kept.genotypes, str)]
     are_lists = all(isinstance(some, list) and all(isinstance(one, kind) for one in some) for some, kind in lists)
     if isinstance(kept.run, str) and are_lists:
         return kept
-    raise InputError(f"{path} is damaged (expected a run, calls and genotypes); use overwrite=true to start over")
+    raise damaged(path, "expected a run, calls and genotypes")

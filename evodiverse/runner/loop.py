@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from evodiverse import ports
-from evodiverse.errors import InputError, ServiceError
+from evodiverse.errors import InputError, ServiceError, damaged
 from evodiverse.kit.environment import cache_folder
 from evodiverse.runner import contracts, rows
 from evodiverse.runner.bandit import COLUMNS, Bandit, Shares
@@ -583,14 +583,10 @@ class Loop:
                 rows.refill_archive(self._archive, attempts, details)
                 self._check_keys(attempts)
                 self._view.note(attempts)
-            if self._archive.n_calls != n_calls:
-                raise ValueError(  # noqa: TRY301 (reported like an error of the archive)
-                    f"it has {self._archive.n_calls} charged calls, the checkpoint {n_calls}"
-                )
         except ValueError as error:
-            raise InputError(
-                f"the dataset evaluations is damaged ({error}); use overwrite=true to start over"
-            ) from error
+            raise damaged("the dataset evaluations", error) from error
+        if (n_found := self._archive.n_calls) != n_calls:
+            raise damaged("the dataset evaluations", f"it has {n_found} charged calls, the checkpoint {n_calls}")
         self.clock.resume(saved["seconds"])
         outcomes = (row["outcome"] for requests in store.batches("llm_calls", ["outcome"]) for row in requests)
         self._setup.ledger.resume(saved["ledger"], outcomes)

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, damaged
 from evodiverse.kit import files as kit
 from evodiverse.kit.files import decode_line, encode_line, writing_to
 from evodiverse.runlog.record import LOCK
@@ -44,7 +44,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except OSError as error:
         raise InputError(f"cannot read {path} ({error.strerror}); make it readable or use overwrite=true") from error
     except ValueError as error:
-        raise InputError(f"{path} is damaged ({error}); use overwrite=true to start over") from error
+        raise damaged(path, error) from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evodiverse import __version__
-from evodiverse.errors import Asked, InputError, ServiceError, describe
+from evodiverse.errors import Asked, InputError, ServiceError, damaged, describe
 from evodiverse.runlog.record import CHECKPOINT, RECORD, SCHEMA, check_record
 from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
@@ -117,10 +117,7 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
             f"{this.path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true"
         )
     if record["digest"] != this.digest and old == new:
-        raise InputError(
-            f"{this.path / RECORD} is damaged (its digest does not match its settings); "
-            "use overwrite=true to start over"
-        )
+        raise damaged(this.path / RECORD, "its digest does not match its settings")
     changed = _find_changed(record, this.sources)
     if record["status"] == "failed":
         changed = {role: source for role, source in changed.items() if not source.is_code}

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError, damaged, reason
 from evodiverse.kit.files import (
     TEMPORARY,
     encode_line,
@@ -151,9 +151,7 @@ class RunDirectory:
         """
         saved = read_json(self.path / CHECKPOINT)
         if saved is not None and saved.pop("checksum", None) != _checksum(saved):
-            raise InputError(
-                f"{self.path / CHECKPOINT} is damaged (its checksum is wrong); use overwrite=true to start over"
-            )
+            raise damaged(self.path / CHECKPOINT, "its checksum is wrong")
         return saved
 
     def commit(
