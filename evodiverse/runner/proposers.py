@@ -255,20 +255,24 @@ class ModelProposer:
                 begun.wait = self._ask(begun.asked, begun.hooks)
 
     def _receive(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
-        """Wait for the answers to the requests of a round, record these in the ledger, and return the answers."""
+        """Wait for the answers to the requests of a round, record these in the ledger, and return the answers.
+
+        A model that has not given a usable reply yet is asked for no more than the watch allows at a time.
+        """
         self._rounds.remove(begun)
-        if begun.wait is None:
-            return self._propose_in_pieces(begun, show)
 
         def look() -> None:
             show()
             self._send_postponed()
 
-        n_before = self.ledger.n_fruitless
-        begun.wait(look)
-        self._send_postponed()
-        answers = self._record(begun.asked)
-        self.watch.check(n_before)
+        n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), begun.asked
+        while rest:
+            piece = rest if begun.wait else rest[: self.watch.count_left()]
+            (begun.wait or self._ask(piece, begun.hooks))(look)
+            self._send_postponed()
+            answers += self._record(piece)
+            self.watch.check(n_before)
+            rest = rest[len(piece) :]
         return answers
 
     def record_unused(self, show: Callable[[], object]) -> None:
@@ -296,17 +300,6 @@ class ModelProposer:
                 later.append(self._query(following))
                 following = hooks.again(following)
         return self.ledger.find_cap([*bounds, *self.model.bound_costs(later)], 0.0) is None
-
-    def _propose_in_pieces(self, begun: _Round, show: Callable[[], object]) -> list[Answer]:
-        """Ask a model that has not given a usable reply yet for no more than the watch allows at a time."""
-        n_before, answers, rest = self.ledger.n_fruitless, list[Answer](), begun.asked
-        while rest:
-            piece = rest[: self.watch.count_left()]
-            self._ask(piece, begun.hooks)(show)
-            answers += self._record(piece)
-            self.watch.check(n_before)
-            rest = rest[len(piece) :]
-        return answers
 
     def _ask(self, asked: Sequence[_Asked], hooks: Hooks) -> Callable[[Callable[[], object]], None]:
         """Send the queries whose replies are not known yet; return a function that waits for their replies."""

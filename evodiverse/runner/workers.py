@@ -8,10 +8,11 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -120,22 +121,6 @@ class Bench:
 
 Work: TypeAlias = Callable[[Bench, Sequence[Item]], list[Result]]
 """What `Bench` does with a batch of items: a function that returns one result for each, in order."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """A batch of items that one process works on.
-
-    Attributes:
-        at: The index of the first item among all that `Workers._run` was given.
-        size: The number of items.
-        n_retries: How many times the batch was lost because a worker process died. The death of one worker process
-            ends the batches of all worker processes, so it counts for each of these batches.
-    """
-
-    at: int
-    size: int
-    n_retries: int = 0
 
 
 class Workers:
@@ -326,9 +311,10 @@ class Workers:
             window: A function that returns the largest number of batches in progress or queued at the same time.
             note: A function that is called with the results of each batch, and with none while no batch ends for long.
         """
-        answers: dict[int, list[Result]] = {}
-        running: dict[Future[list[Result]], _Batch] = {}
-        again: list[_Batch] = []
+        answers: dict[int, list[Result]] = {}  # by the index of the first item of the batch
+        running: dict[Future[list[Result]], range] = {}
+        again: list[range] = []
+        n_lost = Counter[int]()  # the death of a worker process ends the batches of all, so it counts for each of them
         failure: BaseException | None = None
         begun = 0
         while running or (failure is None and (again or begun < len(items))):
@@ -337,9 +323,9 @@ class Workers:
                 self._start_processes()
             is_broken = bool(again and running)  # the pool is restarted after its other futures have failed too
             while failure is None and not is_broken and len(running) < window() and (again or begun < len(items)):
-                batch = again.pop() if again else _Batch(begun, size())
-                begun = max(begun, batch.at + batch.size)
-                running[self._submit(work, items[batch.at : batch.at + batch.size])] = batch
+                batch = again.pop() if again else range(begun, begun + size())
+                begun = max(begun, batch.stop)
+                running[self._submit(work, items[batch.start : batch.stop])] = batch
             done = wait(running, REPORT_SECONDS, FIRST_COMPLETED).done
             if not done and failure is None:
                 try:
@@ -349,11 +335,12 @@ class Workers:
             for future in done:
                 batch = running.pop(future)
                 try:
-                    answers[batch.at] = future.result()
-                    note(answers[batch.at])
+                    answers[batch.start] = future.result()
+                    note(answers[batch.start])
                 except BrokenProcessPool:
-                    if batch.n_retries < RETRIES:
-                        again.append(replace(batch, n_retries=batch.n_retries + 1))
+                    n_lost[batch.start] += 1
+                    if n_lost[batch.start] <= RETRIES:
+                        again.append(batch)
                     else:
                         failure = failure or ServiceError(
                             f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); "
