@@ -224,16 +224,11 @@ class Loop:
     def _run(self) -> ports.Snapshot:
         self._journalled = {str(record["key"]): record for record in self._setup.store.journal.read()}
         state = self._state = self._resume() or self._start()
-        self._journalled = {
-            key: record for key, record in self._journalled.items() if self._archive.call_of(key) is None
-        }
+        self._journalled = {key: one for key, one in self._journalled.items() if self._archive.call_of(key) is None}
         if state.iteration == 0:
             self._check_start(state)
         while (reason := self._stop_reason(state)) is None:
-            iterated = self._iterate(state)
-            if iterated is not None:
-                state, info = iterated
-                self._commit(state, info)
+            state = self._iterate(state)
         self._receive_unused()
         if reason in (StopReason.PATIENCE, StopReason.EARLY_STOP):
             self._check_offspring()
@@ -251,19 +246,22 @@ class Loop:
     def _calls_left(self) -> int:
         return self._setup.oracle_calls + self._archive.n_free - self._archive.n_calls
 
-    def _iterate(self, state: State) -> tuple[State, IterationInfo] | None:
-        """Run an iteration, and return the next state and the record of the iteration.
+    def _iterate(self, state: State) -> State:
+        """Run and commit an iteration, and return the next state.
 
-        The result is None if the user's limit on requests, tokens, cost or time forbids even the first proposals.
+        It is the same state if the user's limit on requests, tokens, cost or time forbids even the first proposals.
         """
         setup = self._setup
         self._begin_iterations(state)
-        if not self._begun:
-            return None
-        begun = self._begun.popleft()
-        attempts = Attempts(begun.slots, state.pools, self._archive, self._reject)
-        begun.fill(attempts)
-        return advance(state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities)
+        if self._begun:
+            begun = self._begun.popleft()
+            attempts = Attempts(begun.slots, state.pools, self._archive, self._reject)
+            begun.fill(attempts)
+            state, info = advance(
+                state, attempts, self._archive, setup.method, setup.search, setup.streams, self._similarities
+            )
+            self._commit(state, info)
+        return state
 
     def _plan(self, state: State, n_open: int, repairs: Repairs) -> Planned:
         """Return the plan of an iteration that reads a state, while ``n_open`` slots of others are not filled yet."""

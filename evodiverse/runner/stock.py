@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 
 from evodiverse.kit.files import lock, replace_file
 from evodiverse.ports import Stocked
-from evodiverse.runner.workers import Workers
+from evodiverse.runner.workers import Bench, Workers
 from evodiverse.search.process import MAX_COUNT, ROWS_AT_ONCE, Mean, as_bits, stack
 from evodiverse.search.sampling import FloatArray, IntArray
 from evodiverse.search.screening import rank_values
@@ -63,7 +63,7 @@ class Stock:
         """
         starts = range(0, len(self), ROWS_AT_ONCE * _PARTS)
         parts = [Part(self._path, start, mean) for mean in means for start in starts]
-        rated = np.concatenate(self._workers.rate(parts)).reshape(len(means), len(self))
+        rated = np.concatenate(self._workers.share_out(rate, parts)).reshape(len(means), len(self))
         return [rank_values(values) if worth is None else self._weigh(values, worth) for values in rated]
 
     def _weigh(self, values: FloatArray, worth: Callable[[csr_array], FloatArray]) -> IntArray:
@@ -88,10 +88,10 @@ class Part(NamedTuple):
     mean: Mean
 
 
-def rate(part: Part) -> FloatArray:
-    """Return the ``(n,)`` means of the candidates of a part."""
-    _, rows = _load(part.path)
-    return part.mean(rows[part.start : part.start + ROWS_AT_ONCE * _PARTS])
+def rate(_: Bench, parts: Sequence[Part]) -> list[FloatArray]:
+    """Return the ``(n,)`` means of the candidates of each part; worker processes do this."""
+    size = ROWS_AT_ONCE * _PARTS
+    return [part.mean(_load(part.path)[1][part.start : part.start + size]) for part in parts]
 
 
 def _open(task: Stocked, workers: Workers, path: Path) -> tuple[Sequence[str], csr_array]:

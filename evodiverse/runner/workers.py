@@ -28,9 +28,7 @@ from evodiverse.runner.rows import journal_record
 from evodiverse.vocabulary import Hypothesis, Proposal, Reason, Rejection, Request
 
 if TYPE_CHECKING:
-    from evodiverse.runner.stock import Part
     from evodiverse.search.process import Row
-    from evodiverse.search.sampling import FloatArray
 
 _LOG = logging.getLogger("evodiverse.runner")
 Answer = tuple[Proposal, Hypothesis | Rejection]
@@ -104,12 +102,6 @@ class Bench:
         if not isinstance(self.task, Featured):
             raise TypeError("the task has no features")
         return encode(contracts.features(self.task, hypotheses))
-
-    def rate(self, parts: Sequence["Part"]) -> list["FloatArray"]:
-        """Return the means that processes forecast for parts of a library."""
-        from evodiverse.runner.stock import rate
-
-        return [rate(part) for part in parts]
 
     def evaluate(self, hypotheses: Sequence[Hypothesis]) -> list[TimedEvaluation]:
         """Evaluate and journal all hypotheses; return what `evaluate_batch` returns."""
@@ -239,9 +231,9 @@ class Workers:
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         """Return for each request the operator's proposal and its hypothesis, or why it gave no hypothesis."""
         if self.described is None:
-            return self._share_out(Bench.propose, requests)
+            return self.share_out(Bench.propose, requests)
         answers = []
-        for answer, row in self._share_out(Bench.propose_described, requests):
+        for answer, row in self.share_out(Bench.propose_described, requests):
             answers.append(answer)
             if row is not None and isinstance(answer[1], Hypothesis):
                 self.described[answer[1].key] = row
@@ -251,12 +243,8 @@ class Workers:
         """Return the features of each hypothesis (see `evodiverse.search.process.encode`)."""
         known = self.described or {}
         unknown = {one.key: one for one in hypotheses if one.key not in known}
-        rows = known | dict(zip(unknown, self._share_out(Bench.describe, [*unknown.values()]), strict=True))
+        rows = known | dict(zip(unknown, self.share_out(Bench.describe, [*unknown.values()]), strict=True))
         return [rows[hypothesis.key] for hypothesis in hypotheses]
-
-    def rate(self, parts: Sequence["Part"]) -> list["FloatArray"]:
-        """Return the means that processes forecast for parts of a library, in order."""
-        return self._share_out(Bench.rate, parts)
 
     def evaluate(self, hypotheses: Sequence[Hypothesis], report: ReportDone = lambda _: None) -> list[TimedEvaluation]:
         """Return for each hypothesis its evaluation and the seconds it took.
@@ -286,7 +274,7 @@ class Workers:
 
         return self._run(Bench.evaluate, hypotheses, size, window, note)
 
-    def _share_out(self, work: Work[Item, Result], items: Sequence[Item]) -> list[Result]:
+    def share_out(self, work: Work[Item, Result], items: Sequence[Item]) -> list[Result]:
         """Do the work on all items, split into batches of about the same size, and return the results in order."""
         n_batches = 1 if self._pool is None else self._n * BATCHES_PER_WORKER
         size = max(1, -(-len(items) // n_batches))
