@@ -83,12 +83,11 @@ def read_standing(path: Path) -> Standing:
     is_alive = _is_alive(path) if state == "running" else False
     if state == "running" and is_alive is False:
         state = "killed"
-    budget = _find_number(record, "settings", "budget.oracle_calls")
     caps = [(_find_number(saved, *at), _find_number(record, "settings", f"budget.{cap}")) for cap, at in _CAPS.items()]
     return Standing(
         state=state,
-        calls=int(_find_number(saved, "oracle_calls") or 0),
-        budget=None if budget is None else int(budget),
+        calls=_find_number(saved, "oracle_calls") or 0,
+        budget=_find_number(record, "settings", "budget.oracle_calls"),
         best=_find_number(saved, "best_score"),
         seconds=_find_number(saved, "seconds", "wall") or 0.0,
         stopped_by=record.get("stopped_by"),
@@ -98,7 +97,7 @@ def read_standing(path: Path) -> Standing:
     )
 
 
-def _find_number(content: Any, *keys: str) -> float | None:
+def _find_number(content: Any, *keys: str) -> Any:
     """Return the number at a path of keys in a file's content; None if there is none."""
     for key in keys:
         content = content.get(key) if isinstance(content, dict) else None

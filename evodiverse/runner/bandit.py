@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import astuple
 from functools import reduce
 from math import fsum
 from typing import Any, TypeAlias
@@ -86,17 +87,8 @@ class Bandit:
         self._arms = learn(self._arms, seen)
         known = {model: arm for model, arm in self._arms.items() if arm.requests}
         indices = dict(zip(known, find_indices(list(known.values()), [0] * len(known)), strict=True))
-        return [
-            {
-                "iteration": info.iteration,
-                "model": model,
-                "requests": new.requests,
-                "gains": new.gains,
-                "full_cost_usd": new.usd,
-                "index": indices.get(model),
-            }
-            for model, new in seen.items()
-        ]
+        rows = [(info.iteration, model, *astuple(new), indices.get(model)) for model, new in seen.items()]
+        return [dict(zip((*COLUMNS, "index"), row, strict=True)) for row in rows]
 
     def resume(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Learn from all rows of ``choices`` that earlier processes logged, with the `COLUMNS`."""

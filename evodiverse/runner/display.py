@@ -198,12 +198,10 @@ def summarize(snapshot: Snapshot) -> list[tuple[str, str]]:
     """Return the summary of a finished run, as pairs of name and value."""
     rates = [rate for rate in snapshot.swap_rates if rate is not None]
     over = "in the last exchange" if len(rates) == 1 else f"on average over the last {len(rates)} exchanges"
+    calls = f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {count_of(snapshot.iteration, 'iteration')}"
     return [
         ("stopped by", str(snapshot.stopped_by)),
-        (
-            "oracle calls",
-            f"{snapshot.oracle_calls:,} of {snapshot.budget:,} in {count_of(snapshot.iteration, 'iteration')}",
-        ),
+        ("oracle calls", calls),
         ("best", f"{format_number(snapshot.best)}  {snapshot.best_genotype or ''}".rstrip()),
         *([("chosen", snapshot.headline)] if snapshot.headline else []),
         *([(snapshot.summary_name, format_number(snapshot.summary))] if snapshot.summary_name else []),

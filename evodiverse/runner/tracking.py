@@ -58,35 +58,32 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
     tracker: Tracker | None = None
     place = ""
 
-    def attempt(action: Callable[[], None]) -> None:
+    @contextmanager
+    def attempt() -> Iterator[None]:
         nonlocal tracker
         try:
-            action()
+            yield
         except Exception as error:  # noqa: BLE001 (no failure of an outside service may end a search)
             tracker = None
             _LOG.warning(
                 "tracking%s failed (%s); the run continues without it, and its log is complete", place, describe(error)
             )
 
-    def begin() -> None:
-        nonlocal tracker, place
-        opened = open_it()
-        if opened is None:
-            return
-        place = " at " + re.sub(r"//[^/@]*@", "//", opened.place)  # without a password
-        names = read_json(file, _MOST_BYTES) if (file := path / NAMES).exists() else {}
-        known = names.get(opened.place)
-        name = opened.begin(TrackedRun(path, settings, known if isinstance(known, str) else None))
-        if name != known:
-            write_file(file, json.dumps(names | {opened.place: name}, indent=2).encode())
-        tracker = opened
-
     def note(snapshot: Callable[[], Snapshot]) -> None:
-        if (current := tracker) is not None:
+        if tracker is not None:
             now = snapshot()
-            attempt(lambda: current.log(now.iteration, read_numbers(now)))
+            with attempt():
+                tracker.log(now.iteration, read_numbers(now))
 
-    attempt(begin)
+    with attempt():
+        if (opened := open_it()) is not None:
+            place = " at " + re.sub(r"//[^/@]*@", "//", opened.place)  # without a password
+            names = read_json(file, _MOST_BYTES) if (file := path / NAMES).exists() else {}
+            known = names.get(opened.place)
+            name = opened.begin(TrackedRun(path, settings, known if isinstance(known, str) else None))
+            if name != known:
+                write_file(file, json.dumps(names | {opened.place: name}, indent=2).encode())
+            tracker = opened
     status = "failed"
     try:
         yield note
@@ -95,8 +92,9 @@ def followed(open_it: Callable[[], Tracker | None], path: Path, settings: Mappin
         status = "interrupted"
         raise
     finally:
-        if (current := tracker) is not None:
-            attempt(lambda: current.end(status, path / "best"))
+        if tracker is not None:
+            with attempt():
+                tracker.end(status, path / "best")
 
 
 def read_numbers(snapshot: Snapshot) -> dict[str, float]:
