@@ -24,10 +24,9 @@ from evodiverse.runlog.earlier import KEPT
 from evodiverse.runlog.record import ASKED, JOBS, PRICES
 from evodiverse.runlog.standing import read_standing
 from evodiverse.runner.bandit import Bandit
-from evodiverse.runner.evaluators import ASK
+from evodiverse.runner.evaluators import ASK, AUTO, check_cluster
 from evodiverse.runner.evaluators.asking import AskingEvaluator
 from evodiverse.runner.evaluators.command import CommandEvaluator, check_command
-from evodiverse.runner.evaluators.ray import AUTO, RayEvaluator, check_cluster
 from evodiverse.runner.ledger import Ledger
 from evodiverse.runner.loop import Loop, Setup, Start, draw_start
 from evodiverse.runner.process import deferred_signals
@@ -379,6 +378,8 @@ def _opened_evaluator(plan: Plan, task: Task, directory: RunDirectory) -> Iterat
     elif evaluator.name == "command" and isinstance(task, Measurable):
         yield CommandEvaluator(task, evaluator, plan.path / JOBS, directory.journal, directory.has_answers)
     elif evaluator.name == "ray":
+        from evodiverse.runner.evaluators.ray import RayEvaluator  # it imports Ray
+
         name = f"{digest(plan.settings)}-{sha256(str(plan.path.absolute()).encode()).hexdigest()[:16]}"
         with RayEvaluator(task, evaluator, name, directory.journal) as ray:
             yield ray

@@ -1,13 +1,19 @@
 """Evaluators other than the worker processes of the run, and the settings of all of them."""
 
+import socket
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final
 
+from evodiverse.errors import InputError, describe
 from evodiverse.kit.documented import setting
 
 ASK: Final = "ask"
 EVALUATORS: Final = ("local", "command", "ray", ASK)
 """The values of ``evaluator.name``."""
+AUTO: Final = "auto"
+"""The address of a Ray cluster that Ray is to find itself."""
+_CONNECT_SECONDS: Final = 5.0
 
 
 @dataclass
@@ -34,3 +40,26 @@ class EvaluatorSettings:
     retries: int = setting(default=2, changes_log=False, least=0)
     address: str | None = setting(default=None, changes_log=False)
     cpus: float = setting(default=1.0, unit="cores", changes_log=False, above=0)
+
+
+def check_cluster(address: str) -> None:
+    """Refuse an address of the form host:port at which nothing listens; Ray itself would wait for minutes.
+
+    Raises:
+        InputError: Nothing listens there, or Ray is not installed.
+    """
+    if find_spec("ray") is None:
+        raise InputError("evaluator=ray needs Ray; run pip install 'evodiverse[ray]'")
+    host, colon, port = address.rpartition(":")
+    try:
+        if colon and "://" not in address:
+            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise not_found(address, error) from error
+
+
+def not_found(address: str, error: Exception) -> InputError:
+    """Return the error that there is no Ray cluster at an address, for the caller to raise."""
+    return InputError(
+        f"no Ray cluster found at evaluator.address={address} ({describe(error)}); start one with ray start --head"
+    )

@@ -1,27 +1,24 @@
-"""Evaluation by tasks on a Ray cluster."""
+"""Evaluation by tasks on a Ray cluster. This module imports Ray, which few runs need."""
 
 import logging
-import socket
 import time
 from collections import deque
 from collections.abc import Sequence
-from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Final, Self
 
-from evodiverse.errors import EvoDiverseError, InputError, ServiceError, describe
+import ray
+
+from evodiverse.errors import EvoDiverseError, ServiceError, describe
 from evodiverse.ports import Journal, ReportDone, Task, TimedEvaluation
-from evodiverse.runner.evaluators import EvaluatorSettings
+from evodiverse.runner.evaluators import AUTO, EvaluatorSettings, not_found
 from evodiverse.runner.evaluators.command import Round, fail
 from evodiverse.runner.workers import evaluate_batch
 from evodiverse.text import count_of
 from evodiverse.vocabulary import Hypothesis, Reason
 
 _LOG = logging.getLogger("evodiverse.runner")
-AUTO: Final = "auto"
-"""The address of a cluster that Ray is to find itself."""
 _POLL_SECONDS: Final = 0.5
-_CONNECT_SECONDS: Final = 5.0
 
 Batch = tuple[str, ...]
 """The keys of the candidates that one Ray task evaluates. They identify the task."""
@@ -39,8 +36,6 @@ class Broker:
     """
 
     def __init__(self, task: Task, cpus: float, retries: int) -> None:
-        import ray
-
         self._task = ray.put(task)
         self._evaluate = ray.remote(num_cpus=cpus, max_retries=retries)(evaluate_batch)
         self._refs: dict[Batch, Any] = {}
@@ -65,8 +60,6 @@ class Broker:
             The answers or the error of each finished batch. If a restart of the broker has lost batches, only the lost
             ones are returned, each with no answers.
         """
-        import ray
-
         if lost := [batch for batch in batches if batch not in self._refs]:
             return {batch: [] for batch in lost}
         batch_of = {self._refs[batch]: batch for batch in batches}
@@ -82,32 +75,8 @@ class Broker:
 
     def forget(self, batch: Batch) -> None:
         """Drop a batch, and cancel its Ray task if that is still running."""
-        import ray
-
         if batch in self._refs:
             ray.cancel(self._refs.pop(batch), force=True)
-
-
-def check_cluster(address: str) -> None:
-    """Refuse an address of the form host:port at which nothing listens; Ray itself would wait for minutes.
-
-    Raises:
-        InputError: Nothing listens there, or Ray is not installed.
-    """
-    if find_spec("ray") is None:
-        raise InputError("evaluator=ray needs Ray; run pip install 'evodiverse[ray]'")
-    host, colon, port = address.rpartition(":")
-    try:
-        if colon and "://" not in address:
-            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise _not_found(address, error) from error
-
-
-def _not_found(address: str, error: Exception) -> InputError:
-    return InputError(
-        f"no Ray cluster found at evaluator.address={address} ({describe(error)}); start one with ray start --head"
-    )
 
 
 class RayEvaluator:
@@ -138,13 +107,11 @@ class RayEvaluator:
         Raises:
             InputError: There is no cluster at this address.
         """
-        import ray
-
         options = {"namespace": "evodiverse", "ignore_reinit_error": True, "log_to_driver": False}
         try:
             ray.init(self._address, logging_level=logging.WARNING, **options)
         except (OSError, ValueError, RuntimeError) as error:
-            raise _not_found(self._address, error) from error
+            raise not_found(self._address, error) from error
         cpus, retries = self._settings.cpus, self._settings.retries
         self._n_cores = max(int(ray.cluster_resources().get("CPU", 1) / cpus), 1)
         kept = {"name": self._name, "lifetime": "detached", "get_if_exists": True, "num_cpus": 0}
@@ -157,8 +124,6 @@ class RayEvaluator:
 
         After an error, the broker and its tasks keep running.
         """
-        import ray
-
         if kind is None:
             ray.kill(self._broker)
         ray.shutdown()
@@ -242,8 +207,6 @@ class RayEvaluator:
         Raises:
             ServiceError: The cluster is gone.
         """
-        import ray
-
         try:
             return ray.get(getattr(self._broker, method).remote(*arguments))
         except ray.exceptions.RayError as error:
