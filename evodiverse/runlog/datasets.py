@@ -26,15 +26,18 @@ CALLS: Final = pa.list_(pa.int64())
 TIMES: Final = pa.struct([(part, pa.float64()) for part in ("wall", "operator", "oracle")])
 """The Arrow type of the times of a run, in seconds."""
 
-TYPES: Final[Mapping[str, pa.DataType]] = {
-    "int64": pa.int64(),
-    "float64": pa.float64(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    "list of int64": CALLS,
-    "struct": TIMES,
+_KINDS: Final = {
+    "int64": (pa.int64(), pa.types.is_integer),
+    "float64": (pa.float64(), lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind)),
+    "string": (pa.string(), lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind)),
+    "bool": (pa.bool_(), pa.types.is_boolean),
+    "list of int64": (CALLS, lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type)),
+    "struct": (TIMES, TIMES.equals),
 }
-"""The Arrow types by the names that ``columns.yaml`` gives them."""
+"""By the names that ``columns.yaml`` gives them: Arrow types, and whether another type may stand for each."""
+
+TYPES: Final[Mapping[str, pa.DataType]] = {name: kind for name, (kind, _) in _KINDS.items()}
+_FITS: Final = dict(_KINDS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +106,6 @@ OWN_TYPES: Final = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool
 
 FINITE: Final = frozenset({"score", "xi"})
 """The columns whose numbers must be finite, in every dataset that has them."""
-
-_FITS: Final = {
-    pa.int64(): pa.types.is_integer,
-    pa.float64(): lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind),
-    pa.string(): lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-    pa.bool_(): pa.types.is_boolean,
-    TIMES: TIMES.equals,
-    CALLS: lambda kind: pa.types.is_list(kind) and pa.types.is_integer(kind.value_type),
-}
 
 
 def read_parts(

@@ -4,7 +4,7 @@ import hashlib
 import re
 import sys
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from evodiverse.errors import InputError, reason
 from evodiverse.kit.files import decode_line, read_file
@@ -100,18 +100,14 @@ def _read_list(run: Path) -> dict[str, Part] | None:
     listed = {}
     for line in lines:
         try:
-            part = _parse(decode_line(line) or {})
+            entry = decode_line(line) or {}
+            part = Part(str(entry["part"]), int(entry["n_bytes"]), str(entry["sha256"]))
         except (KeyError, TypeError, ValueError, RecursionError):
+            break
+        if not _PART.fullmatch(part.part):
             break
         listed[part.part] = part
     return listed
-
-
-def _parse(entry: dict[str, Any]) -> Part:
-    part = Part(str(entry["part"]), int(entry["n_bytes"]), str(entry["sha256"]))
-    if not _PART.fullmatch(part.part):
-        raise ValueError("not the path of a part")
-    return part
 
 
 def _refuse_list(run: Path, why: str) -> InputError:

@@ -44,9 +44,7 @@ class Bandit:
     def share_out(self, n_requests: int) -> Shares:
         """Return the shares of an iteration of about so many requests that reads what is known now."""
         return [
-            [1.0]
-            if len(used) == 1
-            else share_out([self._arms[one.model] for one in used], [one.weight for one in used], n_requests)
+            share_out([self._arms.get(one.model, Arm()) for one in used], [one.weight for one in used], n_requests)
             for used in self._samplers
         ]
 
