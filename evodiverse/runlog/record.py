@@ -48,7 +48,6 @@ CHOSEN: Final = "chosen.txt"
 CODE: Final = "code/"
 """The beginning of the keys under ``sources`` that stand for a user's code files; the path of the file follows."""
 
-_ANY: Final = "*"
 _MOST_SHOWN: Final = 60
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
 
@@ -135,7 +134,7 @@ def _find(value: Any, key: Key, name: str = "") -> Iterator[tuple[str, Any]]:
     inner: Mapping[str, Any] = value if isinstance(value, dict) else {}
     if isinstance(value, list):
         inner = {str(place): each for place, each in enumerate(value)}
-    for part in inner if key[0] == _ANY else [key[0]]:
+    for part in inner if key[0] == "*" else [key[0]]:
         if part in inner:
             yield from _find(inner[part], key[1:], f"{name}.{printable(part)}" if name else part)
 

@@ -22,9 +22,6 @@ from evodiverse.ports import Display, PoolView, Snapshot
 from evodiverse.text import count_of, sparkline
 from evodiverse.vocabulary import Usage
 
-# The share of a run's time that drawing may take.
-_MAX_SHARE = 0.01
-
 
 def choose_display(name: str, title: str) -> Display:
     """Return the display of this name; see `choose_kind`.
@@ -158,7 +155,7 @@ class RichDisplay(NoDisplay):
             return
         ended = self._clock()
         self._cost = min(self._cost, ended - began)  # the first drawing is slower: it loads modules
-        self._due = ended + max(0.25, self._cost / _MAX_SHARE)
+        self._due = ended + max(0.25, 100 * self._cost)
 
     def finish(self, snapshot: Snapshot) -> None:
         """Replace the panel with the summary."""

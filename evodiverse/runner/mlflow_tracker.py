@@ -17,9 +17,7 @@ _PATIENCE: Final = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
-_MOST_CHARACTERS: Final = 500
 _MOST_PARAMS: Final = 100
-_STATUS: Final = {"complete": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
 
 
 class MlflowTracker:
@@ -63,7 +61,7 @@ class MlflowTracker:
         place = self._client.create_experiment(self._experiment, self._artifacts) if experiment is None else None
         self._run = self._client.create_run(place or experiment.experiment_id, run_name=name, tags=tags).info.run_id
         texts = {key: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for key, v in run.settings.items()}
-        params = [self._param(key, text[:_MOST_CHARACTERS]) for key, text in texts.items()]
+        params = [self._param(key, text[:500]) for key, text in texts.items()]
         for at in range(0, len(params), _MOST_PARAMS):
             self._client.log_batch(self._run, params=params[at : at + _MOST_PARAMS])
         return self._run
@@ -78,4 +76,5 @@ class MlflowTracker:
         """Copy the files of the best candidates, and record how the run ended."""
         if best.is_dir():
             self._client.log_artifacts(self._run, str(best), best.name)
-        self._client.set_terminated(self._run, _STATUS[status])
+        statuses = {"complete": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
+        self._client.set_terminated(self._run, statuses[status])

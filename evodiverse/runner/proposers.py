@@ -59,11 +59,8 @@ class Hooks(NamedTuple):
 Receive: TypeAlias = Callable[[Callable[[], object]], list[Answer]]
 """Waits for the answers to the requests of a round, which it returns in order; calls a function while it waits."""
 
-MODEL_OPERATOR = "llm"
 _LOG = logging.getLogger("evodiverse.runner")
 _MAX_SEED = 2**31
-# The number of characters of a reply that a message shows.
-_MAX_EXAMPLE = 80
 _REFUSAL = re.compile(
     r"\W*(?:(?:I['’]m |I am )?(?:so )?(?:sorry|unable|not able)|I (?:cannot|can['’]t|won['’]t)|as an AI)\b",
     re.IGNORECASE,
@@ -137,7 +134,7 @@ class Watch:
             self._was_asked |= not reply.cached
             why = one_line(str(parsed))
             self._reasons[parsed.reason][why] += 1
-            self._examples[why] = one_line(reply.text, _MAX_EXAMPLE)
+            self._examples[why] = one_line(reply.text, 80)
 
     def check(self, n_before: int | None) -> None:
         """Warn about a model that has not given a usable reply yet, or end the run.
@@ -338,7 +335,7 @@ class ModelProposer:
             self.watch.note(reply, parsed)
             if self.bandit is not None:
                 self.bandit.note(number, request, query.model, reply, bound)
-            answers.append((Proposal(text, MODEL_OPERATOR, llm_call=number), parsed))
+            answers.append((Proposal(text, "llm", llm_call=number), parsed))
         return answers
 
     def _note(self, replies: Mapping[Query, Reply], places: Mapping[Query, Request]) -> None:

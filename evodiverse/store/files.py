@@ -19,7 +19,6 @@ from evodiverse.text import count_of
 
 _LOG = logging.getLogger("evodiverse.store")
 _MOST_BYTES: Final = 1 << 28  # a checkpoint holds all members of all pools
-_SYNC_SECONDS = 1.0
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -130,7 +129,7 @@ class Journal:
         with writing_to(self._path), os.fdopen(self._open(flags), "ab", buffering=0) as file:
             if file.write(content) != len(content):
                 raise OSError(errno.ENOSPC, "disk full")
-            if time.monotonic() - self._synced > _SYNC_SECONDS:
+            if time.monotonic() - self._synced > 1.0:
                 os.fsync(file.fileno())
                 self._synced = time.monotonic()
 

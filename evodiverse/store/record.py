@@ -20,7 +20,6 @@ from evodiverse.store.files import read_json
 from evodiverse.store.run_directory import RunDirectory, check_not_foreign
 
 _LOG = logging.getLogger("evodiverse.store")
-_REFERRED_TO = "task.defaults."
 BUDGET: Final = "budget.oracle_calls"
 """The key of the setting that may grow in a run that has ended."""
 
@@ -108,7 +107,7 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
         InputError: Settings, data or code differ; the message names the keys, or the roles and files.
     """
     old, new = record["settings"], this.settings
-    keys = [key for key in sorted({*old, *new}) if not key.startswith(_REFERRED_TO)]
+    keys = [key for key in sorted({*old, *new}) if not key.startswith("task.defaults.")]
     differing = [key for key in keys if old.get(key) != new.get(key)] if record["digest"] != this.digest else []
     if differing:
         then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)

@@ -13,7 +13,6 @@ EVALUATORS: Final = ("local", "command", "ray", ASK)
 """The values of ``evaluator.name``."""
 AUTO: Final = "auto"
 """The address of a Ray cluster that Ray is to find itself."""
-_CONNECT_SECONDS: Final = 5.0
 
 
 @dataclass
@@ -53,7 +52,7 @@ def check_cluster(address: str) -> None:
     host, colon, port = address.rpartition(":")
     try:
         if colon and "://" not in address:
-            socket.create_connection((host, int(port)), _CONNECT_SECONDS).close()
+            socket.create_connection((host, int(port)), timeout=5.0).close()
     except (OSError, ValueError) as error:
         raise not_found(address, error) from error
 

@@ -33,8 +33,6 @@ from evodiverse.vocabulary import Evaluation, Hypothesis, Reason, Rejection
 
 _LOG = logging.getLogger("evodiverse.runner")
 _SHORTEST_PAUSE: Final = 0.02
-_LONGEST_PAUSE: Final = 1.0
-_MOST_REASON: Final = 1000
 CANDIDATES: Final = "candidates.jsonl"
 SCORES: Final = "scores.jsonl"
 ERRORS: Final = "errors.txt"
@@ -290,7 +288,7 @@ class CommandEvaluator:
                     running.remove(job)
             new = list(islice(answers.values(), n_before, None))
             report(new)
-            pause = _SHORTEST_PAUSE if new else min(2 * pause, _LONGEST_PAUSE)
+            pause = _SHORTEST_PAUSE if new else min(2 * pause, 1.0)
             if len(answers) < len(hypotheses) and not (todo and len(running) < side_by_side):
                 time.sleep(pause)
         for job in running:  # all of their candidates have answers, from these or from other jobs
@@ -387,4 +385,4 @@ class CommandEvaluator:
 
 def fail(kind: Reason, detail: str) -> Evaluation:
     """Return the evaluation of a candidate that got no score, for this reason."""
-    return Evaluation(None, None, valid=False, error=str(Rejection(kind, " ".join(detail.split())[:_MOST_REASON])))
+    return Evaluation(None, None, valid=False, error=str(Rejection(kind, one_line(detail, 1000))))
