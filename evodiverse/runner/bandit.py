@@ -16,6 +16,9 @@ from evodiverse.vocabulary import CostBound, Reply, Request, Sampler
 COLUMNS = ("iteration", "model", "requests", "gains", "full_cost_usd")
 """The columns of ``choices`` from which a resumed run learns."""
 
+Samplers: TypeAlias = Sequence[Sequence[Sampler]]
+"""The samplers of each pool, in the order of the pools."""
+
 Shares: TypeAlias = Sequence[Sequence[float]]
 """The share of its requests that each pool sends to each of its models, in the order of its samplers."""
 
@@ -32,9 +35,7 @@ class Bandit:
             replies, and of one of those tokens of prompts that the provider had in its cache.
     """
 
-    def __init__(
-        self, samplers: Sequence[Sequence[Sampler]], costs: Mapping[str, Callable[[int, int, int], float]]
-    ) -> None:
+    def __init__(self, samplers: Samplers, costs: Mapping[str, Callable[[int, int, int], float]]) -> None:
         self._samplers = samplers
         self._costs = costs
         self._arms = {one.model: Arm() for used in samplers if len(used) > 1 for one in used}

@@ -125,6 +125,9 @@ class Ledger:
         self._usd += (bound.usd or 0.0) if reply.cost_usd is None else reply.cost_usd
         self._is_fruitful |= outcome is CallOutcome.PARSED
         number = self.total.calls
+        texts = [message.content for message in query.messages]
+        if len(texts) > 1:
+            texts = [f"{message.role}: {message.content}" for message in query.messages]
         self._rows.append(
             {
                 "llm_call": number,
@@ -132,7 +135,7 @@ class Ledger:
                 "model": query.model,
                 **{name: getattr(reply, name) for name in _LOGGED},
                 "outcome": outcome,
-                "prompt": _prompt_text(query),
+                "prompt": "\n\n".join(texts),
                 "reply": reply.text or None,
                 "reasoning": reply.reasoning or None,
                 "error": reply.error or None,
@@ -164,10 +167,3 @@ class Ledger:
         self._is_fruitful = CallOutcome.PARSED in outcomes
         self.pools = [Usage(**usage) for usage in saved["pools"]]
         self._tokens, self._usd = saved["counted_tokens"], saved["counted_usd"]
-
-
-def _prompt_text(query: Query) -> str:
-    """Return all messages as one text, with their roles if there are several."""
-    if len(query.messages) == 1:
-        return query.messages[0].content
-    return "\n\n".join(f"{message.role}: {message.content}" for message in query.messages)

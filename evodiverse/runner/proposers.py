@@ -19,23 +19,12 @@ import numpy as np
 from evodiverse.errors import InputError, ModelUnavailableError
 from evodiverse.ports import LanguageModel, Prompts, Task
 from evodiverse.runner import contracts
-from evodiverse.runner.bandit import Bandit
+from evodiverse.runner.bandit import Bandit, Samplers
 from evodiverse.runner.ledger import CallOutcome, Cap, Ledger
 from evodiverse.runner.workers import Answer, Report, Workers
 from evodiverse.search.streams import Purpose
 from evodiverse.text import count_of, find_answers, one_line
-from evodiverse.vocabulary import (
-    CostBound,
-    Finish,
-    Hypothesis,
-    Proposal,
-    Query,
-    Reason,
-    Rejection,
-    Reply,
-    Request,
-    Sampler,
-)
+from evodiverse.vocabulary import CostBound, Finish, Hypothesis, Proposal, Query, Reason, Rejection, Reply, Request
 
 
 class Hooks(NamedTuple):
@@ -202,7 +191,7 @@ class ModelProposer:
     """
 
     model: LanguageModel
-    samplers: Sequence[Sequence[Sampler]]
+    samplers: Samplers
     prompts: Prompts
     task: Task
     ledger: Ledger
@@ -348,22 +337,19 @@ class ModelProposer:
             self._known[query] = (places[query], reply, *known)
 
     def _query(self, request: Request) -> Query:
-        sampler = self._draw_sampler(request)
+        """Return the query for a request, with one of the samplers of its pool, which is drawn by its share."""
+        samplers = self.samplers[request.pool]
+        sampler, *others = samplers
+        if others:
+            shares = [one.weight for one in samplers] if self.bandit is None else self.bandit.find_shares(request)
+            weights = np.array(shares, dtype=np.float64)
+            rng = request.stream._replace(purpose=Purpose.MODEL).rng()
+            sampler = samplers[rng.choice(len(samplers), p=weights / weights.sum())]
         decoding = sampler.decoding
         if decoding.seed is not None:
             drawn = int(request.stream.rng().integers(_MAX_SEED))
             decoding = replace(decoding, seed=(decoding.seed + drawn) % _MAX_SEED)
         return Query(sampler.model, contracts.messages(self.prompts, request), decoding, request.stream)
-
-    def _draw_sampler(self, request: Request) -> Sampler:
-        """Return one of the samplers of a request's pool, drawn by its share, from a random stream of its own."""
-        samplers = self.samplers[request.pool]
-        if len(samplers) == 1:
-            return samplers[0]
-        shares = [sampler.weight for sampler in samplers] if self.bandit is None else self.bandit.find_shares(request)
-        weights = np.array(shares, dtype=np.float64)
-        rng = request.stream._replace(purpose=Purpose.MODEL).rng()
-        return samplers[rng.choice(len(samplers), p=weights / weights.sum())]
 
     def _read(self, request: Request, reply: Reply) -> str | Rejection:
         if reply.finish is Finish.ERROR:
