@@ -326,10 +326,9 @@ class Workers:
                     answers[batch.start] = future.result()
                     note(answers[batch.start])
                 except BrokenProcessPool:
+                    again.append(batch)
                     n_lost[batch.start] += 1
-                    if n_lost[batch.start] <= RETRIES:
-                        again.append(batch)
-                    else:
+                    if n_lost[batch.start] > RETRIES:
                         failure = failure or ServiceError(
                             f"a worker process died {RETRIES + 1} times on the same work (killed, or out of memory); "
                             "run the same command again to resume"
