@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import astuple
 from functools import reduce
 from math import fsum
 from typing import Any, TypeAlias
@@ -86,7 +85,7 @@ class Bandit:
         self._arms = learn(self._arms, seen)
         known = {model: arm for model, arm in self._arms.items() if arm.requests}
         indices = dict(zip(known, find_indices(list(known.values()), [0] * len(known)), strict=True))
-        rows = [(info.iteration, model, *astuple(new), indices.get(model)) for model, new in seen.items()]
+        rows = [(info.iteration, model, *new, indices.get(model)) for model, new in seen.items()]
         return [dict(zip((*COLUMNS, "index"), row, strict=True)) for row in rows]
 
     def resume(self, rows: Iterable[Mapping[str, Any]]) -> None:

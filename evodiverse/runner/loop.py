@@ -20,10 +20,9 @@ from evodiverse.runner.proposers import Hooks, Proposer, Receive
 from evodiverse.runner.view import Clock, View
 from evodiverse.runner.workers import Answer, Workers
 from evodiverse.search.advance import advance, start
-from evodiverse.search.attempts import Attempts
+from evodiverse.search.attempts import Attempts, reject_similar
 from evodiverse.search.exchange import Pools, empty_pools
 from evodiverse.search.mating import Slot, deal_slots, draw_mating_pools, make_requests
-from evodiverse.search.novelty import reject_similar
 from evodiverse.search.repair import Repairs, place_repairs
 from evodiverse.search.screening import InnerSearch
 from evodiverse.search.settings import Method, Search
