@@ -11,10 +11,10 @@ from rdkit import Chem
 from evodiverse.docking.docked import Docked, Settings, identify
 from evodiverse.docking.target import Target
 from evodiverse.errors import InputError
-from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file
+from evodiverse.kit.files import read_json, refuse_link, sync_folder, write_file, writing_to
 from evodiverse.runlog.datasets import DOCKED, make_schema
 from evodiverse.runlog.runs import DOCKING, DOCKING_RECORD, Run
-from evodiverse.store.files import locked, write_json, writing_to
+from evodiverse.store.files import locked, write_json
 from evodiverse.store.run_directory import encode_part
 
 

@@ -105,3 +105,19 @@ def test_no_other_program_is_started_before_the_process_is_recorded(
     job = Job.begin(tmp_path / "0", SLEEP, HYPOTHESES)
     job.kill()
     assert (tmp_path / "0" / "process.json").exists()
+
+
+def test_what_a_start_left_that_was_killed_before_it_started_the_program_can_be_found_and_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_stop(path: Path, content: bytes) -> None:
+        path.write_bytes(content)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "write_file", write_and_stop)
+    with pytest.raises(KeyboardInterrupt):
+        Job.begin(tmp_path / "0", SLEEP, HYPOTHESES)
+    found = Job.find(tmp_path / "0")
+    assert found.keys == {"01"}
+    assert list(found.read()) == []
+    assert found.describe_end() == "it ended"
