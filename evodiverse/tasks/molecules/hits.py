@@ -134,7 +134,9 @@ def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> 
         budget: The number of oracle calls that the run may make.
     """
     found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
-    different = [len(find_different([bits[call] for call in some], LIMIT)) for some in found]
+    by_size = {len(some): some for some in found}  # one selection for all shares of the budget with the same hits
+    sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
+    different = [sizes[len(some)] for some in found]
     return {
         **{f"hits_at_{percent}": len(some) for percent, some in zip(PERCENTS, found, strict=True)},
         **{f"different_hits_at_{percent}": count for percent, count in zip(PERCENTS, different, strict=True)},

@@ -218,8 +218,10 @@ def _train_on_numbers(data: Path, molecules: LabeledMolecules, seed: int) -> Gen
     yield f"{data}: {count_of(len(labels), 'molecule')}, {shown}{_describe_skipped(molecules)}"
     bits, twins = _fingerprint(molecules)
     if shared := _describe_twins(twins):
-        spread = max(np.ptp(labels[twins == twin]) for twin in np.flatnonzero(np.bincount(twins) > 1))
-        yield f"{shared}; labels of one fingerprint differ by up to {spread:.3g}"
+        lowest, highest = np.full(len(labels), np.inf), np.full(len(labels), -np.inf)
+        np.minimum.at(lowest, twins, labels)
+        np.maximum.at(highest, twins, labels)
+        yield f"{shared}; labels of one fingerprint differ by up to {np.max(highest - lowest):.3g}"
     if is_test is None:
         if (n_different := int(twins.max()) + 1) < training.N_FOLDS:
             raise InputError(
@@ -276,7 +278,7 @@ def _check_output(data: Path, output: Path, *, force: bool) -> None:
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise InputError(f"--output: the folder {path.parent} does not exist or is not writable; choose another one")
     refuse_odd_file(path)
-    if path.resolve() == expanded(data).resolve():
+    if path.exists() and expanded(data).exists() and path.samefile(expanded(data)):
         raise InputError(f"--output: {output} is the table itself; choose another name")
     if path.exists() and not force:
         raise InputError(f"--output: {output} exists; choose another name, or replace it with --force")

@@ -172,6 +172,13 @@ def test_after_an_early_stop_the_numbers_stay_as_they_are() -> None:
     assert found["different_hits_auc"] == pytest.approx((0.5 + 1.5 + 8 * 2) / 10)
 
 
+def test_hits_that_did_not_change_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(hits, "find_different", lambda some, _: (sizes.append(len(some)), [])[1])
+    hits._count_by_calls([1, 2], {1: vector({1}), 2: vector({2})}, 20)
+    assert sizes == [2]
+
+
 def test_a_better_hit_takes_the_place_of_several_that_came_before() -> None:
     found = measure([({1, 2}, 0.6), ({3, 4}, 0.6), ({1, 2, 3, 4}, 0.9)], 3)
     assert (found["different_hits_at_70"], found["different_hits_at_100"]) == (2, 1)

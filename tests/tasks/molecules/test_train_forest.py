@@ -190,6 +190,14 @@ def test_a_place_that_no_forest_can_be_written_to_is_refused(output: str, told: 
     assert told in refusal(output=Path(output), force=True)
 
 
+@pytest.mark.parametrize("other", ["again.csv", "loop.csv"])
+def test_the_table_is_known_by_another_name(other: str) -> None:
+    Path("again.csv").hardlink_to("own.csv")
+    Path("loop.csv").symlink_to("loop.csv")
+    told = "--output: own.csv is the table itself" if other == "again.csv" else "cannot read loop.csv"
+    assert told in refusal(data=Path(other), output=Path("own.csv"), force=True)
+
+
 def test_nothing_is_written_through_a_link() -> None:
     Path("link.npz").symlink_to("elsewhere.npz")
     assert refusal(output=Path("link.npz"), force=True).startswith("link.npz is a link")
