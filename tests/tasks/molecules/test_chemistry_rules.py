@@ -98,6 +98,12 @@ def test_editable_form_is_the_same_molecule(smiles: str) -> None:
     assert write_child(mol) == Chem.CanonSmiles(smiles)
 
 
+@pytest.mark.parametrize("smiles", ["C1CC", ""])
+def test_an_unreadable_parent_is_named(smiles: str) -> None:
+    with rdBase.BlockLogs(), pytest.raises(ValueError, match=rf"must be a SMILES that RDKit can read, got '{smiles}'"):
+        editable_molecule(smiles)
+
+
 def test_a_new_bond_takes_the_place_of_the_detached_one_in_space() -> None:
     mol = Chem.RWMol(editable_molecule("C[C@H](F)Cl"))  # looking from C: H, F, Cl counterclockwise
     detach(mol, 1, 0)

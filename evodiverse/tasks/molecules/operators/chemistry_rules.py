@@ -76,8 +76,14 @@ def editable_molecule(smiles: str) -> Chem.Mol:
     single bonds.
 
     The result is cached and shared: copy it before editing.
+
+    Raises:
+        ValueError: RDKit cannot read ``smiles``, as in a damaged log from which a run continues.
     """
-    mol = Chem.Mol(molecule_of(smiles))
+    known = molecule_of(smiles)
+    if known is None or known.GetNumAtoms() == 0:
+        raise ValueError(f"a parent must be a SMILES that RDKit can read, got {smiles!r}")
+    mol = Chem.Mol(known)
     Chem.Kekulize(mol, clearAromaticFlags=True)
     _make_hydrogens_implicit(mol)
     if "/" in smiles or "\\" in smiles:
