@@ -76,7 +76,10 @@ class Source:
         wanted = ((self.column_key, self.column, ".csv or .tsv"), (_MEASURED, measured, ".csv, .tsv or .sdf"))
         for key, name, formats in wanted:
             if name is not None:
-                raise InputError(f"{key}={name} names a column, but {self.path} is not a {formats}; set it to null")
+                raise InputError(
+                    f"{key}={name} names a column, but {self.path} is not a {formats}; use such a file, or set the key "
+                    "to null"
+                )
         return self._entries() if self.is_sdf else self._smiles()
 
     def fetch(self, places: Collection[int]) -> list[Record]:

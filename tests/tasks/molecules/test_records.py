@@ -197,7 +197,8 @@ def test_a_table_of_many_columns_is_refused_in_a_line_of_bounded_length(write: W
 @pytest.mark.parametrize("name", ["own.smi", "own.sdf"])
 def test_a_column_of_a_file_that_has_none_is_refused(write: Write, name: str) -> None:
     assert refusal(write(name, "C\n", "smiles")) == (
-        f"task.initial.column=smiles names a column, but {name} is not a .csv or .tsv; set it to null"
+        f"task.initial.column=smiles names a column, but {name} is not a .csv or .tsv; use such a file, or set the "
+        "key to null"
     )
 
 

@@ -25,6 +25,7 @@ CATALOGS: Final = ("BRENK", "NIH", "PAINS")
 Jadhav et al. 2010: reactive or interfering) and PAINS (Baell and Holloway 2010: hits in many assays)."""
 
 _KEY: Final = "task.filters"
+_GROUPS: Final = ("ranges", "smarts", "require")
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ -]{0,59}")
 
 
@@ -118,6 +119,7 @@ def read_filters(value: object) -> FilterSettings | None:
     if not isinstance(own, Mapping):
         raise InputError(f"{_KEY} must be null, the name of a set ({', '.join(SETS)}) or a group of keys, got {value}")
     merged, violations = _extend_set(own)
+    ranges, smarts, require = (merged.pop(name, {}) for name in _GROUPS)  # not typed, so that names may be numbers
     similar = merged.pop("similar_to", None)
     settings, wrong = merge_typed(FilterSettings, merged, f"{_KEY}.")
     if settings is None:
@@ -131,20 +133,21 @@ def read_filters(value: object) -> FilterSettings | None:
     for name in settings.catalogs or ():
         if name not in CATALOGS:
             violations.append(f"{_KEY}.catalogs: {name} is unknown; {nearest(name.upper(), CATALOGS)}")
-    for name, bounds in settings.ranges.items():
+    for name, bounds in ranges.items():
         try:
             settings.ranges[name] = _read_range(name, bounds)
         except ValueError as error:
             violations.append(f"{_KEY}.ranges.{name}{error}")
-    for key in ("smarts", "require"):
-        for name, pattern in getattr(settings, key).items():
-            violations += _find_unusable(f"{_KEY}.{key}.{name}", name, pattern)
+    for key, patterns in (("smarts", smarts), ("require", require)):
+        for name, pattern in patterns.items():
+            violations += _find_unusable(f"{_KEY}.{key}.{name}", str(name), pattern)
     if similar is not None:
         settings.similar_to, wrong = _read_similar(similar, f"{_KEY}.similar_to")
         violations += wrong
     if violations:
         raise InputError(*violations)
     settings.ranges = {name: bounds for name, bounds in settings.ranges.items() if bounds != (-inf, inf)}
+    settings.smarts, settings.require = smarts, require
     settings.catalogs = [name for name in CATALOGS if name in (settings.catalogs or ())] or None
     return None if settings == FilterSettings() else settings
 
@@ -161,8 +164,11 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     violations = [f"{_KEY}: there is no set {named}; use {join_or(tuple(SETS))}"] if unknown else []
     for key, value in own.items():
         listed = [value] if isinstance(value, str) and key in ("catalogs", "elements") else value
-        if key in ("ranges", "smarts", "require") and isinstance(value, Mapping):
-            merged[key] = {**merged.get(key, {}), **value}
+        if key in _GROUPS:
+            if not isinstance(value, Mapping | None):
+                violations.append(f"{_KEY}.{key} must be a group of keys, got {value}")
+            else:
+                merged[key] = {} if value is None else {**merged.get(key, {}), **value}
         elif key == "catalogs" and isinstance(listed, list):
             merged[key] = [*(merged.get(key) or []), *listed]
         elif key not in ("set", "without"):
@@ -176,7 +182,7 @@ def _extend_set(own: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return merged, violations
 
 
-def _read_range(name: str, bounds: Any) -> tuple[float, float]:
+def _read_range(name: object, bounds: Any) -> tuple[float, float]:
     """Return the allowed range of a property.
 
     Raises:
@@ -184,7 +190,7 @@ def _read_range(name: str, bounds: Any) -> tuple[float, float]:
             the message, which starts with a space.
     """
     if name not in PROPERTIES:
-        raise ValueError(f" is unknown; {nearest(name, list(PROPERTIES))}")
+        raise ValueError(f" is unknown; {nearest(str(name), list(PROPERTIES))}")
     if bounds is None:
         return -inf, inf
     is_range = isinstance(bounds, list) and len(bounds) == 2

@@ -74,9 +74,13 @@ def read_objective(values: Mapping[str, Any]) -> tuple[str, tuple[Part, ...]]:
     Raises:
         InputError: The content is invalid. The message lists everything that is wrong with it, each fault with its key.
     """
-    settings, violations = merge_typed(ObjectiveSettings, values, PREFIX)
-    components = {} if settings is None else settings.components
-    if settings is not None and not 1 <= len(components) <= _MOST:
+    plain = {key: value for key, value in values.items() if key != "components"}
+    settings, violations = merge_typed(ObjectiveSettings, plain, PREFIX)
+    components = {} if values.get("components") is None else values["components"]
+    if not isinstance(components, Mapping):
+        violations.append(f"{PREFIX}components must be a group of keys, got {components}")
+        components = {}
+    elif not 1 <= len(components) <= _MOST:
         violations.append(f"{PREFIX}components must hold 1 to {_MOST} components, got {len(components)}")
     parts = []
     for name, one in components.items():
@@ -111,14 +115,14 @@ def read_component(values: object, prefix: str) -> tuple[Component, Transform | 
         raise InputError(wrong_type(prefix[:-1], "a group of keys with a kind", values))
     if isinstance(smiles := values.get("smiles"), str):
         values = {**values, "smiles": [smiles]}
-    component: Component = _read_kind(COMPONENTS, values, prefix)
-    key = f"{prefix}transform."
+    component, violations = _read_kind(COMPONENTS, values, prefix)
+    if violations:
+        raise InputError(*violations)
     violations, transform = list(component.find_violations(prefix)), None
+    key = f"{prefix}transform."
     if component.transform:
-        try:
-            transform = _read_kind(transforms.TRANSFORMS, component.transform, key)
-        except InputError as error:
-            violations += error.violations
+        transform, wrong = _read_kind(transforms.TRANSFORMS, component.transform, key)
+        violations += wrong
     elif component.kind in NUMBERS:
         violations.append(f"{prefix}transform has no value; set one, as {component.kind} is not a score from 0 to 1")
     if isinstance(transform, transforms.Linear) and transform.low == transform.high:
@@ -132,27 +136,23 @@ def read_component(values: object, prefix: str) -> tuple[Component, Transform | 
     return component, transform
 
 
-def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> Any:
-    """Return an instance of the class that the key ``kind`` names.
+def _read_kind(kinds: Mapping[str, type], values: Mapping[str, Any], prefix: str) -> tuple[Any, list[str]]:
+    """Return an instance of the class that the key ``kind`` names, and what is wrong with it.
+
+    The instance is None if the kind is unknown, or if `merge_typed` returns None.
 
     Args:
         kinds: The classes of components or of transforms, by kind.
         values: The key ``kind`` and the keys of that kind.
         prefix: The prefix of these keys, for error messages.
-
-    Raises:
-        InputError: The values are invalid. The message lists everything that is wrong with them.
     """
     kind = values.get("kind")
     if not kind:
-        raise InputError(f"{prefix}kind has no value; use one of {', '.join(kinds)}")
+        return None, [f"{prefix}kind has no value; use one of {', '.join(kinds)}"]
     if str(kind) not in kinds:
-        raise InputError(f"{prefix}kind={kind} is unknown; {nearest(str(kind), list(kinds))}")
+        return None, [f"{prefix}kind={kind} is unknown; {nearest(str(kind), list(kinds))}"]
     own = {key: value for key, value in values.items() if kinds is COMPONENTS or key != "kind"}
-    instance, violations = merge_typed(kinds[kind], own, prefix)
-    if violations:
-        raise InputError(*violations)
-    return instance
+    return merge_typed(kinds[kind], own, prefix)
 
 
 @dataclass(frozen=True, slots=True)

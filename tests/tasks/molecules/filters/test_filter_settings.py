@@ -111,6 +111,15 @@ def test_everything_wrong_is_told_at_once_before_a_run() -> None:
     with pytest.raises(InputError) as raised:
         plan("task=jnk3", "task.filters={catalogs:[PANS],ranges:{logp:[3,1]},max_ring_size:1}")
     assert len(raised.value.violations) == 3
+    with pytest.raises(InputError) as raised:
+        read_filters({"ranges": 5, "catalogs": "PANS", "smarts": {"a": "c1("}})
+    assert len(raised.value.violations) == 3
+
+
+def test_the_name_of_a_substructure_may_be_a_number() -> None:
+    settings = plan("task=jnk3", "task.filters={smarts:{1:'[N+]'},require:{2:C}}").task.filters
+    assert list(read(settings).smarts.values()) == ["[N+]"]
+    assert list(read(settings).require.values()) == ["C"]
 
 
 def test_a_file_of_known_molecules_that_is_missing_is_told_before_a_run(tmp_path: Path) -> None:

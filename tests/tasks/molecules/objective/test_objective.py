@@ -331,6 +331,7 @@ def test_a_wrong_component_is_told_with_its_key(component: Any, expected: str) -
             {"components": {"a b": {"kind": "qed"}}},
             "task.objective.components.a b: a name may have at most 40 lower-case letters",
         ),
+        ({"components": {1: {"kind": "qed"}}}, "task.objective.components.1: a name may have at most 40 lower-case"),
         ({"mean": 1, "components": {"qed": {"kind": "qed"}}}, "task.objective.mean is unknown"),
     ],
 )
@@ -338,6 +339,15 @@ def test_a_wrong_objective_is_told_with_its_key(values: dict[str, Any], expected
     with pytest.raises(InputError) as raised:
         read_objective(values)
     assert [expected in line for line in raised.value.violations] == [True]
+
+
+def test_everything_wrong_with_an_objective_is_told_at_once() -> None:
+    line = {"kind": "linear", "low": 1, "high": 1, "middle": 1}
+    components = {1: {"kind": "qed"}, "a": "???", "b": {"kind": "bell"}, "c": {"kind": "logp", "transform": line}}
+    with pytest.raises(InputError) as raised:
+        read_objective({"components": components})
+    keys = ["components.1:", "components.a must", "b.kind=bell", "c.transform.middle is", "c.transform.high are both"]
+    assert [key in line for key, line in zip(keys, raised.value.violations, strict=True)] == [True] * 5
 
 
 def test_null_is_no_transform() -> None:
