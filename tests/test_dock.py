@@ -209,4 +209,9 @@ def test_the_command_accepts_a_box_that_starts_with_a_minus(monkeypatch: pytest.
     monkeypatch.setattr("evodiverse.runner.process.prepare", lambda: None)
     monkeypatch.setattr(sys, "argv", ["dock", "runs", "--receptor", "a.pdbqt", "--box", BOX, "--jobs", "2"])
     assert command.main() == 0
-    assert asked == [Order([Path("runs")], "a.pdbqt", BOX, None, 8, 2, False)]
+    monkeypatch.setattr(sys, "argv", ["dock", "-1", "--receptor", "a.pdbqt", "--box", "-box.txt"])
+    assert command.main() == 0
+    assert asked == [
+        Order([Path("runs")], "a.pdbqt", BOX, None, 8, 2, False),
+        Order([Path("-1")], "a.pdbqt", "-box.txt"),
+    ]

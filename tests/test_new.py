@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import runpy
 import shlex
@@ -191,6 +192,17 @@ def test_what_is_no_folder_of_openevolve_is_refused(theirs: Path, tmp_path: Path
     assert "already has task; nothing was written" in refuse("new", theirs)
     (theirs / "initial_program.py").unlink()
     assert "has no initial_program.py, the program that the search starts from" in refuse("other", theirs)
+
+
+def test_a_folder_with_many_files_that_cannot_be_copied_is_refused_in_a_short_line(
+    theirs: Path, tmp_path: Path
+) -> None:
+    for number in range(50):
+        os.mkfifo(theirs / f"pipe-{number}")
+    done = new("program", "new", "--from-openevolve", str(theirs), cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is a named pipe" in done.stderr
+    assert len(done.stderr) < 1_000
 
 
 def test_trust_without_a_folder_of_openevolve_is_refused(tmp_path: Path) -> None:

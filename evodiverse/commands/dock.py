@@ -1,7 +1,7 @@
 """Dock the best molecules of runs into a protein with AutoDock Vina."""
 
-import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 from evodiverse.commands.frame import add_runs, finish, make_parser, whole_number
@@ -24,7 +24,8 @@ def main() -> int:
     add("--jobs", type=whole_number(1, 9_999), metavar="N", help="molecules to dock at the same time (one per core)")
     add("--overwrite", action="store_true", help="replace a docking that used other settings")
     # With a space before its minus, argparse does not mistake a box for an option.
-    arguments = parser.parse_args([re.sub(r"^-(?=[\d.])", " -", word) for word in sys.argv[1:]])
+    words = [f" {word}" if before == "--box" else word for before, word in pairwise(["", *sys.argv[1:]])]
+    arguments = parser.parse_args(words)
     from evodiverse.commands.dock_runs import Order, dock_all  # here so that --help stays fast
 
     return finish(lambda: dock_all(Order(**vars(arguments))), interrupted="; run the same command again to resume")

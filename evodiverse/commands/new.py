@@ -9,7 +9,7 @@ from string import Template
 from typing import Final
 
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError, reason
+from evodiverse.errors import InputError, describe, reason
 from evodiverse.text import printable
 
 _COPY: Final = "task"
@@ -105,7 +105,8 @@ def adopt(source: Path, folder: Path, *, is_trusted: bool) -> None:
         shutil.copytree(source, folder / _COPY, ignore=_find_ignored)
         (folder / _README).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot copy {source} to {folder} ({reason(error)}); name another folder") from error
+        told = reason(error) if error.errno else describe(error)  # an error of shutil lists all files
+        raise InputError(f"cannot copy {source} to {folder} ({told}); name another folder") from error
     for name in (_COPY, _README):
         print(f"wrote {printable(str(folder / name))}")
     print(f"next: cd {shlex.quote(str(folder))} && evodiverse {' '.join(settings)} budget.oracle_calls=300")

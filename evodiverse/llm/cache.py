@@ -79,7 +79,9 @@ class ReplyCache:
     def has_all(self, keys: Sequence[bytes]) -> bool:
         """Return whether there is a stored reply for each key of a query."""
         with self._reporting():
-            return self._select(keys).keys() >= {*keys}
+            return all(
+                self._connection.execute("SELECT 1 FROM replies WHERE key = ?", [key]).fetchone() for key in keys
+            )
 
     def keep(self, bought: Sequence[tuple[Query, Bought]]) -> list[Bought]:
         """Add replies so that they survive a killed process or a power cut, and return the stored reply to each query.

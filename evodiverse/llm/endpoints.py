@@ -175,7 +175,10 @@ class Endpoint(ABC):
                 yield batch
             if not batches or page.get("has_more") is not True:
                 return
-            after = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
+            last = f"&{self._cursor}={quote(self._take_id(batches[-1]), safe='')}"
+            if last == after:  # the provider ignores the parameter
+                break
+            after = last
         raise RefusedError("the list of batches does not end", 501)  # as from a provider that has no such list
 
     def _take_id(self, content: Any) -> str:
@@ -252,7 +255,11 @@ class OpenAiEndpoint(Endpoint):
             is_over=status in ("completed", "failed", "expired", "cancelled"),
             is_cancelled=status == "cancelled",
             n_done=_read_counts(batch).get("completed", 0),
-            files=[f"/files/{quote(name)}/content" for name in names if isinstance(name, str) and ID.fullmatch(name)],
+            files=[
+                f"/files/{quote(name, safe='')}/content"
+                for name in names
+                if isinstance(name, str) and ID.fullmatch(name)
+            ],
             error=shorten(error, self.key) if status == "failed" else "",
         )
 
@@ -381,7 +388,8 @@ def _take(content: Any, name: str, kind: type[_T]) -> _T:
 def _read_counts(batch: dict[str, Any]) -> dict[str, int]:
     """Return how many queries of a batch came to which end, without what is no such number."""
     counts = batch.get("request_counts")
-    return {key: n for key, n in counts.items() if isinstance(n, int) and n >= 0} if isinstance(counts, dict) else {}
+    known = counts.items() if isinstance(counts, dict) else ()
+    return {key: int(n) for key, n in known if isinstance(n, int | float) and 0 <= n < inf}
 
 
 def _read_time(content: Any) -> float:

@@ -448,15 +448,18 @@ def test_the_bound_on_a_reply_of_a_batch_is_the_same_before_and_after(server: Ba
 
 def test_a_list_that_does_not_end_leaves_the_decision_to_the_user(server: BatchServer, cache: ReplyCache) -> None:
     page = json.dumps({"data": [{"id": "job-9", "input_file_id": "another"}], "has_more": True}).encode()
+    pages: list[str] = []
 
     def cut(method: str, path: str) -> Answer | None:
         is_start = method == "POST" and path.endswith("/batches")
+        pages.extend([path] if "?limit" in path else [])
         return Answer(cut=-1) if is_start else Answer(body=page) if "?limit" in path else None
 
     server.before = cut
     with pytest.raises(ModelUnavailableError, match="delete that file to send the queries again"):
         complete(make_model(server, cache))
     assert len(server.jobs) == 1
+    assert len(pages) == 2  # the same page again shows that there is no end
 
 
 @pytest.mark.parametrize("name", ["", "x" * 301, "a%b", "a\ud800", "sk-none-for-tests", "line\nbreak"])
@@ -485,6 +488,29 @@ def test_replies_that_cannot_be_read_at_first_are_read_again(server: BatchServer
     server.before = lambda method, path: next(pages, None) if path.endswith("/content") else None
     assert texts(complete(make_model(server, cache))) == TEXTS
     assert not server.singles
+
+
+def test_the_name_of_a_file_leads_to_no_other_place_of_the_server(server: BatchServer, cache: ReplyCache) -> None:
+    usual = server._show
+
+    def rename(name: str) -> dict[str, Any]:
+        return usual(name) | ({"output_file_id": "../../x"} if server.jobs[name].over else {})
+
+    def read(method: str, path: str) -> Answer | None:
+        lines = [line for job in server.jobs.values() for line in job.lines]
+        return Answer(body="\n".join(lines).encode()) if path == "/v1/files/..%2F..%2Fx/content" else None
+
+    server._show, server.before = rename, read  # type: ignore[method-assign]
+    assert texts(complete(make_model(server, cache))) == TEXTS
+    assert not server.singles
+
+
+def test_numbers_of_replies_may_have_a_decimal_point(server: BatchServer, cache: ReplyCache) -> None:
+    usual = server._show
+    server._show = lambda name: usual(name) | {"request_counts": {"completed": 6.0}}  # type: ignore[method-assign]
+    server.before = lambda method, path: Answer(body=b"") if path.endswith("/content") else None
+    with pytest.raises(ModelUnavailableError, match="0 of 6 replies of the batch"):
+        complete(make_model(server, cache))
 
 
 HOSTILE = [

@@ -202,3 +202,11 @@ def test_after_a_failure_of_the_disk_a_run_can_be_resumed(tmp_path: Path) -> Non
         cache._connection.execute("PRAGMA query_only = ON")
         with pytest.raises(ServiceError, match="fix that, then run the same command again to resume"):
             cache.keep([(QUERY, BOUGHT)])
+
+
+def test_whether_all_replies_are_there_is_found_out_without_reading_them(tmp_path: Path) -> None:
+    fill(tmp_path / "cache", 3)
+    with ReplyCache(tmp_path / "cache") as cache:
+        cache._connection.execute("UPDATE replies SET reply = x'00'")
+        assert cache.has_all([query_key(query(number)) for number in range(3)])
+        assert not cache.has_all([query_key(query(number)) for number in range(4)])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evodiverse.errors import InputError
+from evodiverse.llm.client import Clients
 from evodiverse.llm.clients import KINDS
 from evodiverse.settings.plan import Plan
 from evodiverse.vocabulary import Decoding, Message, Query, Stream
@@ -245,6 +246,16 @@ def test_the_line_break_after_a_key_is_not_sent(monkeypatch: pytest.MonkeyPatch)
                 client, Query(settings.models[0], (Message("user", "hello"),), Decoding(1.0, None, 9), Stream(0, 0))
             )
     assert server.headers[0]["authorization"] == "Bearer sk-4"
+
+
+def test_models_of_the_same_kind_share_a_client() -> None:
+    models = {"cold": "openai/gpt-4o", "hot": "deepseek/deepseek-flash"}
+    settings = accepted("llm=litellm", *(f"llm.pools.{pool}.model={name}" for pool, name in models.items())).model
+    assert settings is not None
+    with KINDS["litellm"].open(settings) as clients:
+        assert isinstance(clients, Clients)
+        assert len(clients) == 2
+        assert len({id(client) for client in clients.values()}) == 1  # each would load the certificates again
 
 
 def test_a_key_may_be_in_an_env_file(tmp_path: Path) -> None:

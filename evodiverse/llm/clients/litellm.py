@@ -73,13 +73,16 @@ class LiteLlm(Kind):
         from evodiverse.llm.client import Clients, LiteLlmClient
 
         key = os.environ.get(settings.api_key_env or "", "").strip() or None
+        named = {model: settings.litellm_name(model) for model in settings.models}
+        direct = {model: name for model, name in named.items() if providers.find_provider(name, settings.extra)}
+        others = {model: name for model, name in named.items() if model not in direct}
+        given = {model: price for model in named if (price := settings.find_price(model)) is not None}
+        prices = {model: price for model, price in given.items() if price != _look_up(model, settings)}
         clients = Clients()
-        for model in settings.models:
-            name, price = settings.litellm_name(model), settings.find_price(model)
-            kind = ChatClient if providers.find_provider(name, settings.extra) else LiteLlmClient
-            prices = {} if price is None or price == _look_up(model, settings) else {model: price}
-            place = (settings.api_base, key, settings.timeout)
-            clients[model] = kind({model: name}, *place, prices, settings.length_parameter)
+        for kind, names in ((ChatClient, direct), (LiteLlmClient, others)):
+            if names:  # one client for all of them, which share its connections
+                client = kind(names, settings.api_base, key, settings.timeout, prices, settings.length_parameter)
+                clients.update(dict.fromkeys(names, client))
         yield clients
 
 
