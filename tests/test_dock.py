@@ -213,5 +213,5 @@ def test_the_command_accepts_a_box_that_starts_with_a_minus(monkeypatch: pytest.
     assert command.main() == 0
     assert asked == [
         Order([Path("runs")], "a.pdbqt", BOX, None, 8, 2, False),
-        Order([Path("-1")], "a.pdbqt", "-box.txt"),
+        Order([Path("-1")], "a.pdbqt", "-box.txt", None),
     ]
