@@ -71,18 +71,23 @@ def make_splits(tables: Mapping[str, Mapping[str, FloatArray]], names: Sequence[
         InputError: A split has too few rows, or a value that is not a finite number; or the variance of the training
             target is not a positive finite number.
     """
-    faults = [fault for where, table in tables.items() if table for fault in _find_unusable(table, where)]
+    faults = find_unusable(tables)
     where, train = next(iter(tables.items()))
     with np.errstate(over="ignore"):
         if not faults and np.ptp(train[target]) == 0:
             faults = [f"the target {target!r} is the same in all rows of {where}"]
         elif not faults and not 0 < np.var(train[target]) < np.inf:
-            faults = [f"the target {target!r} is too small or too large to compute its variance; rescale it"]
+            faults = [f"the target {target!r} is too small or too large to compute its variance in {where}; rescale it"]
     if faults:
         raise InputError(*faults)
     none = {name: np.empty(0) for name in (*names, target)}
     filled = [table or none for table in tables.values()]
     return Splits(*(Rows(np.stack([table[name] for name in names], axis=1), table[target]) for table in filled))
+
+
+def find_unusable(tables: Mapping[str, Mapping[str, FloatArray]]) -> list[str]:
+    """Return why `make_splits` would refuse tables, besides for a target that does not vary."""
+    return [fault for where, table in tables.items() if table for fault in _find_unusable(table, where)]
 
 
 def _find_unusable(columns: Mapping[str, FloatArray], where: str) -> list[str]:

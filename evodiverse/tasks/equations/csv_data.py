@@ -20,7 +20,7 @@ from evodiverse.errors import InputError, reason
 from evodiverse.kit.documented import nearest
 from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
-from evodiverse.tasks.equations.columns import as_identifier, make_splits, make_usable, name_columns
+from evodiverse.tasks.equations.columns import as_identifier, find_unusable, make_splits, make_usable, name_columns
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Variable
 from evodiverse.tasks.equations.result import Result
 from evodiverse.tasks.equations.settings import DROP, DataSettings
@@ -95,7 +95,7 @@ def read_own_data(files: Mapping[str, Path | None], settings: DataSettings) -> D
         except InputError as error:
             violations += [f"task.data.{key}: {fault}" for fault in error.violations]
     if violations:
-        raise InputError(*violations)
+        raise InputError(*violations, *find_unusable(tables))
     first = read["train"]
     variables, target, sigma = first.variables, first.target, first.sigma
     if not variables:
@@ -123,11 +123,12 @@ def _encode(table: _Columns, first: _Columns) -> dict[str, FloatArray]:
         InputError: The file has a text that has no variable.
     """
     encoded: dict[str, FloatArray] = {}
-    for one in (*first.variables, Variable(first.target, "")):
+    variables = first.variables
+    for one in (*variables, Variable(first.target, "")):
         name, text = one.category or (one.name, None)
         values = table.values[name]
         encoded[one.name] = np.asarray(values if text is None else values == text, dtype=np.float64)
-    known = {one.category for one in first.variables}
+    known = {one.category for one in variables}
     texts = {name: values.tolist() for name, values in table.values.items() if values.dtype != np.float64}
     faults = [
         f"the column {table.labels[name]!r} has the value {min(unknown)!r}, which task.data.train does not have"
@@ -164,7 +165,8 @@ def _read_columns(path: Path, settings: DataSettings, first: _Columns | None) ->
     else:
         target, sigma, used = first.target, None, [name for name in first.values if name != first.sigma]
     if missing := ", ".join(name for name in used if name not in labels):
-        raise InputError(f"{path} is missing the columns {missing}, which task.data.train has")
+        what = f"{path} is missing the columns {missing}, which task.data.train has"
+        raise InputError(f"{what}; {_list_columns(written)}")
     columns: dict[str, Column] = {}
     faults = []
     for name in used:
@@ -198,15 +200,19 @@ def _pick_columns(path: Path, settings: DataSettings, labels: Mapping[str, str])
 
     target = keys.get(as_identifier(str(settings.target)))
     if target is None:
-        hint = "" if len(labels) > 1 else "; columns must be separated by commas, semicolons or tabs"
-        known = ", ".join(written)[:200]
-        raise InputError(f"task.data.target={settings.target} is not a column of {path}; its columns are {known}{hint}")
+        raise InputError(f"task.data.target={settings.target} is not a column of {path}; {_list_columns(written)}")
     ignored = [find("ignore", name) for name in settings.ignore or ()]
     sigma = None if settings.sigma is None else find("sigma", settings.sigma)
     for role, name in (("target", target), ("sigma", sigma)):
         if name in ignored:
             raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")
     return target, sigma, [name for name in labels if name not in ignored]
+
+
+def _list_columns(written: Sequence[str]) -> str:
+    """Return what columns a file has, for a message that one is absent."""
+    hint = "" if len(written) > 1 else "; columns must be separated by commas, semicolons or tabs"
+    return f"its columns are {', '.join(written)[:200]}{hint}"
 
 
 def _read_column(column: Any, delimiter: str, *, may_be_text: bool) -> tuple[Column, list[tuple[int, str]]]:

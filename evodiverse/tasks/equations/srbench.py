@@ -46,8 +46,8 @@ def read_problem(problem: str, root: str | None) -> tuple[tuple[Variable, ...], 
         root: The user's folder with a copy of the benchmark, or None for the folder in the cache.
 
     Raises:
-        InputError: The problem is unknown, or a library is missing.
-        DataError: A file is missing and cannot be fetched, or its content cannot be used.
+        InputError: The problem is unknown, a library is missing, or `make_splits` refuses the numbers.
+        DataError: A file is missing and cannot be fetched, or is not as expected.
     """
     science, _, name = problem.partition("/")
     numbers, tables = find_files(science, root)

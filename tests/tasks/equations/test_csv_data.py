@@ -68,7 +68,7 @@ def test_columns_are_known_by_their_names(tmp_path: Path) -> None:
         ("x,y\n" + 9 * "1,\n", r"9 rows with a missing value \(lines 2, 3, 4, 5, 6, …, in y\)"),
         ("x,y\n1,inf\n2,3\n", "row 1 of the column 'y' must be a finite number"),
         ("x,y\n1,2\n2,2\n", "the target 'y' is the same in all rows"),
-        ("x,y\n1,1e-200\n2,2e-200\n", "the target 'y' is too small or too large"),
+        ("x,y\n1,1e-200\n2,2e-200\n", "'y' is too small or too large to .* in task.data.train=.*train.csv; rescale it"),
         ("x,y\n1,1e200\n2,-1e200\n", "the target 'y' is too small or too large"),
         ("x,x,y\n1,2,3\n2,3,4\n", "has several columns named 'x'; rename all but one"),
         (
@@ -118,7 +118,21 @@ def test_all_violations_are_named_at_once(tmp_path: Path) -> None:
         read(train, written(tmp_path, "x,y\n1,2\n2,3\n", "id.csv"), tmp_path / "none.csv")
     lacking, unreadable = caught.value.violations
     assert "No such file" in unreadable
-    assert "is missing the columns t" in lacking
+    assert "is missing the columns t, which task.data.train has; its columns are x, y" in lacking
+
+
+def test_too_few_rows_are_named_together_with_an_unknown_text(tmp_path: Path) -> None:
+    train = written(tmp_path, "x,y\nred,1\nred,2\n")
+    with pytest.raises(InputError) as caught:
+        read(train, written(tmp_path, "x,y\nblue,1\nred,2\n", "id.csv"), written(tmp_path, "x,y\nred,1\n", "ood.csv"))
+    unknown, few = caught.value.violations
+    assert unknown == "task.data.test_id: the column 'x' has the value 'blue', which task.data.train does not have"
+    assert few == f"task.data.test_ood={tmp_path / 'ood.csv'} has too few rows: expected at least 2, got 1"
+
+
+def test_a_test_file_with_another_delimiter_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"columns are x\|t\|y; columns must be separated by commas"):
+        read(written(tmp_path, GOOD), written(tmp_path, GOOD.replace(",", "|"), "id.csv"))
 
 
 def test_a_device_or_a_pipe_is_refused(tmp_path: Path) -> None:
