@@ -92,7 +92,7 @@ def test_a_run_that_cannot_be_measured_does_not_take_the_others_with_it(runs: li
     strange = Run(runs[1].path, {**runs[1].record, "settings": {"task.domain": "evodiverse.tasks.molecules"}})
     found = measure_runs([runs[0], strange], measurer, 1, lambda _: None)
     assert [run for run, _ in found.runs] == [runs[0]]
-    assert "cannot be measured (KeyError: 'method.ladder')" in str(found.damaged[0][1])
+    assert "cannot be measured (KeyError: 'method." in str(found.damaged[0][1])
 
 
 def test_progress_counts_runs_as_they_are_done(runs: list[Run], measurer: Measurer) -> None:

@@ -145,7 +145,7 @@ def test_an_invalid_packing_is_reported_in_one_line(
     monkeypatch.setattr("evodiverse.tasks.programs.circle_packing.view.MOST_CIRCLES", 1)
     assert write([outputs], tmp_path, ["circle_packing_example"], None) == 2
     assert not names(tmp_path)
-    assert re.search(r"evodiverse: .* call \d+ cannot be drawn \(its shapes are .*\)", capsys.readouterr().err)
+    assert re.search(r"evodiverse: .* call \d+ cannot be drawn \(it is not a list of .*\)", capsys.readouterr().err)
 
 
 def test_runs_of_domains_without_metrics_are_skipped(tmp_path: Path) -> None:
