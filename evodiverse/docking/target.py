@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -74,14 +75,15 @@ class Target:
 
 
 @contextmanager
-def _reading(what: str, path: Path, fault: str) -> Iterator[None]:
-    """Turn an error in a file that the user names into an `InputError`."""
+def _reading(what: str, path: Path, fault: str, remedy: str) -> Iterator[None]:
+    """Turn an error in a file that the user names into an `InputError` whose message is a single line."""
     try:
         yield
     except OSError as error:
         raise InputError(f"cannot read {what}{path} ({reason(error)}); check the path") from error
     except (ValueError, RecursionError, yaml.YAMLError) as error:
-        raise InputError(f"{path} {fault} ({' '.join(str(error).split())}); see docs/docking.md") from error
+        why = re.sub(r"\s*\n\s*", " ", str(error))  # other spaces may be those of a line that the message quotes
+        raise InputError(f"{path} {fault} ({why}); {remedy}") from error
 
 
 def read_target(name: str, receptor: Path, box: Box) -> Target:
@@ -95,7 +97,8 @@ def read_target(name: str, receptor: Path, box: Box) -> Target:
     Raises:
         InputError: The file cannot be read or is not a rigid receptor, or no atom lies within the box.
     """
-    with _reading("the receptor ", receptor, "is not a rigid receptor in PDBQT format"):
+    remedy = "prepare it as docs/docking.md says"
+    with _reading("the receptor ", receptor, "is not a rigid receptor in PDBQT format", remedy):
         if receptor.suffix != ".pdbqt":
             raise ValueError("its name does not end with .pdbqt")
         content = read_input(receptor)
@@ -137,7 +140,7 @@ def read_vina_box(path: Path) -> Box:
     Raises:
         InputError: The file cannot be read or does not describe a box.
     """
-    with _reading("the box in ", path, "does not describe a box"):
+    with _reading("the box in ", path, "does not describe a box", "see docs/docking.md"):
         lines = [line.partition("#")[0] for line in read_text_input(path, "utf-8").splitlines()]
         values = {name.strip(): value for name, _, value in (line.partition("=") for line in lines if "=" in line)}
         return Box.of([float(values.get(f"{what}_{axis}", "nan")) for what in ("center", "size") for axis in "xyz"])
@@ -151,7 +154,7 @@ def read_targets(path: Path) -> dict[str, Target]:
     Raises:
         InputError: The file or one of the targets cannot be used; the message names everything that is wrong.
     """
-    with _reading("", path, "cannot be read as YAML"):
+    with _reading("", path, "cannot be read as YAML", "see evodiverse-dock --help"):
         content = yaml.safe_load(read_text_input(path, "utf-8"))
     if not isinstance(content, dict) or not content:
         raise InputError(f"{path} names no task; expected lines like jnk3: {{receptor: FILE.pdbqt, box: [x, …]}}")

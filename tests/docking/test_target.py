@@ -21,6 +21,7 @@ def test_a_target_identifies_its_receptor_by_its_content(tmp_path: Path) -> None
     ("line", "wrong"),
     [
         ("ROOT", "line 2 begins with 'ROOT', expected ATOM"),
+        ("BRANCH   1   2", "line 2 begins with 'BRANCH   1', expected ATOM"),
         (atom(0, 0, 0, "Xx"), "line 2 has 'Xx' in columns 78 and 79, expected an AutoDock atom type"),
         (atom(0, 0, 0)[:66], "line 2 has '' in columns 78 and 79, expected an AutoDock atom type"),
         (atom(0, 0, 0).replace("0.000", "zero.", 1), "line 2 has no readable coordinates"),
@@ -32,7 +33,8 @@ def test_a_file_that_is_not_a_rigid_receptor_is_refused(tmp_path: Path, line: st
     path = write_receptor(tmp_path, line)
     with pytest.raises(InputError) as caught:
         read_target("jnk3", path, BOX)
-    assert str(caught.value).startswith(f"{path} is not a rigid receptor in PDBQT format ({wrong})")
+    fault = f"is not a rigid receptor in PDBQT format ({wrong})"
+    assert str(caught.value) == f"{path} {fault}; prepare it as docs/docking.md says"
 
 
 def test_a_receptor_in_another_format_is_refused(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_a_file_of_targets_names_receptors_relative_to_itself(tmp_path: Path) ->
         ("jnk3: {receptor: receptor.pdbqt, box: [a, 0, 0, 9, 9, 9]}", "jnk3: box: must be real number"),
         ("jnk3: {receptor: receptor.pdbqt, box: absent.txt}", "jnk3: cannot read the box in"),
         ("jnk3: {receptor: receptor.pdbqt, box: 9}", "jnk3: box: expected six finite numbers"),
-        ("jnk3: {", "cannot be read as YAML"),
+        ("jnk3: {", r"^.* cannot be read as YAML \(.*\); see evodiverse-dock --help$"),
     ],
 )
 def test_an_invalid_file_of_targets_is_refused(tmp_path: Path, text: str, wrong: str) -> None:
