@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -167,6 +168,17 @@ def fit_decay(target: NDArray[np.float64], **loss: object) -> NDArray[np.float64
     source = "def equation(x, params):\n    return params[0] * np.exp(params[1] * x)\n"
     own = [2, (0,), [(1.0,), (1.0,)]]
     return fitting.fit(compiled(Skeleton(source, 2, (0,))), "lm", own, target, X, **loss)[0]  # type: ignore[arg-type]
+
+
+def test_a_skeleton_is_not_evaluated_once_no_step_is_worth_it() -> None:
+    sizes = []
+
+    def decay(x: NDArray[np.float64], params: Any) -> Any:
+        sizes.append(np.size(params[1]))
+        return params[0] * np.exp(params[1] * x)
+
+    fitting.fit(decay, "lm", [2, (0,), [(1.0,), (1.0,)]], NOISY, X)
+    assert min(sizes) > 0
 
 
 def test_weights_are_those_of_scipy_s_curve_fit() -> None:

@@ -431,6 +431,8 @@ def _descend(model: _Projected, theta: FloatArray, n_steps: int, least_gain: flo
         is_worth_it = -np.einsum("sk,sk->s", gradient, step) > least_gain * errors[at]  # as predicted by the slopes
         is_under_way[at[~is_worth_it]] = False
         at, step = at[is_worth_it], step[is_worth_it]
+        if not len(at):  # without this, the model would be evaluated for nothing
+            break
         moved = theta[at] + step
         moved_params, moved_residuals, moved_basis = model.solve(moved)
         moved_errors = _squared(moved_residuals)
