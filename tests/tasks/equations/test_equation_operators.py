@@ -154,6 +154,12 @@ def test_parents_too_large_for_a_tree_are_refused() -> None:
         assert proposal.genotype is None or read_skeleton(proposal.genotype, XV)
 
 
+def test_parameters_nested_too_deeply_are_refused() -> None:
+    nested = Candidate(1, LINEAR, LINEAR, -1.0, 0.0, details={"params": "[" * 100_000})
+    (refused,) = OPERATOR.propose([Request(1, 0, 0, 1, (nested,), Prompt.COLD, Stream(0, 5, 1, 0, 0))])
+    assert refused.genotype is None
+
+
 @pytest.mark.parametrize("never_negative", [frozenset(), frozenset(XV)])
 def test_roots_and_logarithms_get_no_negative_numbers(never_negative: frozenset[str]) -> None:
     inputs = np.random.default_rng(0).uniform(-2, 2, (2, 50))

@@ -271,10 +271,10 @@ class EquationOperator:
         ranked = sorted(request.parents, key=lambda one: -np.inf if one.score is None else one.score, reverse=True)
         if rng.random() >= 0.75:  # else the better parent is the one that is changed
             ranked.reverse()
-        text = ranked[0].details.get("params")
-        params = None if text is None else json.loads(str(text))
         try:
             parents = [read_tree(parent.genotype) for parent in ranked]
+            text = ranked[0].details.get("params")
+            params = None if text is None else json.loads(str(text))
             known = {_simplified(parent.genotype) for parent in ranked}
             largest = max(MAX_SIZE, parents[0].size)
             for _ in range(TRIES):
