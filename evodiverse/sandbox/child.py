@@ -68,11 +68,11 @@ def run(source: int, outputs: Sequence[int], confinement: Confinement | None, fo
         os.write(fds[RESULT_FD], wire.BROKEN + describe(error).encode())
         os._exit(1)
     tempfile.tempdir = folder
-    try:
-        sent = _call(job)
-    except BaseException as error:  # noqa: BLE001 (a program may raise anything)
-        sent = [_line(failure=_failure(error, folder))]
-    with os.fdopen(RESULT_FD, "wb", closefd=False) as stream:  # even if the program has replaced `open`
+    with os.fdopen(RESULT_FD, "wb", closefd=False) as stream:  # opened before the program may replace what this needs
+        try:
+            sent = _call(job)
+        except BaseException as error:  # noqa: BLE001 (a program may raise anything)
+            sent = [_line(failure=_failure(error, folder))]
         stream.writelines(sent)
     for name in ("stdout", "stderr"):
         with suppress(BaseException):  # the program may have replaced it
@@ -137,9 +137,10 @@ def _plain(value: Any) -> Any:
 def _arrays(value: Any, returns: Sequence[Array]) -> list[bytes]:
     if not isinstance(value, tuple | list):
         raise WrongResultError(f"returned a {type(value).__name__}, expected {len(returns)} values")
-    if len(value) != len(returns):
-        raise WrongResultError(f"returned {len(value)} values, expected {len(returns)}")
-    return [_array(place, *pair) for place, pair in enumerate(zip(value, returns, strict=True), start=1)]
+    values = list(value)  # a subclass may count or yield other values than it holds
+    if len(values) != len(returns):
+        raise WrongResultError(f"returned {len(values)} values, expected {len(returns)}")
+    return [_array(place, *pair) for place, pair in enumerate(zip(values, returns, strict=True), start=1)]
 
 
 def _array(place: int, value: Any, expected: Array) -> bytes:

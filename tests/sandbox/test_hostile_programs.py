@@ -329,7 +329,7 @@ def test_closing_every_file_is_a_failure(sandbox: ProcessSandbox) -> None:
         ("return [True, False], 1.0", Reason.WRONG_RESULT),
         ("return [object(), 1.0], 1.0", Reason.WRONG_RESULT),
         ("return [[1.0], [1.0, 2.0]], 1.0", Reason.CRASHED),
-        ("class Liar(list):\n    def __len__(self): return 2\nreturn Liar([[1.0, 2.0]] * 5)", Reason.WRONG_RESULT),
+        ("class Liar(list):\n  def __len__(self): return 2\nreturn Liar([[1.0, 2.0], 1.0, 1.0])", Reason.WRONG_RESULT),
         ("class Liar:\n  def __float__(self): return 1e9\n  __len__ = int\nreturn Liar(), Liar()", Reason.WRONG_RESULT),
         ("class Liar:\n    def __array__(self, *a, **k): return 'no array'\nreturn Liar(), 1.0", Reason.CRASHED),
         ("class Liar:\n    @property\n    def __class__(self): return tuple\nreturn Liar()", Reason.CRASHED),
@@ -405,6 +405,11 @@ def test_the_number_of_threads_is_limited(sandbox: ProcessSandbox) -> None:
 @pytest.mark.parametrize("code", ["sys.stdout.close()", "sys.stdout = None", "sys.stdout = 3", "del sys.stdout"])
 def test_a_program_without_standard_output_still_returns(sandbox: ProcessSandbox, code: str) -> None:
     assert run(sandbox, body(f"import sys\n{code}\nreturn 1")).value == 1
+
+
+@pytest.mark.parametrize("name", ["builtins.open", "io.open", "os.fdopen", "os.write", "builtins.__import__"])
+def test_a_program_that_replaces_functions_still_returns(sandbox: ProcessSandbox, name: str) -> None:
+    assert run(sandbox, body(f"import builtins, io, os\n{name} = None\nreturn 1")).value == 1
 
 
 def test_an_exit_while_an_error_is_formatted_is_a_failure(sandbox: ProcessSandbox) -> None:
