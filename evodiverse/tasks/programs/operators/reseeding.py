@@ -203,6 +203,11 @@ def _modules(tree: ast.Module) -> dict[str, str]:
 
 
 def _full_name(node: ast.expr, modules: dict[str, str]) -> str:
-    """Return the full name of an imported function; empty for other expressions."""
-    first, dot, rest = ast.unparse(node).partition(".")
-    return modules[first] + dot + rest if first in modules else ""
+    """Return the full name of an imported function; empty for other expressions.
+
+    What a method is called on is not looked at, so that a long chain of calls takes no longer than its length.
+    """
+    if isinstance(node, ast.Name):
+        return modules.get(node.id, "")
+    owner = _full_name(node.value, modules) if isinstance(node, ast.Attribute) else ""
+    return f"{owner}.{node.attr}" if owner and isinstance(node, ast.Attribute) else ""
