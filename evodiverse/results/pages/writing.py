@@ -56,9 +56,9 @@ def report_comparison(curves: Sequence[Curve], folder: Path) -> str:
     """
     keys = ("task.name", "task.problem", "task.evaluator")
     named = group_by(curves, lambda curve: tuple(str(curve.run.settings.get(key, "")) for key in keys))
-    groups = {" · ".join(dict.fromkeys(filter(None, names))): some for names, some in sorted(named.items())}
-    titles = {f"subject-{at}": title for at, title in enumerate(groups, start=1)}
-    subjects = {name: _compare(groups[title]) for name, title in titles.items()}
+    groups = {f"subject-{at}": group for at, group in enumerate(sorted(named.items()), start=1)}
+    titles = {name: " · ".join(dict.fromkeys(filter(None, words))) for name, (words, _) in groups.items()}
+    subjects = {name: _compare(some) for name, (_, some) in groups.items()}
     listed = _list_runs([(curve.run, curve.best) for curve in curves], folder)
     return render("comparison.html", title="Comparison", titles=titles, subjects=subjects, **listed)
 

@@ -12,7 +12,7 @@ import pytest
 
 from evodiverse.results.pages.one_run import find_lineage, read_history, report_run
 from evodiverse.results.pages.rendering import BOTTOM, LEFT, RIGHT, TOP, Line, find_ticks, plan_chart
-from evodiverse.results.pages.writing import Curve, average, write_reports
+from evodiverse.results.pages.writing import Curve, average, report_comparison, write_reports
 from evodiverse.results.statistics import t_interval
 from evodiverse.results.summary import compare, differing_keys
 from evodiverse.runlog.datasets import DATASETS
@@ -155,6 +155,14 @@ def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> No
     assert line.points[0] == (31.0, 1.5)
     assert line.points[-1] == (60.0, 2.0)
     assert line.band[-1][1:] == t_interval([1.0, 3.0])[1:]
+
+
+def test_a_comparison_has_a_section_for_each_subject_even_if_their_titles_are_the_same(tmp_path: Path) -> None:
+    write_record(tmp_path / "older", task__name="cap_set")
+    write_record(tmp_path / "newer", task__name="cap_set", task__evaluator="cap_set")
+    curves = [Curve(run_of(tmp_path / name), [(1.0, 0.5)], 9) for name in ("older", "newer")]
+    page = report_comparison(curves, tmp_path)
+    assert set(re.findall(r'id="(subject-\d+)"', page)) == {"subject-1", "subject-2"}
 
 
 def test_runs_are_told_apart_by_what_differs_and_sorted_by_best(tmp_path: Path) -> None:
