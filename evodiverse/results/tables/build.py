@@ -1,6 +1,5 @@
 """Fill tables: choose the runs for each cell, write the notes, and find the commands for missing runs."""
 
-import fnmatch
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -143,10 +142,12 @@ def _shown_columns(layout: Layout, results: Sequence[Result]) -> tuple[Column, .
     measured = dict.fromkeys(metric for result in results for metric in result.metrics)
     columns: list[Column] = []
     for column in layout.columns:
-        names = fnmatch.filter(measured, column.metric) if column.extra or "*" in column.metric else [column.metric]
-        for name in names:
-            rest = name.removeprefix(column.metric.removesuffix("*"))
-            columns.append(replace(column, metric=name, title=column.title.replace("*", rest or "*")))
+        prefix = column.metric.removesuffix("*")
+        if prefix != column.metric:
+            found = {name: name.removeprefix(prefix) for name in measured if name.startswith(prefix)}
+            columns += [replace(column, metric=name, title=column.title.replace("*", found[name])) for name in found]
+        elif not column.extra or column.metric in measured:
+            columns.append(column)
     return tuple(columns)
 
 

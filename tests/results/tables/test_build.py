@@ -144,6 +144,14 @@ def test_an_extra_column_that_no_run_has_is_not_shown() -> None:
     assert [line.paper for line in table.lines] == [("0.5", None), ("0.6", None)]
 
 
+def test_a_star_at_the_end_of_a_metric_stands_for_any_text_and_other_characters_for_themselves() -> None:
+    metrics = {"*": "own.*", "hits": "hits[0.5]", "no": "b?"}
+    columns = [Column(title, metric, extra=True) for title, metric in metrics.items()]
+    table = fill(layout(JNK3, columns), result({"own.": 1.0, "own.a[1]": 2.0, "hits[0.5]": 3.0, "bc": 4.0}))
+    found = [(column.title, column.metric) for column in table.columns]
+    assert found == [("", "own."), ("a[1]", "own.a[1]"), ("hits", "hits[0.5]")]
+
+
 def test_what_runs_must_have_for_a_column_is_noted() -> None:
     columns = [Column("score", "score", needs="a lucky day")]
     assert "score: needs a lucky day." in fill(layout(JNK3, columns), result({})).notes
