@@ -140,8 +140,9 @@ def refuse_odd_files(folder: Path) -> None:
     Raises:
         InputError: The folder contains a link, a device or a pipe; the message names it.
     """
-    for path in folder.rglob("*"):
-        refuse_odd_file(path)
+    for path, folders, files in os.walk(folder):  # unlike rglob, it tolerates that a folder disappears meanwhile
+        for name in [*folders, *files]:
+            refuse_odd_file(Path(path, name))
 
 
 def check_regular(path: Path) -> None:
@@ -205,7 +206,8 @@ def encode_line(record: Mapping[str, object]) -> bytes:
 def decode_line(line: bytes) -> dict[str, Any] | None:
     """Return the record in a line, given without its line break; None if the line is damaged."""
     checksum, _, content = line.partition(b" ")
-    return dict(json.loads(content)) if checksum == b"%08x" % zlib.crc32(content) else None
+    record: dict[str, Any] | None = json.loads(content) if checksum == b"%08x" % zlib.crc32(content) else None
+    return record
 
 
 def write_listed(folder: Path, contents: Mapping[str, bytes], unlisted: Mapping[str, bytes]) -> None:

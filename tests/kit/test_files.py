@@ -1,6 +1,7 @@
 """Files are written whole or not at all, and not through links."""
 
 import os
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -61,6 +62,21 @@ def test_a_link_or_a_device_anywhere_in_a_folder_is_refused_by_name(tmp_path: Pa
     (deep / "pipe").unlink()
     with pytest.raises(InputError, match="link is a link"):
         refuse_odd_files(tmp_path / "linked")
+
+
+def test_a_folder_may_disappear_while_it_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name / "deep").mkdir(parents=True)
+
+    def see(path: Path) -> None:
+        seen.add(path.relative_to(tmp_path).as_posix())
+        if path.name == "deep":  # both folders are listed by now
+            shutil.rmtree(tmp_path / ("one" if path.parent.name == "other" else "other"))
+
+    seen: set[str] = set()
+    monkeypatch.setattr("evodiverse.kit.files.refuse_odd_file", see)
+    refuse_odd_files(tmp_path)
+    assert len(seen) == 3
 
 
 def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:

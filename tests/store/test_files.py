@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -163,6 +164,12 @@ def test_a_file_that_is_not_a_journal_is_named(journal: Journal, caplog: pytest.
     journal._path.write_bytes(b"\x00\xff\n" * 9)
     assert journal.read() == []
     assert "is damaged; 9 records lost, and will be repeated" in caplog.text
+
+
+def test_a_record_that_is_null_counts_as_damaged(journal: Journal, caplog: pytest.LogCaptureFixture) -> None:
+    journal._path.write_bytes(b"%08x null\n" % crc32(b"null"))
+    assert journal.read() == []
+    assert "is damaged; 1 record lost, and will be repeated" in caplog.text
 
 
 def append(path: Path, name: str) -> None:
