@@ -1,10 +1,8 @@
 """Quality and diversity in the feature space of a run (``search.features``), on a grid as pyribs defines them."""
 
 from collections.abc import Mapping
-from math import fsum, isfinite
+from math import floor, fsum, inf, isfinite
 from typing import Any, Final
-
-import numpy as np
 
 from evodiverse.runlog.log import Log, Measurement
 
@@ -25,7 +23,7 @@ def find_features(settings: Mapping[str, Any]) -> dict[str, tuple[float, float]]
 
 def _are_bounds(value: Any) -> bool:
     is_pair = isinstance(value, list) and len(value) == 2 and all(isinstance(one, int | float) for one in value)
-    return is_pair and all(map(isfinite, value)) and bool(value[0] < value[1])
+    return is_pair and all(map(isfinite, value)) and bool(0 < value[1] - value[0] < inf)
 
 
 def count_intervals(n_features: int) -> int:
@@ -47,14 +45,15 @@ def measure_features(log: Log) -> Measurement:
     features = find_features(log.run.settings)
     if not features:
         return {}
-    n, (lows, highs) = count_intervals(len(features)), np.array([*features.values()], dtype=np.float64).T
+    n = count_intervals(len(features))
     valid, columns = log.column("valid"), [log.column(name) for name in features]
     best: dict[tuple[int, ...], float] = {}
     for call, score in log.scores.items():
-        values = np.array([column[call] for column in columns], dtype=np.float64)  # NaN for None
-        if valid[call] and np.isfinite(values).all():
-            shares = np.clip((values - lows) / (highs - lows), 0, 1)
-            cell = tuple(np.minimum(n * shares, n - 1).astype(int))
+        values = [column[call] for column in columns]
+        if valid[call] and all(value is not None and isfinite(value) for value in values):
+            pairs = zip(values, features.values(), strict=True)
+            shares = [(value - low) / (high - low) for value, (low, high) in pairs]
+            cell = tuple(min(floor(n * min(max(share, 0.0), 1.0)), n - 1) for share in shares)
             best[cell] = max(best.get(cell, score), score)
     return {"coverage": len(best) / n ** len(features), "qd_score": fsum(best.values())}
 

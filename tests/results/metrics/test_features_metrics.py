@@ -28,6 +28,12 @@ def test_values_outside_of_the_bounds_belong_to_the_cells_at_the_edge() -> None:
     assert measure_features(log) == {"coverage": 2 / 400, "qd_score": pytest.approx(0.7 + 0.3)}
 
 
+def test_a_value_too_far_outside_of_the_bounds_for_a_float_belongs_to_the_cell_at_the_edge() -> None:
+    attempts = [{**evaluated_row(1, 1, "1", 0.5), "a": 1e308, "valid": True}]
+    log = make_log(attempts, [[[1]]], search__features__a=[0, 1e-3])
+    assert measure_features(log) == {"coverage": 1 / 400, "qd_score": 0.5}
+
+
 def test_failed_candidates_and_those_without_a_feature_do_not_count() -> None:
     log = log_of((0.5, 0.5, 20.0, True), (0.0, 0.1, 20.0, False), (0.9, None, 20.0, True), (None, 0.3, 20.0, True))
     assert measure_features(log) == {"coverage": 1 / 400, "qd_score": 0.5}
@@ -40,4 +46,5 @@ def test_a_run_without_features_has_no_such_metrics() -> None:
 
 def test_bounds_that_cannot_be_used_are_left_out() -> None:
     bounds = {"a": [1, 0], "b": "x", "c": [0, None], "d": [0, 1, 2], "e": [0, float("inf")], "f": [0, 1]}
+    bounds["g"] = [-1e308, 1e308]  # farther apart than any float
     assert find_features({f"search.features.{name}": value for name, value in bounds.items()}) == {"f": (0, 1)}
