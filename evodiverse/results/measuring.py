@@ -132,7 +132,8 @@ def _try(measurer: Measurer, run: Run) -> Measurement | InputError:
     except InputError as error:
         return error
     except Exception as error:  # noqa: BLE001 (one run must not prevent the tables of all others)
-        return InputError(f"{run.path} cannot be measured ({describe(error)}); move it away, or report a bug")
+        why = f"{run.path} cannot be measured ({describe(error)})"
+        return InputError(f"{why}; move it away, and report a bug if it is intact")
 
 
 def _read_cached(file: Path) -> Measurement | None:

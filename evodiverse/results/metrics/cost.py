@@ -1,11 +1,9 @@
 """The cost of a run (paper, "Computational Cost") and the size of its generations (table ``budget_details``)."""
 
 from collections import defaultdict
-from operator import itemgetter
 from statistics import median
 
-from evodiverse.results.grouping import group_by
-from evodiverse.runlog.log import Log, Measurement, rows
+from evodiverse.runlog.log import Log, Measurement
 from evodiverse.vocabulary import Outcome
 
 
@@ -55,9 +53,10 @@ def measure_rates(log: Log) -> Measurement:
     """
     requests = dict(zip(log.llm_calls["llm_call"], log.llm_calls["outcome"], strict=True))
     made: dict[str, set[int]] = defaultdict(set)
-    for number, row in enumerate(rows(log.attempts)):
-        if row["iteration"] > 0:
-            made[row["outcome"]].add(row["llm_call"] if requests else number)
+    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
+    for number, (iteration, outcome, llm_call) in enumerate(attempts):
+        if iteration > 0:
+            made[outcome].add(llm_call if requests else number)
     replies = {number for number, outcome in requests.items() if outcome != "error"}
     if not requests:
         replies.update(*made.values())
@@ -72,6 +71,9 @@ def median_iteration_seconds(log: Log) -> float | None:
     The time of an attempt is that of its request to a model plus that of its evaluation. Iteration 0 does not count.
     """
     asked = dict(zip(log.llm_calls["llm_call"], log.llm_calls["seconds"], strict=True))
-    later = group_by(filter(itemgetter("iteration"), rows(log.attempts)), itemgetter("iteration")).values()
-    times = [[(row["seconds"] or 0.0) + (asked.get(row["llm_call"]) or 0.0) for row in some] for some in later]
-    return median(map(max, times)) if times else None
+    slowest: dict[int, float] = defaultdict(float)
+    names = ("iteration", "llm_call", "seconds")
+    for iteration, llm_call, seconds in zip(*(log.attempts[name] for name in names), strict=True):
+        if iteration > 0:
+            slowest[iteration] = max(slowest[iteration], (seconds or 0.0) + (asked.get(llm_call) or 0.0))
+    return median(slowest.values()) if slowest else None
