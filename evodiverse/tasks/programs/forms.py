@@ -23,6 +23,12 @@ _REVEALING: Final = frozenset(
 )
 """Names through which a program may see its local names, its docstrings or its text; pandas and numpy have some."""
 _REVEALING_OF_OTHERS: Final = _REVEALING | {"__name__"}
+_PLAIN: Final = frozenset(
+    {ast.BinOp, ast.Assign, ast.Tuple, ast.List, ast.Expr, ast.Compare, ast.If, ast.For, ast.AugAssign, ast.Return}
+    | {ast.UnaryOp, ast.BoolOp, ast.IfExp, ast.Slice, ast.While, ast.Starred, ast.JoinedStr, ast.FormattedValue}
+    | {kind for group in (ast.operator, ast.cmpop, ast.unaryop, ast.boolop) for kind in group.__subclasses__()}
+)
+"""The most frequent kinds of nodes that neither bind nor reveal anything; found here, they need not be matched."""
 _TYPE_PARAMETERS: Final = frozenset({"TypeAlias", "TypeVar", "ParamSpec", "TypeVarTuple"})  # since Python 3.12
 
 
@@ -149,7 +155,7 @@ class _Form:
                 self._bind(part.id, scope)
             self._refer(part.id, scope)
         elif isinstance(part, ast.AST):
-            written = self._find_written(part, scope)
+            written = {} if type(part) in _PLAIN else self._find_written(part, scope)
             append(f"{type(part).__name__}(")
             for name in part._fields:
                 value = getattr(part, name, None)
@@ -186,7 +192,7 @@ class _Form:
         match node:
             case ast.Constant(value=str(name)) | ast.Attribute(attr=name):
                 self.is_revealing |= name in _REVEALING_OF_OTHERS
-            case ast.Constant() | ast.operator() | ast.BinOp() | ast.Assign() | ast.Tuple():  # the most frequent
+            case ast.Constant():
                 pass
             case ast.Call(func=ast.Name(id=called), keywords=[]):
                 return {"func": [(scope, called)]}

@@ -84,8 +84,9 @@ def _find_misplaced(node: ast.AST, around: frozenset[str]) -> Iterator[str]:
         around: Which of a function and a loop is around the node.
     """
     kind = type(node).__name__
-    if _PLACES.get(kind, "") not in {"", *around}:
-        yield f"line {node.lineno}: '{kind.lower()}' outside {_PLACES[kind]}"  # type: ignore[attr-defined]
+    place = _PLACES.get(kind)
+    if place and place not in around:
+        yield f"line {node.lineno}: '{kind.lower()}' outside {place}"  # type: ignore[attr-defined]
     inside = around
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         inside = frozenset({"function"})
