@@ -41,6 +41,7 @@ NO_PICTURE: Final[Mapping[str, bytes | None]] = {PNG_NAME: None, SVG_NAME: None}
 """The answer if there is no picture: None for both file names, so that an older picture in ``best/`` is removed."""
 SOURCE: Final = "source"
 """The parameter of a user's ``score`` that gets the source of the program."""
+_TAKEN: Final = (FEEDBACK, OUTPUT, STAGE)
 _STAGE_KEYS: Final = ("arguments", "timeout", "threshold")
 
 
@@ -307,13 +308,13 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator
         yield "must define score(result)"
     if not isinstance(columns, dict) or not all(_is_name(name) and columns[name] in list(_KINDS) for name in columns):
         yield "must define COLUMNS as a dictionary of names and types, each float, int or str"
-    elif any(name in {FEEDBACK, OUTPUT, STAGE} or name.startswith(SECONDS) for name in columns):
+    if isinstance(columns, dict) and any(f"{name}".startswith(SECONDS) or name in _TAKEN for name in columns):
         yield f"must name no column {FEEDBACK}, {OUTPUT}, {STAGE} or {SECONDS}…, which the log has anyway"
     if not _is_json_list(getattr(module, "ARGUMENTS", ())):
         yield "must define ARGUMENTS as a list of JSON values"
     if hasattr(module, "drive") and _find_driver(content) is None:
         yield "must define drive with def, at the top level: only its source goes into the sandbox"
-    if helpers is not None and helpers not in [one.name for one in path.parent.iterdir() if one.is_dir()]:
+    if helpers is not None and not _is_folder(path, helpers):
         yield "must define HELPERS as the name of a folder next to it"
     for name in ("draw", "verify"):
         if not callable(getattr(module, name, len)):
@@ -373,6 +374,11 @@ def _is_json_list(arguments: object) -> bool:
 
 def _is_above_0(number: object) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 < number < math.inf
+
+
+def _is_folder(path: Path, name: object) -> bool:
+    """Return whether something is the name of a folder next to a file, whose other neighbors may be unreadable."""
+    return isinstance(name, str) and name not in {"", ".", ".."} and "/" not in name and path.with_name(name).is_dir()
 
 
 def _convert(value: Any, kind: type | None) -> Any:

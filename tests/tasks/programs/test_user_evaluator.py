@@ -254,6 +254,18 @@ def test_helpers_must_be_a_folder_next_to_the_evaluator(tmp_path: Path, name: ob
         load(tmp_path, EVALUATOR + f"\n    HELPERS = {name!r}\n")
 
 
+def test_what_else_is_next_to_the_evaluator_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "dangling").symlink_to("x" * 300)  # Python 3.11 raises an error when asked whether it is a folder
+    assert load(tmp_path, EVALUATOR + '\n    HELPERS = "tools"\n').job("source").folder == str(tmp_path / "tools")
+
+
+def test_all_that_is_wrong_with_columns_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, EVALUATOR + "\n    COLUMNS = {'a': list, 'feedback': str}")
+    assert [" must define COLUMNS " in caught.value.violations[0], len(caught.value.violations)] == [True, 2]
+
+
 def test_a_score_that_knows_no_stages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"must define score\(result, stage\), because it has STAGES"):
         load(tmp_path, STAGED.replace("result, stage)", "result)"))
