@@ -1,6 +1,7 @@
 """The program domain's implementation of `evodiverse.ports.Domain`."""
 
 import hashlib
+import sys
 from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
@@ -120,4 +121,6 @@ def _find_task(settings: ProgramSettings) -> type[Evaluator]:
 def _read_initial(settings: ProgramSettings) -> list[str]:
     paths = initial_paths(settings)
     entry_point = _find_task(settings)(settings).entry_point if paths else ""
-    return read_programs(paths, entry_point, settings.max_characters, settings.n)
+    is_own = settings.initial.path is None and settings.evaluator in BUILTINS
+    longest = sys.maxsize if is_own else settings.max_characters  # the user cannot shorten the task's own start
+    return read_programs(paths, entry_point, longest, settings.n)

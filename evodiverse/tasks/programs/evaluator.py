@@ -161,10 +161,10 @@ class Evaluator(ABC):
 
     def __init_subclass__(cls) -> None:
         """Enter the class as the evaluator of the folder with its module, if the module's name is ``evaluator``."""
-        *_, folder, module = cls.__module__.split(".")
-        if module == "evaluator":
-            cls.task = folder
-            cls.built_in[folder] = cls
+        package, _, module = cls.__module__.rpartition(".")
+        if module == "evaluator" and cls.__module__ != __name__:
+            cls.task = package.rpartition(".")[2]
+            cls.built_in[cls.task] = cls
 
     def __init__(self, settings: ProgramSettings) -> None:
         self._limits = Limits(settings.timeout, settings.memory)
@@ -278,10 +278,11 @@ def list_files(folder: Path, role: str) -> Mapping[str, Path]:
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; check the path")
-    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    paths = (path for path in folder.rglob("*") if path.parent.name != "__pycache__")
+    files = [path for path in paths if path.is_file() and not path.is_symlink()]
     if len(files) > MAX_FILES:
         raise InputError(f"{folder} has more than {MAX_FILES:,} files, all of which programs may read; move it")
-    return {f"{role}/{path.relative_to(folder)}": path for path in sorted(files) if path.parent.name != "__pycache__"}
+    return {f"{role}/{path.relative_to(folder)}": path for path in sorted(files)}
 
 
 def to_json(content: Mapping[str, Any]) -> bytes:

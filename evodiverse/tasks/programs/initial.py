@@ -7,7 +7,7 @@ from pathlib import Path
 from evodiverse.errors import InputError
 from evodiverse.kit.tables import TextFile
 from evodiverse.tasks.programs.marks import has_unpaired
-from evodiverse.tasks.programs.operators.moves import make_program
+from evodiverse.tasks.programs.operators.moves import START, make_program
 from evodiverse.tasks.programs.parsing import parse_program
 from evodiverse.vocabulary import Rejection
 
@@ -30,7 +30,7 @@ def read_programs(paths: Sequence[Path], entry_point: str, max_characters: int, 
     for path in paths:
         try:
             is_builtin = path.parent.parent == Path(__file__).parent
-            source = make_program(path.parent, path.stem) if is_builtin else None
+            source = make_program(path.parent, path.stem) if is_builtin and path.name != START else None
             source = source or "".join(text for _, text in TextFile(path, "task.initial.path").texts())
             if is_builtin and n is not None:
                 source = re.sub(r"^N = \d+$", f"N = {n}", source, count=1, flags=re.MULTILINE)

@@ -12,7 +12,7 @@ import pytest
 from evodiverse.errors import InputError, ServiceError
 from evodiverse.sandbox.processes import ProcessSandbox
 from evodiverse.tasks.programs import domain
-from evodiverse.tasks.programs.evaluator import Scored
+from evodiverse.tasks.programs.evaluator import MAX_FILES, Scored, list_files
 from evodiverse.tasks.programs.openevolve import OpenEvolveEvaluator, has_interface
 from evodiverse.tasks.programs.settings import Initial, ProgramSettings
 from evodiverse.tasks.programs.task import ProgramTask
@@ -355,6 +355,14 @@ def test_modules_that_the_evaluator_imports_are_loaded_in_advance_but_for_its_ow
     imports = "import os, yaml, nowhere\nimport openevolve.x\nfrom scipy import stats\nfrom numpy import array\n"
     evaluator = OpenEvolveEvaluator(settings_of(tmp_path, imports + PLAIN, "import scipy.signal\n" + START))
     assert evaluator.libraries == ("numpy", "scipy", "scipy.signal", "scipy.stats")
+
+
+def test_compiled_modules_do_not_count_among_the_files_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    for number in range(MAX_FILES):
+        (tmp_path / "__pycache__" / f"{number}.pyc").touch()
+    (tmp_path / "a.py").touch()
+    assert list(list_files(tmp_path, "evaluator")) == ["evaluator/a.py"]
 
 
 def test_the_files_of_the_folder_are_sources_of_the_run_but_for_links(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from evodiverse.settings import assembly
 from evodiverse.settings.plan import read_source
 from evodiverse.store.record import Source
 from evodiverse.tasks.programs import domain
-from evodiverse.tasks.programs.settings import Initial, ProgramSettings, PromptSettings
+from evodiverse.tasks.programs.evaluator import Evaluator
+from evodiverse.tasks.programs.settings import BUILTINS, Initial, ProgramSettings, PromptSettings
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 from tests.runs import plan, run_here
 from tests.tasks.programs.builders import EVALUATOR, EXAMPLE, write
@@ -47,6 +48,12 @@ def test_the_layouts_that_come_with_a_task_can_be_its_start(settings: ProgramSet
     chosen = dataclasses.replace(settings, initial=Initial("builtin/layouts"))
     assert domain.find_violations(chosen) == []
     assert domain.sources(chosen, str)["initial"] != domain.sources(settings, str)["initial"]
+
+
+def test_programs_of_an_earlier_run_may_be_shorter_than_the_start_of_the_task() -> None:
+    chosen = dataclasses.replace(PACKING, initial=Initial(run="runs/earlier"), max_characters=1000)
+    assert domain.find_violations(chosen) == []
+    assert domain.sources(chosen, str) == domain.sources(PACKING, str)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +124,13 @@ def test_all_pools_share_the_initial_programs_and_each_is_counted_once(tmp_path:
 
 def sources(settings: ProgramSettings) -> dict[str, Source]:
     return {role: read_source(role, source) for role, source in domain.sources(settings, str).items()}
+
+
+def test_only_modules_that_are_named_evaluator_define_built_in_tasks() -> None:
+    before = dict(Evaluator.built_in)
+    type("Own", (Evaluator,), {"__module__": "own"})
+    assert Evaluator.built_in == before
+    assert before.keys() <= BUILTINS
 
 
 def test_a_changed_evaluator_or_start_is_other_data(tmp_path: Path) -> None:
