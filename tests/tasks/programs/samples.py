@@ -1,7 +1,6 @@
 """Programs to change: the seed of circle packing, and some that use much of the syntax of Python."""
 
 import ast
-import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -10,10 +9,11 @@ from itertools import combinations
 import numpy as np
 
 from evodiverse.kit.python import parse_file
-from evodiverse.tasks.programs.operators.moves import BLOCKS, START, Grammar, Move, read_moves
+from evodiverse.tasks.programs import domain
+from evodiverse.tasks.programs.operators.moves import BLOCKS, Grammar, Move, read_moves
 from evodiverse.tasks.programs.operators.operator import ProgramOperator
 from evodiverse.tasks.programs.operators.syntax import NoChildError, read_program
-from evodiverse.tasks.programs.settings import find_folder
+from evodiverse.tasks.programs.settings import ProgramSettings, find_folder
 from evodiverse.vocabulary import Candidate, Prompt, Request, Stream
 
 
@@ -36,8 +36,8 @@ def find_fault(centers: Sequence[Sequence[float]], radii: Sequence[float]) -> st
 
 def start_of(task: str, n: int | None = None) -> str:
     """Return the program that a search starts from."""
-    source = (find_folder(task) / START).read_text(encoding="utf-8")
-    return source if n is None else re.sub(r"^N = \d+$", f"N = {n}", source, count=1, flags=re.MULTILINE)
+    (source,) = domain._read_initial(ProgramSettings(evaluator=task, n=n, instances="or3"))
+    return source
 
 
 @cache
