@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from evodiverse.errors import InputError, ServiceError, reason
-from evodiverse.kit.files import write_file
+from evodiverse.kit.files import write_file, writing_to
 from evodiverse.kit.inputs import find_fault
 from evodiverse.ports import Journal, Measurable, ReportDone, TimedEvaluation
 from evodiverse.runner import contracts
@@ -37,6 +37,8 @@ CANDIDATES: Final = "candidates.jsonl"
 SCORES: Final = "scores.jsonl"
 ERRORS: Final = "errors.txt"
 _PROCESS: Final = "process.json"
+_MOST_LINE: Final = 1 << 20
+_MOST_ERRORS: Final = 10_000
 _PROC: Final = Path("/proc")
 _START: Final = 19  # place of the start time in /proc/PID/stat, counted from 0 at the state
 
@@ -83,12 +85,13 @@ class Job:
 
         Raises:
             InputError: The program cannot be started.
+            ServiceError: The disk is full or no longer available.
         """
         folder.mkdir(parents=True)
         lines = [json.dumps({"key": one.key, "genotype": one.genotype}) for one in hypotheses]
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}  # a line counts as soon as it is written
         began = time.time()
-        with (folder / SCORES).open("ab") as scores, (folder / ERRORS).open("ab") as errors:
+        with writing_to(folder), (folder / SCORES).open("ab") as scores, (folder / ERRORS).open("ab") as errors:
             # The candidates are written last, so that a later start that finds them finds the other files as well.
             write_file(folder / CANDIDATES, "".join(f"{line}\n" for line in lines).encode())
             with (folder / CANDIDATES).open("rb") as candidates:
@@ -135,15 +138,18 @@ class Job:
     def read(self) -> Iterator[Mapping[str, Any]]:
         """Yield the lines that the program has written since the last call, if they are JSON objects.
 
-        While the program is running, an incomplete last line is left for a later call.
+        While the program is running, an incomplete last line is left for a later call, unless it is too long for an
+        answer. What a program prints may be larger than the memory, so one line is read at a time.
         """
         is_alive = self.is_alive()  # checked first: the program may write its last lines and end meanwhile
         with (self.folder / SCORES).open("rb") as file:
+            end = file.seek(0, os.SEEK_END)  # the program may write faster than this reads
             file.seek(self.offset)
-            content = file.read()
-        whole = content[: content.rfind(b"\n") + 1] if is_alive else content
-        self.offset += len(whole)
-        yield from _parse(whole)
+            while self.offset < end and (line := file.readline(_MOST_LINE)):
+                if is_alive and len(line) < _MOST_LINE and not line.endswith(b"\n"):
+                    break
+                self.offset += len(line)
+                yield from _parse(line)
 
     def kill(self) -> None:
         """If the program is still running, kill it and all processes of its group."""
@@ -157,7 +163,8 @@ class Job:
         """Return how the program ended: its exit code, if that is known, and its last line on standard error."""
         code = None if self.process is None else self.process.poll()
         ended = "it ended" if code is None else f"exit code {code}"
-        said = (self.folder / ERRORS).read_text("utf-8", "replace").rstrip().rpartition("\n")[2].strip()
+        printed = (self.folder / ERRORS).read_bytes()[-_MOST_ERRORS:].decode(errors="replace")
+        said = printed.rstrip().rpartition("\n")[2].strip()
         return f"{ended}: {said[:300]}" if said else ended
 
     def discard(self) -> None:

@@ -1,5 +1,6 @@
 """Processes of an evaluator program are recognized by later starts, whose environment may differ."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from evodiverse.errors import ServiceError
 from evodiverse.runner.evaluators import command
 from evodiverse.runner.evaluators.command import Job
 from evodiverse.vocabulary import Hypothesis
@@ -121,3 +123,28 @@ def test_what_a_start_left_that_was_killed_before_it_started_the_program_can_be_
     assert found.keys == {"01"}
     assert list(found.read()) == []
     assert found.describe_end() == "it ended"
+
+
+def test_a_full_disk_is_told_when_a_program_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(command, "write_file", write)
+    with pytest.raises(ServiceError, match=r"0 \(No space left on device\); fix that, then run the same command again"):
+        Job.begin(tmp_path / "0", SLEEP, HYPOTHESES)
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_output_without_an_end_is_skipped_a_piece_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_alive: bool
+) -> None:
+    monkeypatch.setattr(command, "_MOST_LINE", 40)
+    monkeypatch.setattr(Job, "is_alive", lambda _: is_alive)
+    scores, job = tmp_path / command.SCORES, Job(tmp_path, {"01"}, 0.0, None, None)
+    scores.write_bytes(b"x" * 90)
+    assert list(job.read()) == []
+    assert job.offset == (80 if is_alive else 90)
+    with scores.open("ab") as file:
+        file.write(b'\n{"key": "01", "score": 1}\n{"key":')
+    assert list(job.read()) == [{"key": "01", "score": 1}]
+    assert job.offset == scores.stat().st_size - (len(b'{"key":') if is_alive else 0)
