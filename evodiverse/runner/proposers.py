@@ -70,7 +70,7 @@ class OperatorProposer:
     def __init__(self, workers: Workers, ledger: Ledger, *, is_fallback: bool = False) -> None:
         self._workers = workers
         self._ledger = ledger
-        self._prefix = "fallback_" if is_fallback else ""
+        self._is_fallback = is_fallback
 
     def record_unused(self, show: Callable[[], object]) -> None:
         """Do nothing: no request is made before its answer is needed, and all answers come at once."""
@@ -85,7 +85,9 @@ class OperatorProposer:
 
     def _propose(self, requests: Sequence[Request]) -> list[Answer]:
         answers = self._workers.propose(requests)
-        return [(replace(made, operator=f"{self._prefix}{made.operator}"), parsed) for made, parsed in answers]
+        if not self._is_fallback:
+            return answers
+        return [(replace(made, operator=f"fallback_{made.operator}"), parsed) for made, parsed in answers]
 
 
 @dataclass

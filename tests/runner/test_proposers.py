@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -88,7 +89,7 @@ def make_round(iteration: int, n: int = 10) -> list[Request]:
     return [Request(iteration, 0, stream.slot, 1, (PARENT,), Prompt.COLD, stream) for stream in streams]
 
 
-def propose(asking: ModelProposer | SplitProposer, requests: Sequence[Request]) -> list[Answer]:
+def propose(asking: ModelProposer | OperatorProposer | SplitProposer, requests: Sequence[Request]) -> list[Answer]:
     """Return the answers to a round of requests, which no cap forbids."""
     receive = asking.begin(requests, 0.0, Hooks(lambda n: None))
     assert not isinstance(receive, Cap)
@@ -208,6 +209,19 @@ class Operator:
 
     def propose(self, requests: Sequence[Request]) -> list[Answer]:
         return [(Proposal("1111", "bits"), Hypothesis("1111", f"{request.slot}")) for request in requests]
+
+
+def test_the_name_of_an_operator_is_left_as_it_is() -> None:
+    class Name(str, Enum):  # noqa: UP042 (its text is another than its value)
+        BITS = "bits"
+
+    class Named(Operator):
+        def propose(self, requests: Sequence[Request]) -> list[Answer]:
+            return [(replace(made, operator=Name.BITS), parsed) for made, parsed in super().propose(requests)]
+
+    asking = OperatorProposer(Named(), Ledger(Budget(), 1))  # type: ignore[arg-type]
+    ((proposal, _),) = propose(asking, make_round(1, 1))
+    assert proposal.operator is Name.BITS
 
 
 def split(share: float, budget: Budget | None = None) -> SplitProposer:
