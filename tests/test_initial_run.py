@@ -89,9 +89,11 @@ def test_a_run_without_a_valid_candidate_is_refused(tmp_path: Path) -> None:
 
 def test_a_damaged_copy_is_refused(tmp_path: Path, earlier: Path) -> None:
     run = run_toy(tmp_path, f"task.initial.run='{earlier}'", *FEW)
-    (run / "initial.json").write_text('{"run": "x", "calls": ["1"], "genotypes": []}')
-    with pytest.raises(InputError, match=r"initial\.json is damaged .*; use overwrite=true"):
-        run_toy(tmp_path, f"task.initial.run='{earlier}'", *FEW)
+    for text in ('{"run": "x", "calls": ["1"], "genotypes": []}', '{"run": "x"}'):
+        (run / "initial.json").write_text(text)
+        expected = r"initial\.json is damaged \(expected a run, calls and genotypes\); use overwrite=true"
+        with pytest.raises(InputError, match=expected):
+            run_toy(tmp_path, f"task.initial.run='{earlier}'", *FEW)
 
 
 @pytest.mark.slow

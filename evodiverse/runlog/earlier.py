@@ -73,10 +73,10 @@ def read_kept(path: Path) -> Earlier | None:
         InputError: The file is damaged.
     """
     try:
-        kept = Earlier(**read_json(path, _MOST_BYTES))
+        kept = Earlier._make(map(read_json(path, _MOST_BYTES).get, Earlier._fields))
     except FileNotFoundError:
         return None
-    except (OSError, TypeError, ValueError) as error:
+    except (OSError, ValueError) as error:
         raise damaged(path, reason(error)) from error
     lists = [(kept.calls, int), (kept.genotypes, str)]
     are_lists = all(isinstance(some, list) and all(isinstance(one, kind) for one in some) for some, kind in lists)

@@ -121,3 +121,6 @@ def test_the_state_can_be_rebuilt_from_the_log() -> None:
         rows += one.end(info(2, 5, n=7, iteration=iteration), SCORES)
     other.resume(rows)
     assert other.share_out(10) == one.share_out(10) != bandit().share_out(10)
+    for each in (one, other):
+        each.begin(5, [])
+    assert other.end(info(n=0, iteration=5), SCORES) == one.end(info(n=0, iteration=5), SCORES)  # with all indices
