@@ -143,7 +143,6 @@ class Workers:
         self._has_processes = n > 1 and (proposes or self._outsourced is None)
         self._context: BaseContext = multiprocessing.get_context()
         self._pool: ProcessPoolExecutor | None = None
-        self._processes: list[BaseProcess] = []
         self._threads: ThreadPoolExecutor | None = None
 
     def __enter__(self) -> Self:
@@ -194,10 +193,13 @@ class Workers:
         self._stop_processes(kills=kind is not None)
 
     def _stop_processes(self, *, kills: bool) -> None:
-        for process in self._processes if kills else ():
-            process.kill()  # they ignore SIGTERM, which the executor sends when its pool breaks
-        if self._pool is not None:
-            self._pool.shutdown(wait=True, cancel_futures=True)
+        if self._pool is None:
+            return
+        # The executor starts a process when there is work and none is idle, so only it knows all. They ignore SIGTERM,
+        # which it sends when its pool breaks.
+        for process in [*(self._pool._processes or {}).values()] if kills else ():
+            process.kill()
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _start_processes(self) -> None:
         """Start the processes, replacing those of a process pool that broke.
@@ -207,12 +209,10 @@ class Workers:
             ServiceError: The fork server was killed.
         """
         self._stop_processes(kills=True)
-        others = multiprocessing.active_children()
         self._pool = ProcessPoolExecutor(self._n, self._context, _start_worker, (self._bench,))
         try:
             for _ in range(self._n):
                 self._pool.submit(os.getpid)
-            self._processes = [process for process in multiprocessing.active_children() if process not in others]
         except (EOFError, OSError) as error:
             raise ServiceError(
                 "the process that starts the workers was killed; run the same command again to resume"

@@ -1,9 +1,12 @@
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -323,6 +326,24 @@ def test_after_a_stop_no_batch_starts_and_the_results_of_those_in_progress_are_k
     with Workers(Bench(SlowTask(0.05), BitCrossover(), journal), n) as workers, pytest.raises(Interrupted):
         workers.evaluate(HYPOTHESES, stop)
     assert len(journal.read()) == n
+
+
+def test_an_error_also_kills_a_process_that_started_later_than_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = ProcessPoolExecutor.submit
+
+    def submit_and_wait(pool: ProcessPoolExecutor, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        future = submit(pool, work, *arguments)
+        if work is os.getpid:  # with which the processes are started: the next one finds the first process idle
+            future.result()
+        return future
+
+    monkeypatch.setattr(ProcessPoolExecutor, "submit", submit_and_wait)
+    others = multiprocessing.active_children()
+    with suppress(Interrupted), workers_of(SlowTask(0.05), BitCrossover(), 2) as workers:
+        workers.evaluate(HYPOTHESES[:4])
+        processes = [process for process in multiprocessing.active_children() if process not in others]
+        raise Interrupted(signal.SIGINT)
+    assert [process.exitcode for process in processes] == [-signal.SIGKILL] * 2
 
 
 @pytest.mark.parametrize("n", [1, 2])
