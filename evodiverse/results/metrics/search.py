@@ -5,12 +5,12 @@ to the hottest and back, how many of the best candidates stem from the hottest p
 search reached given scores.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from itertools import accumulate
-from operator import itemgetter
 
 from evodiverse.results.grouping import group_by
-from evodiverse.runlog.log import Log, Measurement, Value, calls_by_iteration, find_rises, mean, rows
+from evodiverse.runlog.log import Log, Measurement, Value, calls_by_iteration, find_rises, mean
 
 N_TOP = 10
 
@@ -42,9 +42,10 @@ def swap_acceptance(log: Log) -> Value:
     """
     if not log.swaps["iteration"]:
         return None
-    tried = group_by((swap for swap in rows(log.swaps) if not swap["blocked"]), itemgetter("cold_pool"))
+    pairs = zip(*(log.swaps[name] for name in ("cold_pool", "accepted", "blocked")), strict=True)
+    tried = group_by([pair for pair in pairs if not pair[2]], lambda pair: pair[0])
     pools = range(len(log.run.settings["method.ladder"]) - 1)
-    return [mean([swap["accepted"] for swap in tried.get(pool, [])]) for pool in pools]
+    return [mean([accepted for _, accepted, _ in tried.get(pool, [])]) for pool in pools]
 
 
 def count_round_trips(log: Log) -> int | None:
@@ -58,13 +59,15 @@ def count_round_trips(log: Log) -> int | None:
     hottest = len(log.run.settings["method.ladder"]) - 1
     trips = 0
     half_way: dict[int, bool] = {}
-    for swap in filter(itemgetter("accepted"), rows(log.swaps)):
-        down, up = swap["cold_call"], swap["hot_call"]
-        if swap["cold_pool"] == 0:
+    names = ("cold_pool", "hot_pool", "cold_call", "hot_call", "accepted")
+    for cold_pool, hot_pool, down, up, accepted in zip(*(log.swaps[name] for name in names), strict=True):
+        if not accepted:
+            continue
+        if cold_pool == 0:
             half_way[down] = False  # the round trip starts
             trips += half_way.get(up, False)
             half_way[up] = False
-        if swap["hot_pool"] == hottest and down in half_way:
+        if hot_pool == hottest and down in half_way:
             half_way[down] = True
     return trips
 
@@ -116,12 +119,18 @@ def measure_exchanges(log: Log) -> Measurement:
     which would put a candidate into a pool twice, do not count. ``curve.xi.<pool>`` holds ξ, the power to which the
     Metropolis acceptance ratio of a swap is raised, or None if the exchange paired no candidates of these two pools.
     """
-    exchanges = sorted({*log.swaps["iteration"]})
-    curves: dict[str, Value] = {"curve.exchanges": [*map(float, exchanges)]} if exchanges else {}
-    for pool, some in sorted(group_by(rows(log.swaps), itemgetter("cold_pool")).items()):
-        by_iteration = group_by(some, itemgetter("iteration"))
-        paired = [by_iteration.get(iteration, []) for iteration in exchanges]
-        tried = [[swap["accepted"] for swap in each if not swap["blocked"]] for each in paired]
-        curves[f"curve.swap_acceptance.{pool}"] = [*map(mean, tried)]
-        curves[f"curve.xi.{pool}"] = [each[0]["xi"] if each else None for each in paired]
+    names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
+    tried: dict[tuple[int, int], list[bool]] = defaultdict(list)
+    factors: dict[tuple[int, int], float] = {}
+    for iteration, pool, accepted, blocked, xi in zip(*(log.swaps[name] for name in names), strict=True):
+        tried[pool, iteration] += [] if blocked else [accepted]
+        factors.setdefault((pool, iteration), xi)
+    if not factors:
+        return {}
+    exchanges = sorted({iteration for _, iteration in factors})
+    curves: dict[str, Value] = {"curve.exchanges": [*map(float, exchanges)]}
+    for pool in sorted({pool for pool, _ in factors}):
+        shares = [tried.get((pool, iteration), []) for iteration in exchanges]
+        curves[f"curve.swap_acceptance.{pool}"] = [sum(each) / len(each) if each else None for each in shares]
+        curves[f"curve.xi.{pool}"] = [factors.get((pool, iteration)) for iteration in exchanges]
     return curves
