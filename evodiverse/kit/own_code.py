@@ -23,6 +23,7 @@ _PACKAGE = "evodiverse"
 _FOLDER = f"{Path(__file__).parents[1]}{os.sep}"
 _IMPORTLIB = str(Path(importlib.__file__).parent)
 _LIBRARIES = {"site-packages", "dist-packages"}
+_STANDARD = sysconfig.get_path("stdlib")  # which takes long
 _MAX_SHOWN = 80
 Arguments = ParamSpec("Arguments")
 Returned = TypeVar("Returned")
@@ -195,7 +196,7 @@ def find_imports(file: Path, without: Path | None = None) -> list[Path]:
 
 
 def _is_library(folder: Path) -> bool:
-    return not _LIBRARIES.isdisjoint(folder.parts) or folder.is_relative_to(sysconfig.get_path("stdlib"))
+    return not _LIBRARIES.isdisjoint(folder.parts) or folder.is_relative_to(_STANDARD)
 
 
 @lru_cache(maxsize=1024)
