@@ -29,7 +29,7 @@ RESULT_FD = 3
 SEED = 0
 PROGRAM = "program.py"
 # Memory addresses, and the identifiers of objects and threads. Error messages leave them out, since they always differ.
-_IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
+_IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|(?<!\d\.)\b\d{12,}\b(?!\.\d)")
 # The largest number of characters of an error message that are read, and that are shown.
 _MAX_MESSAGE, _MAX_SHOWN = 100_000, 300
 

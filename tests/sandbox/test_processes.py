@@ -91,8 +91,9 @@ def test_an_error_names_the_programs_line(sandbox: ProcessSandbox) -> None:
 
 
 def test_an_error_contains_no_address_or_folder_so_that_it_is_reproducible(sandbox: ProcessSandbox) -> None:
-    code = "import os, threading\nraise ValueError(f'{object()} {os.getcwd()} {threading.get_ident()}')"
-    assert str(run(sandbox, body(code)).failure) == "crashed: ValueError: <object object at …> . … (line 3)"
+    code = "import os, threading\nraise ValueError(f'{object()} {os.getcwd()} {threading.get_ident()} {1 / 7}')"
+    told = "crashed: ValueError: <object object at …> . … 0.14285714285714285 (line 3)"
+    assert str(run(sandbox, body(code)).failure) == told
     elsewhere = ProcessSandbox()
     long = body("import os\nraise ValueError('y' * 26 + os.getcwd() * 40)")
     assert run(sandbox, long).failure == run(elsewhere, long).failure

@@ -113,9 +113,9 @@ class OpenEvolveEvaluator(Evaluator):
             return Rejection(Reason.INVALID, "something other than the evaluator wrote its report")
         if report.is_broken:
             raise ServiceError(f"the evaluator {self._path} cannot be used: {self._tell(report.error, report)}; fix it")
-        if report.error:
-            return Rejection(Reason.CRASHED, self._tell(report.error, report))
         score, details = report.score, self._find_details(report)
+        if report.error:
+            return Scored(0.0, details, Rejection(Reason.CRASHED, self._tell(report.error, report)))
         if not math.isfinite(score):
             return Scored(0.0, details, Rejection(Reason.NON_FINITE, f"the evaluator reported the score {score}"))
         error = _find_error(report) if score <= 0 else ""
@@ -146,9 +146,10 @@ class OpenEvolveEvaluator(Evaluator):
             name: str(value) if isinstance(value, float) and not math.isfinite(value) else value
             for name, value in report.metrics.items()
         }
-        details: dict[str, Detail] = {METRICS: json.dumps(known), FEEDBACK: "\n".join([*metrics, *artifacts])}
-        if len(self._stages) > 1:
-            times = dict(zip(self._stages, report.seconds, strict=False))
+        details: dict[str, Detail] = {FEEDBACK: "\n".join([*metrics, *artifacts])}
+        details |= {METRICS: json.dumps(known)} if known or not report.error else {}
+        times = dict(zip(self._stages, report.seconds, strict=False))
+        if len(self._stages) > 1 and times:
             details |= {STAGE: list(times)[-1], **{f"{SECONDS}{name}": time for name, time in times.items()}}
         return details
 
@@ -170,7 +171,7 @@ class OpenEvolveEvaluator(Evaluator):
 
 
 class _Report(NamedTuple):
-    """What the driver reports: an error, or the score with all that the evaluator returned."""
+    """What the driver reports: an error or the score, and what the evaluator returned before."""
 
     refused: Sequence[str]
     score: float = 0.0

@@ -21,7 +21,7 @@ from typing import Any
 MAX_TEXT, MAX_TEXTS = 2_000, 50
 """The largest length of a text that an evaluator reports, and the largest number of texts and of numbers."""
 
-_IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|\b\d{12,}\b")
+_IDENTITY = re.compile(r"0x[0-9a-fA-F]{6,}|(?<!\d\.)\b\d{12,}\b(?!\.\d)")
 _STARTING = ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen")
 _REFUSED = {**dict.fromkeys(_STARTING, "start processes"), "socket.__new__": "open sockets"}
 
@@ -65,6 +65,7 @@ def drive(
     """
     seal, write = hashlib.blake2b(key=bytes.fromhex(key)), json.JSONEncoder().encode
     refused: list[str] = []
+    report: dict[str, Any] = {"metrics": {}, "artifacts": {}, "seconds": []}
     if is_confined:
         sys.addaudithook(functools.partial(_refuse, refused))
     try:
@@ -72,11 +73,11 @@ def drive(
         stages = [getattr(module, name) for name in functions]
         with open(path, "w", encoding="utf-8") as file:
             file.write(source)
-        report = _run_stages(stages, thresholds, path)
+        _run_stages(stages, thresholds, path, report)
     except MemoryError:
         raise
     except BaseException as error:  # noqa: BLE001 (a program may raise anything)
-        report = {"error": _describe(error), "is_broken": isinstance(error, _BrokenError)}
+        report |= {"error": _describe(error), "is_broken": isinstance(error, _BrokenError)}
         if isinstance(error, PermissionError) and error.filename and not refused:
             refused.append(f"open {_tidy(error.filename)}")
     text = write({**report, "refused": sorted(set(refused))})
@@ -114,22 +115,27 @@ def _provide_package() -> None:
     sys.modules |= {"openevolve": package, "openevolve.evaluation_result": module}
 
 
-def _run_stages(stages: Sequence[Callable[[str], Any]], thresholds: Sequence[float], path: str) -> dict[str, Any]:
-    """Call one stage after the other, as long as the score of all metrics so far reaches the threshold."""
-    metrics: dict[str, Any] = {}
-    artifacts: dict[str, Any] = {}
-    seconds: list[float] = []
+def _run_stages(
+    stages: Sequence[Callable[[str], Any]], thresholds: Sequence[float], path: str, report: dict[str, Any]
+) -> None:
+    """Call one stage after the other, as long as the score of all metrics so far reaches the threshold.
+
+    What is known after each stage, or when a stage fails, is in the report.
+    """
     for number, evaluate in enumerate(stages):
         began = time.perf_counter()
-        result = evaluate(path)
-        seconds.append(time.perf_counter() - began)
-        metrics |= _read_metrics(result)
-        artifacts |= dict(getattr(result, "artifacts", {}))
-        score = _score(metrics)
-        if number == len(thresholds) or not score >= thresholds[number]:
+        try:
+            result = evaluate(path)
+        finally:
+            report["seconds"].append(time.perf_counter() - began)
+        report["metrics"] |= _read_metrics(result)
+        artifacts = report["artifacts"] | {
+            _tidy(name): _tidy(value) for name, value in getattr(result, "artifacts", {}).items()
+        }
+        report["artifacts"] = dict(list(artifacts.items())[:MAX_TEXTS])
+        report["score"] = _score(report["metrics"])
+        if number == len(thresholds) or not report["score"] >= thresholds[number]:
             break
-    texts = {_tidy(name): _tidy(value) for name, value in list(artifacts.items())[:MAX_TEXTS]}
-    return {"score": score, "metrics": metrics, "artifacts": texts, "seconds": seconds}
 
 
 def _read_metrics(result: Any) -> dict[str, Any]:

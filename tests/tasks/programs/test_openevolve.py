@@ -137,7 +137,7 @@ def test_an_evaluation_that_takes_too_long_fails(tmp_path: Path, sandbox: Proces
 def test_metrics_and_artifacts_are_logged_and_told_to_the_model(evaluate: Evaluate) -> None:
     imports = "from openevolve.evaluation_result import EvaluationResult\n"
     artifacts = (
-        "{'advice': 'smaller\\nsteps', 'raw': b'\\xff1', 'where': load.__code__.co_filename, 'object': object()}"
+        "{'advice': 'smaller\\nsteps', 'raw': b'\\xff1', 'gap': 0.123456789012345, 'id': id(load), 'object': object()}"
     )
     metrics = "{'combined_score': value, 'fast': True, 'ratio': float('inf')}"
     result = f"EvaluationResult(metrics={metrics}, artifacts={artifacts})"
@@ -149,6 +149,7 @@ def test_metrics_and_artifacts_are_logged_and_told_to_the_model(evaluate: Evalua
     }
     feedback = str(evaluation.details["feedback"])
     assert feedback.startswith("combined_score: 0.5\nfast: True\nratio: inf\nadvice:\nsmaller\nsteps\nraw:\n\ufffd1\n")
+    assert "\ngap:\n0.123456789012345\nid:\n…\n" in feedback
     assert feedback.endswith("object:\n<object object at …>")
 
 
@@ -205,6 +206,17 @@ def test_stages_run_as_long_as_the_score_reaches_the_threshold(
     assert (evaluation.score, evaluation.details.get("stage"), evaluation.valid) == (score, stage, True)
     reached = [name for name in evaluation.details if name.startswith("seconds_")]
     assert reached == [f"seconds_stage{number}" for number in range(1, int((stage or "0")[-1]) + 1)]
+
+
+def test_a_stage_that_raises_is_the_last_one_and_what_came_before_it_is_kept(evaluate: Evaluate) -> None:
+    evaluation = evaluate(STAGED.replace("load(path).run() + 1", "1 / 0"), "def run():\n    return 0.6\n")
+    assert (evaluation.valid, evaluation.error) == (
+        False,
+        "crashed: ZeroDivisionError: division by zero (evaluator.py, line 15)",
+    )
+    assert (evaluation.details["stage"], evaluation.details["metrics"]) == ("stage2", '{"quick": 0.6}')
+    assert evaluation.details["seconds_stage2"] is not None
+    assert "seconds_stage3" not in evaluation.details
 
 
 def test_metrics_of_earlier_stages_count_in_the_mean(evaluate: Evaluate) -> None:
