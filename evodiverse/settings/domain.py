@@ -8,7 +8,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -211,12 +211,12 @@ def _check_survivors(function: Function, answer: Any, contenders: Contenders, me
     kept = np.asarray(answer)
     if not _is_set(kept, np.arange(n)) or len(kept) > method.capacity:
         raise broken(function, f"returned {show(answer)}", f"at most {method.capacity} different integers below {n}")
-    return kept
+    return kept.astype(np.int64)
 
 
 def _check_weights(function: Function, answer: Any, scores: FloatArray, _: float) -> Any:
     found = np.asarray(answer)
-    if found.shape != scores.shape or found.dtype.kind not in "iuf" or np.isnan(found).any():
+    if found.shape != scores.shape or found.dtype.kind not in "iuf" or not (found < np.inf).all():
         raise broken(function, f"returned {show(answer)}", f"{len(scores)} numbers, the logarithms of the weights")
     return found.astype(np.float64)
 
@@ -229,7 +229,7 @@ def _check_exchange(function: Function, answer: Any, pools: Pools, _: Event) -> 
         or not all(_is_set(np.asarray(pool), known) and (np.diff(pool) > 0).all() for pool in answer.pools)
     ):
         raise broken(function, f"returned {show(answer)}", f"Exchanged with {len(pools)} sorted pools of their members")
-    return answer
+    return replace(answer, pools=tuple(np.asarray(pool, dtype=np.int64) for pool in answer.pools))
 
 
 def _is_set(found: np.ndarray[Any, Any], known: np.ndarray[Any, Any]) -> bool:

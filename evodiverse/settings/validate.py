@@ -93,7 +93,7 @@ def _features(config: Config) -> Iterator[str]:
         isinstance(features, dict)
         and features
         and all(isinstance(name, str) for name in features)
-        and all(_is_pair(pair, int, float) and -inf < pair[0] < pair[1] < inf for pair in features.values())
+        and all(_is_pair(pair, int, float) and 0 < pair[1] - pair[0] < inf for pair in features.values())
     ):
         yield f"search.features must give columns their lower and upper bounds, such as {_FEATURES}, got {features}"
 

@@ -245,6 +245,7 @@ def test_weights_and_exchanges_may_be_own_too(folder: Path) -> None:
         ("method.survivors.weight", "return contenders * float('nan')", ContractError, "the logarithms of the weights"),
         ("method.swap.rule", "return contenders", ContractError, "Exchanged with 2 sorted pools"),
         ("method.swap.rule", "return 1 / 0", Exception, r"wrong4\.rule raised .*division by zero.*line 2"),
+        ("method.survivors.weight", "return contenders + float('inf')", ContractError, "the logarithms of the weights"),
     ],
 )
 def test_what_a_rule_returns_is_checked(
@@ -254,6 +255,15 @@ def test_what_a_rule_returns_is_checked(
     write_rule(folder, name, f"def rule(contenders, *others):\n    {body}\n")
     with pytest.raises(error, match=expected):
         run_toy(folder / "runs", f"{key}={name}.rule", "budget.oracle_calls=200")
+
+
+def test_a_rule_may_leave_pools_empty(folder: Path) -> None:
+    code = "from evodiverse.search.exchange import Exchanged\n\n\ndef keep(contenders, method, rng):\n"
+    code += "    return [] if contenders.rung else [0]\n"
+    code += "\n\ndef swap(pools, event):\n    return Exchanged(([], *pools[1:]))\n"
+    write_rule(folder, "my_empty", code)
+    run_toy(folder / "kept", "method.survivors.rule=my_empty.keep", "budget.oracle_calls=60")
+    run_toy(folder / "swapped", "method.swap.rule=my_empty.swap", "budget.oracle_calls=60")
 
 
 def test_a_rule_that_is_not_there_is_told_before_the_run() -> None:

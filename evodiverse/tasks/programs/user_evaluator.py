@@ -319,12 +319,20 @@ def _find_violations(module: ModuleType, path: Path, content: bytes) -> Iterator
     for name in ("draw", "verify"):
         if not callable(getattr(module, name, len)):
             yield f"must define {name}(columns) as a function"
-    if hasattr(module, "STAGES"):
+    is_staged, signature = hasattr(module, "STAGES"), _signature(getattr(module, "score", None))
+    if is_staged:
         yield from _find_stage_violations(module)
+    try:
+        signature.bind(None, *([""] if is_staged else []), **({SOURCE: ""} if SOURCE in signature.parameters else {}))
+    except TypeError:
+        needed = (
+            "score(result, stage), because it has STAGES" if is_staged else "score(result) or score(result, source)"
+        )
+        yield f"must define {needed}"
 
 
 def _find_stage_violations(module: ModuleType) -> Iterator[str]:
-    """Yield what is wrong with ``STAGES`` of a user's evaluator, and with ``score`` if there are stages."""
+    """Yield what is wrong with ``STAGES`` of a user's evaluator."""
     stages = module.STAGES
     if not (
         isinstance(stages, dict)
@@ -344,19 +352,14 @@ def _find_stage_violations(module: ModuleType) -> Iterator[str]:
             yield f"must define the arguments of the stage {name} as a list of JSON values"
         if not _is_above_0(stage.get("timeout", 1)):
             yield f"must give the stage {name} a timeout above 0, in seconds, or none"
-    signature = _signature(getattr(module, "score", None))
-    try:
-        signature.bind(None, "", **({SOURCE: ""} if SOURCE in signature.parameters else {}))
-    except TypeError:
-        yield "must define score(result, stage), because it has STAGES"
 
 
 def _signature(function: Any) -> inspect.Signature:
-    """Return the signature of a user's function; without parameters if Python does not know it."""
+    """Return the signature of a user's function; one that takes anything if Python does not know it."""
     try:
         return inspect.signature(function)
     except (TypeError, ValueError):
-        return inspect.Signature()
+        return inspect.signature(lambda *_: None)
 
 
 def _is_name(name: object) -> bool:

@@ -223,6 +223,10 @@ def test_a_users_task_has_the_moves_next_to_its_evaluator(tmp_path: Path) -> Non
         (("total = twice", "total = = twice"), "the code of the move nudge is no Python"),
         (("moves:", "move:"), "the file has places, move; expected the keys places moves"),
         (("places:", "]places:"), "moves.yaml has no moves"),
+        (("SIZE=1..3", "SIZE=0~3.0"), "a $NAME has no draw such as NAME=0.1..0.9"),
+        (("weight: 1", "weight: 1e3"), "the move nudge has the weight '1e3'; expected a number above 0"),
+        (("places:", "fixed: 5\nplaces:"), "fixed must list names"),
+        (("moves:", "moves: {}\nprograms:"), "moves must have at least one move"),
     ],
 )
 def test_what_is_wrong_with_moves_is_told_with_the_file(tmp_path: Path, wrong: tuple[str, str], told: str) -> None:

@@ -271,6 +271,12 @@ def test_a_score_that_knows_no_stages_is_refused(tmp_path: Path) -> None:
         load(tmp_path, STAGED.replace("result, stage)", "result)"))
 
 
+@pytest.mark.parametrize("parameters", ["source, result", "result, stage", ""])
+def test_a_score_that_cannot_be_called_is_refused(tmp_path: Path, parameters: str) -> None:
+    with pytest.raises(InputError, match=r"must define score\(result\) or score\(result, source\)"):
+        load(tmp_path, EVALUATOR.replace("score(result)", f"score({parameters})"))
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

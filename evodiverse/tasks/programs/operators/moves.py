@@ -105,11 +105,14 @@ def read_moves(folder: File) -> Grammar | None:
         places = {name: _read_place(name, keys) for name, keys in content["places"].items()}
         moves = {name: _read_move(name, keys, places) for name, keys in content["moves"].items()}
         blocks = parse(read_input(folder / BLOCKS)) if (folder / BLOCKS).is_file() else ast.Module([], [])
+        fixed = content.get("fixed", [])
+        if not isinstance(fixed, list) or not moves:
+            raise ValueError("fixed must list names, and moves must have at least one move")  # noqa: TRY301, TRY004
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise InputError(f"{file} has no moves ({describe(error)}); fix it as in the tasks of EvoDiverse") from error
-    return Grammar(moves, blocks, frozenset(content.get("fixed", ())) | syntax.functions_of(blocks).keys())
+    return Grammar(moves, blocks, frozenset(map(str, fixed)) | syntax.functions_of(blocks).keys())
 
 
 def make_program(folder: File, name: str) -> str | None:
@@ -149,12 +152,12 @@ def _read_move(name: str, keys: Any, places: Mapping[str, Place]) -> Move:
     if place not in places:
         raise ValueError(f"the move {name} is at the unknown place {place}; expected one of {', '.join(places)}")
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < inf:
-        raise ValueError(f"the move {name} has the weight {weight}; expected a number above 0")
+        raise ValueError(f"the move {name} has the weight {weight!r}; expected a number above 0")
     try:
         drawn = dict(each.split("=") for each in str(content.get("draw", "")).split())
         move = Move(places[place], weight, str(content["code"]), drawn)
         make_statements(move, np.random.default_rng(0))
-    except (SyntaxError, LookupError, ValueError) as error:
+    except (SyntaxError, LookupError, ValueError, ArithmeticError) as error:
         raise ValueError(
             f"the code of the move {name} is no Python, or a $NAME has no draw such as NAME=0.1..0.9: {error}"
         ) from None
