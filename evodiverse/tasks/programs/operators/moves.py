@@ -107,7 +107,7 @@ def read_moves(folder: File) -> Grammar | None:
         blocks = parse(read_input(folder / BLOCKS)) if (folder / BLOCKS).is_file() else ast.Module([], [])
         fixed = content.get("fixed", [])
         if not isinstance(fixed, list) or not moves:
-            raise ValueError("fixed must list names, and moves must have at least one move")  # noqa: TRY301, TRY004
+            raise ValueError("fixed must list names, and moves must have at least one move")  # noqa: TRY301
     except OSError as error:
         raise InputError(f"{folder} cannot be read ({reason(error)}); check its {MOVES} and {BLOCKS}") from error
     except (ValueError, SyntaxError, TypeError, AttributeError, yaml.YAMLError) as error:
