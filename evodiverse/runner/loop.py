@@ -217,7 +217,7 @@ class Loop:
         except BaseException:
             self._setup.store.write(seconds=None if self._state is None else self.clock.seconds)
             raise
-        self._setup.store.write(journalled=())
+        self._setup.store.write(journalled=(), seconds=self.clock.seconds)
         return ended
 
     def _run(self) -> ports.Snapshot:

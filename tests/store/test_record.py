@@ -44,7 +44,8 @@ def interrupted(stopped: Path, tmp_path: Path) -> Path:
 
 
 def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> None:
-    record = read(run_toy(tmp_path))
+    path = run_toy(tmp_path)
+    record = read(path)
     assert (record["status"], record["stopped_by"], record["error"]) == ("complete", "budget", None)
     assert record["totals"]["oracle_calls"] == 200
     assert record["settings"]["method.ladder"] == [0.8, 0.2]
@@ -54,6 +55,7 @@ def test_a_complete_run_records_what_it_is_and_how_it_went(tmp_path: Path) -> No
     assert record["sources"]["code/task.py"] == hashlib.sha256(task.read_bytes()).hexdigest()
     assert set(record["versions"][0]) == {"evodiverse", "code", "python", "numpy"}
     assert record["seconds"]["wall"] > record["seconds"]["oracle"] > 0
+    assert record["seconds"]["wall"] > rows(path, "populations")[-1]["seconds"]["wall"]  # writing best/ takes time, too
 
 
 def test_an_infinite_beta_is_recorded_as_json(tmp_path: Path) -> None:

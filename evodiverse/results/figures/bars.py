@@ -51,14 +51,17 @@ def draw_engines(group: Group) -> Figure:
 def _draw_bars(axes: Axes, results: Sequence[Result], name: str, *, is_error: bool = False) -> list[float]:
     """Draw the means of a metric over the runs of each science and method, and return the means.
 
-    Where a run has a value that is not finite, write ∞ instead of drawing a bar. The mean of an error is geometric.
+    Where a run has a value that is not finite, write ∞ instead of drawing a bar; without any value, draw nothing. The
+    mean of an error is geometric.
     """
     about, methods = reading.sciences_of(results), [*reading.by_method(results)]
     width, means = 0.8 / len(methods), []
     for (science, method), some in group_by(results, lambda run: (reading.science_of(run), run.run.method)).items():
         x = about.index(science) + (methods.index(method) - (len(methods) - 1) / 2) * width
         known = [(value, run.problem) for run in some if (value := run.number(name)) is not None]
-        if not known or not all(isfinite(value) for value, _ in known):
+        if not known:
+            continue
+        if not all(isfinite(value) for value, _ in known):
             axes.annotate("∞", (x, 0.02), xycoords=("data", "axes fraction"), ha="center")
             continue
         values, problems = zip(*known, strict=True)

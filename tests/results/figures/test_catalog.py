@@ -133,6 +133,11 @@ def test_an_infinite_error_is_written_not_drawn() -> None:
     assert not errors.patches
 
 
+def test_without_held_out_data_there_is_neither_a_bar_nor_an_error() -> None:
+    (picture,) = find("sr-pysr", [equation({"best_nmse": None, "best_acc": None})])
+    assert [(len(axes.texts), len(axes.patches)) for axes in picture.draw().axes] == [(0, 0), (0, 0)]
+
+
 def test_hits_are_those_of_the_table_after_each_tenth_of_the_budget() -> None:
     counts = {
         f"{name}_{percent}": percent // step
