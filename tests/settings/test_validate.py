@@ -49,6 +49,10 @@ BAD = [
         ["method=diverse", "method.screen.batch=[[10,10]]"],
         "method.screen.batch must begin with 0 calls and rise, such as [[0,10],[1000,100]], got [[10, 10]]",
     ),
+    (
+        ["search.features={ones:[-1e308,1e308]}"],
+        "search.features must give columns their lower and upper bounds, such as {length: [0, 10]}, got {'ones'",
+    ),
     (["method.ladder=[]"], "method.ladder must name at least one inverse temperature, got []"),
     (["method.ladder=[0.1,-1]"], "method.ladder: each value must be at least 0, got [0.1, -1.0]"),
     (["method.swap.size=11"], "method.swap.size must not exceed method.capacity=10, got 11"),
