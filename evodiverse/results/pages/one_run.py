@@ -177,7 +177,7 @@ def draw_table(run: Run) -> str:
 def _plan_progress(history: History) -> list[Chart]:
     if not history.best:
         return []
-    curve = [*history.rises, (float(history.log.n_calls), history.rises[-1][1])]
+    curve = history.rises + [(float(history.log.n_calls), score) for _, score in history.rises[-1:]]
     volumes = [(float(call), volume) for call, volume in follow_hypervolume(history.log)]
     volumes += [(float(history.log.n_calls), volume) for _, volume in volumes[-1:]]
     attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)

@@ -10,6 +10,7 @@ import evodiverse
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, Interrupted
 from evodiverse.results.metrics.search import measure_curves
+from evodiverse.results.pages.writing import write_reports
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.tasks.molecules.metrics import measure_molecules, pmo_auc
@@ -69,6 +70,23 @@ def test_every_metric_can_be_measured(run: Path) -> None:
     measured = measure_molecules(read_log(found))
     assert 0 < measured["diverse_top10_archive"] < 0.5
     assert measured["top10"] < 0.5
+
+
+@pytest.fixture(scope="module")
+def free(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without oracle calls: every molecule that it starts from has a score, and one of these is the target."""
+    folder = tmp_path_factory.mktemp("free")
+    (folder / "own.csv").write_text("smiles,active\nCCO,0.25\nCCN,0.75\nCCC,0.5\n")
+    own = [f"task.initial.path={folder / 'own.csv'}", "task.initial.measured=active", "search.target=0.7"]
+    return run_here(*SMALL, *own, f"outputs={folder}", "name=free")
+
+
+def test_a_run_without_oracle_calls_has_a_report_without_a_curve(free: Path) -> None:
+    pages, errors = write_reports([free, free.parent])
+    assert (pages[-1].name, errors) == ("index.html", [])
+    report = (free / "report.html").read_text()
+    assert "0 oracle calls, best 0.75" in report
+    assert "Best score so far: nothing to show yet." in report
 
 
 def test_a_column_without_any_value_is_refused(tmp_path: Path) -> None:
