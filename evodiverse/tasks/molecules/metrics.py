@@ -316,7 +316,7 @@ def pmo_auc(scores: Sequence[float], budget: int) -> float:
     area, begin, before, best = 0.0, 0, 0.0, list[float]()
     for end in ends:
         best = nlargest(N_TOP, [*best, *scores[begin:end]])
-        now = fmean(best)
+        now = mean(best) or 0.0  # 0 without calls
         area += (end - begin) * (before + now) / 2
         begin, before = end, now
     return (area + (budget - len(scores)) * before) / budget

@@ -81,6 +81,13 @@ def free(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run_here(*SMALL, *own, f"outputs={folder}", "name=free")
 
 
+def test_a_run_without_oracle_calls_has_metrics(free: Path) -> None:
+    (found,) = survey_runs(free).complete
+    measured = measure_molecules(read_log(found))
+    assert (measured["pmo_auc"], measured["diverse_auc"], measured["hits_at_100"]) == (0.0, 0.0, 0)
+    assert measured["diverse_top10"] is None
+
+
 def test_a_run_without_oracle_calls_has_a_report_without_a_curve(free: Path) -> None:
     pages, errors = write_reports([free, free.parent])
     assert (pages[-1].name, errors) == ("index.html", [])
