@@ -69,13 +69,13 @@ def measure_hits(log: Log, fingerprint: Callable[[str], Bits] = fingerprint) -> 
         "div_hits": count_div_hits([bits[call] for call in sorted(hits)]),
         "different_top10": sum(log.scores[ranked[place]] for place in apart) / N_TOP,
         "no_hit_percent": 0.0 if hits else 100.0,
-        **_count_by_calls(hits, bits, int(log.run.settings["budget.oracle_calls"])),
+        **_count_by_calls(log, hits, bits),
     }
 
 
 def count_hits(log: Log, threshold: float) -> Measurement:
     """Return those metrics of `measure_hits` that are about shares of the budget, with a threshold of one's own."""
-    return _count_by_calls(*_find_hits(log, fingerprint, threshold), int(log.run.settings["budget.oracle_calls"]))
+    return _count_by_calls(log, *_find_hits(log, fingerprint, threshold))
 
 
 def _find_hits(log: Log, fingerprint: Callable[[str], Bits], threshold: float) -> tuple[list[int], dict[int, Bits]]:
@@ -120,7 +120,7 @@ def pick_max_min(fingerprints: Sequence[Bits]) -> list[int]:
     return list(picks)
 
 
-def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> Measurement:
+def _count_by_calls(log: Log, hits: Sequence[int], bits: dict[int, Bits]) -> Measurement:
     """Return ``hits_at_<percent>`` and ``different_hits_at_<percent>`` for `PERCENTS`, and ``different_hits_auc``.
 
     Different hits are a selection from the hits, made from the best to
@@ -129,11 +129,13 @@ def _count_by_calls(hits: Sequence[int], bits: dict[int, Bits], budget: int) -> 
     others.
 
     Args:
+        log: The run's log.
         hits: The oracle calls that found the hits, best hit first.
         bits: The fingerprint of the hit that each of these calls found.
-        budget: The number of oracle calls that the run may make.
     """
-    found = [[call for call in hits if 100 * call <= percent * budget] for percent in PERCENTS]
+    budget = int(log.run.settings["budget.oracle_calls"])
+    counted = {log.attempts["call"][at]: n for n, at in enumerate(log.charged, start=1)}
+    found = [[call for call in hits if 100 * counted[call] <= percent * budget] for percent in PERCENTS]
     by_size = {len(some): some for some in found}  # one selection for all shares of the budget with the same hits
     sizes = {n: len(find_different([bits[call] for call in some], LIMIT)) for n, some in by_size.items()}
     different = [sizes[len(some)] for some in found]

@@ -175,7 +175,7 @@ def test_after_an_early_stop_the_numbers_stay_as_they_are() -> None:
 def test_hits_that_did_not_change_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
     monkeypatch.setattr(hits, "find_different", lambda some, _: (sizes.append(len(some)), [])[1])
-    hits._count_by_calls([1, 2], {1: vector({1}), 2: vector({2})}, 20)
+    hits._count_by_calls(log_of([({1}, 0.9), ({2}, 0.8)], 20), [1, 2], {1: vector({1}), 2: vector({2})})
     assert sizes == [2]
 
 

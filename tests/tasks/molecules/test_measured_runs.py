@@ -13,6 +13,7 @@ from evodiverse.results.metrics.search import measure_curves
 from evodiverse.results.pages.writing import write_reports
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
+from evodiverse.tasks.molecules.hits import count_hits
 from evodiverse.tasks.molecules.metrics import measure_molecules, pmo_auc
 from evodiverse.tasks.molecules.oracle import open_published
 from tests.runs import log, rows, run_here, stop_after
@@ -94,6 +95,15 @@ def test_a_run_without_oracle_calls_has_a_report_without_a_curve(free: Path) -> 
     report = (free / "report.html").read_text()
     assert "0 oracle calls, best 0.75" in report
     assert "Best score so far: nothing to show yet." in report
+
+
+def test_the_last_call_of_the_budget_counts_for_hits(run: Path) -> None:
+    (found,) = survey_runs(run).complete
+    read = read_log(found)
+    last = read.counted_scores[-1]
+    assert last[0] == 40
+    hits = [score for score in read.scores.values() if score >= last[1]]
+    assert count_hits(read, last[1])["hits_at_100"] == len(hits)
 
 
 def test_a_column_without_any_value_is_refused(tmp_path: Path) -> None:
