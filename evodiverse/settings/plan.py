@@ -19,7 +19,7 @@ from evodiverse.kit.own_code import find_imports
 from evodiverse.llm.clients import KINDS
 from evodiverse.llm.providers import find_misfits
 from evodiverse.llm.settings import Llm
-from evodiverse.ports import Domain, Named, Prompted, Prompts, Versioned
+from evodiverse.ports import Bounding, Domain, Named, Prompted, Prompts, Versioned
 from evodiverse.runlog.earlier import KEPT, Earlier, read_best, read_kept
 from evodiverse.runlog.record import CODE, RECORD
 from evodiverse.runner.evaluators import ASK
@@ -267,7 +267,8 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         # With screening, all pools start from the same candidates, as the surrogate of each pool learns from them.
         wanted = _find_start(task)
         n_draws = 1 if screens or wanted or domain.is_shared(task) else method.n_pools
-        n_initial = wanted[1] if wanted else domain.count_initial(task) * n_draws
+        n_charged = task.count_charged(n_draws) if isinstance(task, Bounding) else domain.count_initial(task) * n_draws
+        n_initial = wanted[1] if wanted else n_charged
     names = {"task": config.task.get("name"), "method": method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))

@@ -5,6 +5,7 @@ A record is the part of a file that describes one molecule: a line, a row of a t
 
 import hashlib
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -57,6 +58,11 @@ class Library:
     scores: Mapping[str, float] = field(default_factory=dict, hash=False)
 
     @property
+    def n_new(self) -> int:
+        """The number of molecules without a measured score."""
+        return len(self) - len(self.scores)
+
+    @property
     def names_lines(self) -> bool:
         """Whether the molecules come from a user's file. If so, `MoleculeTask` logs their line numbers."""
         return bool(self.lines)
@@ -85,6 +91,7 @@ class StreamedLibrary:
     Attributes:
         source: The file of records.
         n_records: The number of records in the file.
+        n_new: The number of records without a measured score.
         reader: The parser of records.
         skip_invalid: Whether to draw another record in place of an invalid one, instead of refusing the file.
         scores: The measured scores of the molecules drawn so far, by SMILES.
@@ -92,6 +99,7 @@ class StreamedLibrary:
 
     source: Source
     n_records: int
+    n_new: int
     reader: Reader
     skip_invalid: bool
     names_lines: bool = field(default=True, init=False)
@@ -190,9 +198,9 @@ def _open_library(source: Source, stamp: object, reader: Reader, skip_invalid: b
 
     The check before a run and the run itself thus read the file only once.
     """
-    n_records = sum(1 for _ in source.records())
-    if n_records > WHOLE:
-        return StreamedLibrary(source, n_records, reader, skip_invalid)
+    counts = Counter(bool(record.score) for record in source.records())
+    if counts.total() > WHOLE:
+        return StreamedLibrary(source, counts.total(), counts[False], reader, skip_invalid)
     found = _Found(source, reader)
     found.add(source.records())
     found.check(skip_invalid=skip_invalid)

@@ -13,10 +13,11 @@ from evodiverse.results.metrics.search import measure_curves
 from evodiverse.results.pages.writing import write_reports
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
+from evodiverse.tasks.molecules import initial
 from evodiverse.tasks.molecules.hits import count_hits
 from evodiverse.tasks.molecules.metrics import measure_molecules, pmo_auc
 from evodiverse.tasks.molecules.oracle import open_published
-from tests.runs import log, rows, run_here, stop_after
+from tests.runs import log, plan, rows, run_here, stop_after
 
 SMILES = ["CC(=O)Oc1ccccc1C(=O)O", "c1ccc2[nH]ccc2c1", "Cc1ncc[nH]1", "CCOC(=O)c1ccccc1", "Nc1ncnc2[nH]cnc12", "CCN"]
 MEASURED = {SMILES[0]: 0.75, SMILES[2]: 0.5, SMILES[3]: 0.125}
@@ -80,6 +81,36 @@ def free(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "own.csv").write_text("smiles,active\nCCO,0.25\nCCN,0.75\nCCC,0.5\n")
     own = [f"task.initial.path={folder / 'own.csv'}", "task.initial.measured=active", "search.target=0.7"]
     return run_here(*SMALL, *own, f"outputs={folder}", "name=free")
+
+
+@pytest.mark.parametrize("whole", [initial.WHOLE, 5], ids=["in memory", "streamed"])
+@pytest.mark.parametrize(
+    ("words", "n_charged"),
+    [
+        (["method=graph_ga", "task.initial.measured=active"], 3),
+        (["method=pt", "task.initial.measured=active"], 3),
+        (["method=pt"], 6),
+        (["method=pt", "task.initial.size=2"], 4),
+        (["method=pt", "task.initial.size=2", "task.initial.shared=true"], 2),
+        (["method=diverse", "task.initial.measured=active", "task.initial.size=2"], 2),
+    ],
+)
+def test_the_budget_must_cover_what_the_initial_molecules_of_all_pools_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], n_charged: int, whole: int
+) -> None:
+    monkeypatch.setattr(initial, "WHOLE", whole)
+    words = ["task=jnk3", f"task.initial.path={write_table(tmp_path)}", f"outputs={tmp_path}", *words]
+    planned = plan(*words, f"budget.oracle_calls={n_charged}")
+    assert f"with {n_charged} oracle calls, {n_charged} of them for the initial candidates" in planned.summary
+    with pytest.raises(InputError, match=f"={n_charged - 1} does not cover the initial population of {n_charged};"):
+        plan(*words, f"budget.oracle_calls={n_charged - 1}")
+
+
+@pytest.mark.parametrize("method", ["graph_ga", "pt"])
+def test_pools_that_share_a_file_pay_once_for_each_molecule_without_a_score(tmp_path: Path, method: str) -> None:
+    run = search(tmp_path, f"method={method}", "budget.oracle_calls=3")
+    assert evodiverse.load(run).record["totals"]["oracle_calls"] == 3
+    assert {row["key"] for row in rows(run, "evaluations") if row["call"] is not None} == {*SMILES}
 
 
 def test_a_run_without_oracle_calls_has_metrics(free: Path) -> None:
