@@ -59,8 +59,9 @@ def read_best(folder: str, n: int, domain: str) -> Earlier:
             f"task.initial.run={folder} is a run of task={run.task} ({run.domain}), not of {domain}; name another run"
         )
     log = read_log_so_far(run, {"genotype": str})
-    genotypes, valid = log.column("genotype"), log.column("valid")
-    best = log.top([call for call in sorted(valid) if valid[call] and genotypes[call]], n)
+    genotypes, valid, scores = map(log.column, ("genotype", "valid", "score"))
+    found = [call for call in sorted(valid) if valid[call] and genotypes[call] and scores[call] is not None]
+    best = sorted(found, key=lambda call: -scores[call])[:n]
     if not best:
         raise InputError(f"task.initial.run={folder} has no valid candidate with a score; name another run")
     return Earlier(folder, best, [genotypes[call] for call in best])

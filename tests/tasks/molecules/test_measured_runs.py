@@ -11,6 +11,7 @@ from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, Interrupted
 from evodiverse.results.metrics.search import measure_curves
 from evodiverse.results.pages.writing import write_reports
+from evodiverse.runlog.earlier import read_best
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
 from evodiverse.tasks.molecules import initial
@@ -135,6 +136,11 @@ def test_the_last_call_of_the_budget_counts_for_hits(run: Path) -> None:
     assert last[0] == 40
     hits = [score for score in read.scores.values() if score >= last[1]]
     assert count_hits(read, last[1])["hits_at_100"] == len(hits)
+
+
+def test_a_later_run_starts_from_the_best_whoever_scored_them(run: Path, free: Path) -> None:
+    assert read_best(str(free), 2, "evodiverse.tasks.molecules")[1:] == ([2, 3], ["CCN", "CCC"])
+    assert read_best(str(run), 2, "evodiverse.tasks.molecules").genotypes == [SMILES[0], SMILES[2]]
 
 
 def test_a_column_without_any_value_is_refused(tmp_path: Path) -> None:
