@@ -122,11 +122,12 @@ class Run(LoggedRun):
         Raises:
             InputError: The log cannot be read.
         """
-        calls, scores, genotypes = self._charged()
+        table = self._evaluated()
+        scores = table["score"].to_numpy()
         if not scores.size or np.isnan(scores).all():
             return None
-        at = int(np.nanargmax(scores))
-        return Best(float(scores[at]), genotypes[at], int(calls[at]))
+        best = table.slice(int(np.nanargmax(scores)), 1).to_pylist()[0]
+        return Best(best["score"], best["genotype"], best["call"])
 
     def curve(self) -> Curve:
         """Return the best score so far as a function of oracle calls.
@@ -134,7 +135,10 @@ class Run(LoggedRun):
         Raises:
             InputError: The log cannot be read.
         """
-        _, scores, _ = self._charged()
+        table = self._evaluated()
+        if CHARGED in table.column_names:
+            table = table.filter(pc.fill_null(table[CHARGED], fill_value=True))
+        scores = table["score"].to_numpy()
         return Curve(np.arange(1, scores.size + 1), np.fmax.accumulate(scores) if scores.size else scores)
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
@@ -195,18 +199,12 @@ class Run(LoggedRun):
 
         return read_result(self.path).intervals(data, size, bootstrap)
 
-    def _charged(self) -> tuple[NDArray[np.int64], NDArray[np.float64], list[str]]:
-        """Return the numbers ``(n,)``, scores ``(n,)`` and genotypes of all charged calls, in the order of the numbers.
-
-        The score of an evaluation that gave none is NaN.
-        """
+    def _evaluated(self) -> pa.Table:
+        """Return the rows of ``evaluations`` that have a call number, in the order of these numbers."""
         if not self._parts("evaluations"):
-            return np.empty(0, np.int64), np.empty(0), []
+            return SCHEMAS["evaluations"].empty_table()
         table = self.table("evaluations")
-        charged = table.filter(pc.equal(table["outcome"], str(Outcome.EVALUATED))).sort_by("call")
-        if CHARGED in charged.column_names:
-            charged = charged.filter(pc.fill_null(charged[CHARGED], fill_value=True))
-        return charged["call"].to_numpy(), charged["score"].to_numpy(), charged["genotype"].to_pylist()
+        return table.filter(pc.equal(table["outcome"], str(Outcome.EVALUATED))).sort_by("call")
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def print_comparison(logs: Sequence[Log], console: Console) -> None:
         logs: The logs that the runs have written so far, at least one.
         console: The console, with markup and emoji disabled.
     """
-    compared = summary.compare([log.run for log in logs], [max(log.scores.values(), default=None) for log in logs])
+    compared = summary.compare([log.run for log in logs], [log.best_score for log in logs])
     known = {log.run.path: (log.n_calls, read_standing(log.run.path)) for log in logs}
     any_running = any(standing.state == "running" for _, standing in known.values())
     lines: list[Line] = []

@@ -128,6 +128,11 @@ class Log:
         scores = self.attempts["score"]
         return [(n, scores[at]) for n, at in enumerate(self.charged, start=1) if scores[at] is not None]
 
+    @property
+    def best_score(self) -> float | None:
+        """The highest score of all candidates, charged or not; None if none has a score."""
+        return max((score for score in self.column("score").values() if score is not None), default=None)
+
     @cached_property
     def keys(self) -> dict[int, str]:
         """The canonical key of the candidate that each oracle call evaluated, by the number of the call."""

@@ -55,7 +55,7 @@ def measure_pareto(log: Log) -> Measurement:
     calls, records = find_rises(volumes)
     return {
         "hypervolume": volumes[-1][1] if volumes else 0.0,
-        "best_score": max(log.scores.values(), default=None),
+        "best_score": log.best_score,
         "front_size": len(front.calls),
         "curve.hypervolume_calls": calls,
         "curve.hypervolume": records,

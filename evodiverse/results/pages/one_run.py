@@ -170,7 +170,7 @@ def draw_table(run: Run) -> str:
     history = read_history(run)
     first = history.highlight
     shown = history.best if first is None else [history.by_call[call] for call in first.calls]
-    values = {"n_calls": len(history.by_call), "shown": shown[:10], "portray": history.portray}
+    values = {"n_calls": history.log.n_calls, "shown": shown[:10], "portray": history.portray}
     return render("notebook.html", run=run, **values)
 
 
@@ -194,7 +194,7 @@ def _plan_progress(history: History) -> list[Chart]:
 
 
 def _plan_pools(history: History) -> list[Chart]:
-    scores, best, middle = history.log.scores, [], []
+    scores, best, middle = {row["call"]: row["score"] for row in history.best}, [], []
     states = zip(*(history.pools[name] for name in ("iteration", "pool", "beta", "members")), strict=True)
     for pool, some in sorted(group_by(states, lambda state: state[1]).items()):
         name = f"pool {pool}" + ("" if some[0][2] is None else f" (β = {some[0][2]:.4g})")

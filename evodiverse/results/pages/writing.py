@@ -30,16 +30,13 @@ class Curve(NamedTuple):
         run: The run whose scores are drawn.
         rises: The points (call, score) where the best score rose.
         n_calls: The number of the last call of the run.
+        best: The highest score, also of candidates that cost no call; None if there is none.
     """
 
     run: Run
     rises: Sequence[Point]
     n_calls: int
-
-    @property
-    def best(self) -> float | None:
-        """The highest score, or None if there is no score."""
-        return self.rises[-1][1] if self.rises else None
+    best: float | None
 
     def at(self, calls: float) -> float | None:
         """Return the best score after ``calls`` calls, or None before the first score or after the last call."""
@@ -170,8 +167,8 @@ def write_reports(given: Sequence[Path], own: frozenset[str] = frozenset()) -> t
                 else:
                     history = read_history(run, own)
                     pages.append(write_page(run.path / REPORT, report_run(history)))
-                    curves += [Curve(run, history.rises, history.log.n_calls)] if compares else []
-                    best = history.best[0]["score"] if history.best else None
+                    best = history.log.best_score
+                    curves += [Curve(run, history.rises, history.log.n_calls, best)] if compares else []
                 listed.append((run, best))
             except InputError as error:
                 damaged.append(str(error))

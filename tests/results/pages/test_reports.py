@@ -151,7 +151,7 @@ def test_the_interval_is_that_of_students_t() -> None:
 def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> None:
     write_record(tmp_path)
     run = run_of(tmp_path)
-    line = average("x", [Curve(run, [(1.0, 0.0), (50.0, 1.0)], 100), Curve(run, [(31.0, 3.0)], 60)])
+    line = average("x", [Curve(run, [(1.0, 0.0), (50.0, 1.0)], 100, 1.0), Curve(run, [(31.0, 3.0)], 60, 3.0)])
     assert line.points[0] == (31.0, 1.5)
     assert line.points[-1] == (60.0, 2.0)
     assert line.band[-1][1:] == t_interval([1.0, 3.0])[1:]
@@ -160,7 +160,7 @@ def test_curves_are_averaged_where_all_of_them_have_values(tmp_path: Path) -> No
 def test_a_comparison_has_a_section_for_each_subject_even_if_their_titles_are_the_same(tmp_path: Path) -> None:
     write_record(tmp_path / "older", task__name="cap_set")
     write_record(tmp_path / "newer", task__name="cap_set", task__evaluator="cap_set")
-    curves = [Curve(run_of(tmp_path / name), [(1.0, 0.5)], 9) for name in ("older", "newer")]
+    curves = [Curve(run_of(tmp_path / name), [(1.0, 0.5)], 9, 0.5) for name in ("older", "newer")]
     page = report_comparison(curves, tmp_path)
     assert set(re.findall(r'id="(subject-\d+)"', page)) == {"subject-1", "subject-2"}
 

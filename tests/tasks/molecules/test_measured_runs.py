@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 from rdkit import Chem
+from rich.console import Console
 
 import evodiverse
 from evodiverse.data.cache import artifact_path
 from evodiverse.errors import InputError, Interrupted
 from evodiverse.results.metrics.search import measure_curves
 from evodiverse.results.pages.writing import write_reports
+from evodiverse.results.show import print_comparison, read_whole_log
 from evodiverse.runlog.earlier import read_best
 from evodiverse.runlog.log import read_log
 from evodiverse.runlog.runs import survey_runs
@@ -141,6 +143,28 @@ def test_the_last_call_of_the_budget_counts_for_hits(run: Path) -> None:
 def test_a_later_run_starts_from_the_best_whoever_scored_them(run: Path, free: Path) -> None:
     assert read_best(str(free), 2, "evodiverse.tasks.molecules")[1:] == ([2, 3], ["CCN", "CCC"])
     assert read_best(str(run), 2, "evodiverse.tasks.molecules").genotypes == [SMILES[0], SMILES[2]]
+
+
+def test_the_best_is_the_same_everywhere_and_its_calls_are_those_that_were_charged(
+    run: Path, free: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path, n_calls in ((run, 40), (free, 0)):
+        loaded = evodiverse.load(path)
+        best = loaded.best()
+        assert best is not None
+        assert best.score == loaded.record["totals"]["best_score"] == 0.75
+        assert f"complete, {n_calls} oracle calls: {path}" in str(loaded._repr_html_())
+        assert loaded.curve().calls.size == n_calls
+    logs = [read_whole_log(path) for path in (run, free)]
+    print_comparison(logs, Console(width=200))
+    printed = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
+    assert {("0.75", "40"), ("0.75", "0")} < {*map(tuple, printed)}
+
+
+def test_reports_show_measured_candidates_in_pools_and_as_the_best(run: Path, free: Path) -> None:
+    pages, _ = write_reports([run, free])
+    assert "Best of each pool" in (free / "report.html").read_text()
+    assert pages[-1].read_text().count('data-value="0.75"') == 4  # each run, and the mean of each kind of run
 
 
 def test_a_column_without_any_value_is_refused(tmp_path: Path) -> None:
