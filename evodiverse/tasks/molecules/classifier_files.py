@@ -166,6 +166,12 @@ def build_array(record: Any) -> NDArray[Any]:
     return np.frombuffer(content, _build_dtype(dtype)).reshape(shape, order="F" if is_fortran else "C")
 
 
+def find_kind(record: Any) -> str:
+    """Return numpy's letter for the kind of an array's values, such as ``i``, from the stand-in of the array."""
+    dtype = record.args[1] if type(record).__name__ == "_frombuffer" else record.state[2]
+    return str(dtype.args[0][0])
+
+
 def _build_dtype(record: Any) -> np.dtype[Any]:
     """Build the dtype that a pickle describes; the constructor of ``np.dtype`` checks what comes from the file."""
     _version, order, _subtype, names, fields, itemsize, *_rest = record.state

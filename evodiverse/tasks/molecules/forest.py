@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rdkit import Chem
 
-from evodiverse.tasks.molecules.classifier_files import ArrayModel, Record, build_array, state_of
+from evodiverse.tasks.molecules.classifier_files import ArrayModel, Record, build_array, find_kind, state_of
 from evodiverse.tasks.molecules.diversity import N_BITS, molecule_fingerprint, unpack
 
 LEAF_COLUMN: Final = N_BITS
@@ -68,13 +68,16 @@ class Trees(ArrayModel):
 
     @classmethod
     def from_record(cls, record: Record) -> Self:
-        """Convert a pickled forest of scikit-learn over 2048 bits; of two classes, the second counts as active.
+        """Convert a pickled forest of scikit-learn over 2048 bits; of two classes, the larger counts as active.
 
         Raises:
-            ValueError: The record is not such a forest, or its trees are malformed.
+            ValueError: The record is not such a forest, its trees are malformed, or its classes are not numbers or
+                booleans, so that either could be the active one.
         """
-        trees = []
-        for estimator in state_of(record, cls.pickled)["estimators_"]:
+        trees, forest = [], state_of(record, cls.pickled)
+        if "classes_" in forest and find_kind(forest["classes_"]) not in "biuf":
+            raise ValueError("its classes are not numbers; fit it on 0 for inactive and 1 for active")
+        for estimator in forest["estimators_"]:
             tree = state_of(estimator, cls.pickled.replace("RandomForest", "DecisionTree"))["tree_"]
             state = state_of(tree, "Tree")
             if tree.args[0] != N_BITS:  # not quoted in the message, as a small pickle can hold an enormous value

@@ -59,6 +59,27 @@ def test_forest_of_todays_scikit_learn_predicts_as_scikit_learn_does(tmp_path, s
     np.testing.assert_allclose(Forest.load(path).predict(bits), expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("protocol", [3, 5])
+@pytest.mark.parametrize(("inactive", "active"), [(False, True), (-1, 1), (0.0, 1.0)])
+def test_the_larger_class_is_the_active_one(tmp_path, inactive, active, protocol):
+    bits = random_bits(50)
+    labels = np.where(bits[:, 0] > 0, active, inactive)
+    path = pickled(tmp_path / "forest.pkl", RandomForestClassifier(5, random_state=0).fit(bits, labels), protocol)
+    assert ((Forest.load(path).predict(bits) > 0.5) == (bits[:, 0] > 0)).mean() > 0.9
+
+
+@pytest.mark.parametrize("protocol", [3, 5])
+@pytest.mark.parametrize("dtype", [object, str])
+def test_a_forest_that_was_fitted_on_texts_is_refused_as_either_class_could_be_the_active_one(
+    tmp_path, dtype, protocol
+):
+    bits = random_bits(50)
+    labels = np.where(bits[:, 0] > 0, "active", "inactive").astype(dtype)
+    path = pickled(tmp_path / "forest.pkl", RandomForestClassifier(5, random_state=0).fit(bits, labels), protocol)
+    with pytest.raises(DataError, match="its classes are not numbers; fit it on 0 for inactive and 1 for active"):
+        Forest.load(path)
+
+
 def test_trees_grown_best_first_are_put_into_preorder(tmp_path):
     forest = train(RandomForestClassifier(5, max_leaf_nodes=20, random_state=0))
     path = pickled(tmp_path / "forest.pkl", forest)
