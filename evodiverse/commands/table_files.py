@@ -58,7 +58,7 @@ def write(
         2 if any run is damaged, else 0.
 
     Raises:
-        InputError: The folder does not exist, or has no complete run of the task and the model.
+        InputError: The folder does not exist, or has no complete run of the task and the model, or none for ``by``.
     """
     if not outputs.is_dir():
         raise InputError(f"{outputs} is not a folder; name the folder of your runs")
@@ -81,6 +81,8 @@ def write(
         if results and not with_empty:
             empty = [table for table in tables if table.is_of_paper and not table.n_filled]
         tables = [table for table in tables if table not in empty]
+    elif not results:
+        raise InputError(*map(str, found.errors), f"--by needs a complete run, and {outputs} has {found.words}")
     else:
         tables = marginal_tables(compare_by(results, metrics), by, against)
         for table in tables:

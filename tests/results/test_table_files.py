@@ -6,7 +6,7 @@ import pytest
 
 from evodiverse.commands.table_files import write
 from evodiverse.errors import InputError
-from tests.results.builders import write_run
+from tests.results.builders import write_record, write_run
 
 
 @pytest.fixture
@@ -29,6 +29,15 @@ def test_tables_that_no_run_fills_are_left_out_unless_asked_for(
     assert write(outputs, None, None, with_empty=True) == 0
     assert "left out" not in capsys.readouterr().out
     assert (outputs / "tables" / "sr_results_main.csv").exists()
+
+
+def test_a_setting_of_runs_that_are_not_complete_is_refused(outputs: Path) -> None:
+    write_record(outputs / "run", status="interrupted", llm__name="off")
+    with pytest.raises(
+        InputError,
+        match=r"^--by needs a complete run, and .*outputs has 0 complete runs \(1 interrupted run left out\)",
+    ):
+        write(outputs, None, None, by=["method"])
 
 
 def test_a_comparison_without_a_setting_is_refused(outputs: Path) -> None:
