@@ -62,7 +62,7 @@ def marginal_tables(results: Sequence[Result], keys: Sequence[str], against: str
         if len(keys) > 1:
             raise InputError("--against compares the values of one key; name one with --by")
         if reached := [each for result in results for each in result.headlines if each.metric.startswith(CALLS_TO)]:
-            raise InputError(f"--against cannot compare {reached[0].metric}, which some runs never reach; omit it")
+            raise InputError(f"--against cannot compare {reached[0].metric}, as a run may never reach it; omit one")
         if against not in (values := _find_values(results, keys[0])):
             raise InputError(f"no run has {keys[0]}={against}; --against takes one of {', '.join(values)}")
     groups = group_by(results, lambda result: (result.kind, result.task))
