@@ -253,7 +253,7 @@ class _Found:
         except ValueError as error:
             raise InputError(f"{named} {error}") from error
         if not 0 <= score <= 1:
-            raise InputError(f"{named} must be from 0 to 1, got {record.score}; scale it")
+            raise InputError(f"{named} must be from 0 to 1, got {record.score}; scale it, or leave it empty")
         return score
 
     @property

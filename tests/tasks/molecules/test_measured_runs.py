@@ -186,7 +186,11 @@ def test_a_larger_budget_has_the_log_of_a_run_from_scratch(run: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("cell", "expected"),
-    [("8.2", r"line 2: active must be from 0 to 1, got 8\.2; scale it"), ("high", "line 2: active must be a number")],
+    [
+        ("8.2", r"line 2: active must be from 0 to 1, got 8\.2; scale it, or leave it empty$"),
+        ("nan", "line 2: active must be from 0 to 1, got nan; scale it, or leave it empty$"),
+        ("high", "line 2: active must be a number"),
+    ],
 )
 def test_a_value_that_is_no_score_is_named_with_its_line(tmp_path: Path, cell: str, expected: str) -> None:
     (tmp_path / "bad.csv").write_text(f"smiles,active\nCCO,{cell}\n")
