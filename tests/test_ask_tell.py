@@ -108,7 +108,7 @@ def test_the_last_score_told_in_a_round_counts(asked: Path, tmp_path: Path) -> N
 def test_measurements_do_not_mix_with_scores_of_the_task(asked: Path, tmp_path: Path) -> None:
     forgotten = evodiverse(*TOY, cwd=tmp_path, env=FROM_ROOT)
     assert forgotten.returncode == 2
-    assert "was started with evaluator.name=ask, now it is evaluator.name=missing" in forgotten.stderr
+    assert "was started with evaluator.name=ask, now it is evaluator.name=local; use name=" in forgotten.stderr
     fill_in(asked / "asked.csv", tmp_path / "scores.csv")
     assert tell(str(asked), "scores.csv", cwd=tmp_path).returncode == 0
     unnamed = evodiverse(*TOY[:-1], "evaluator=ask", cwd=tmp_path, env=FROM_ROOT)

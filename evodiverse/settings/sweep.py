@@ -167,8 +167,8 @@ def identify_run(plan: Plan) -> Identity:
     Raises:
         InputError: A file that the run reads cannot be used.
     """
-    sources = plan.find_sources(lambda name: find_artifact(name).sha256)
-    return Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources)
+    sources, evaluator = plan.find_sources(lambda name: find_artifact(name).sha256), plan.config.evaluator.name
+    return Identity(plan.path, digest(plan.settings), plan.settings, plan.overrides, sources, evaluator)
 
 
 def name_runs(runs: Sequence[Sequence[str]], varied: Sequence[str]) -> list[list[str]]:

@@ -55,6 +55,7 @@ class Identity:
         settings: The settings that can change the log, by dotted key.
         overrides: The settings that differ from the defaults of the chosen task, method and llm, by dotted key.
         sources: The data and code that the results depend on besides the settings, by role (such as ``prompts``).
+        evaluator: The value of ``evaluator.name``, which is one of the settings only if scores are asked of a person.
     """
 
     path: Path
@@ -62,6 +63,7 @@ class Identity:
     settings: Mapping[str, Any]
     overrides: Mapping[str, Any]
     sources: Mapping[str, Source]
+    evaluator: str
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
@@ -111,7 +113,8 @@ def check_same(this: Identity, record: Mapping[str, Any]) -> None:
     differing = [key for key in keys if old.get(key) != new.get(key)] if record["digest"] != this.digest else []
     if differing:
         then = ", ".join(f"{key}={old.get(key, 'missing')}" for key in differing)
-        now = ", ".join(f"{key}={new.get(key, 'missing')}" for key in differing)
+        known = {"evaluator.name": this.evaluator, **new}
+        now = ", ".join(f"{key}={known.get(key, 'missing')}" for key in differing)
         raise InputError(
             f"{this.path} was started with {then}, now it is {now}; use name=…, outputs=… or overwrite=true"
         )

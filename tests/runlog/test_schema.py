@@ -46,7 +46,7 @@ def test_the_commands_show_and_table_a_run_of_0_1(tmp_path: Path) -> None:
 
 
 def test_a_run_that_begins_now_says_which_schema_it_has() -> None:
-    assert store_record.new_record(store_record.Identity(Path(), "digest", {}, {}, {}), {})["schema"] == SCHEMA
+    assert store_record.new_record(store_record.Identity(Path(), "digest", {}, {}, {}, "local"), {})["schema"] == SCHEMA
 
 
 def test_a_log_of_a_later_version_is_refused_with_the_reason(tmp_path: Path) -> None:
