@@ -76,7 +76,9 @@ class Fitter:
         self._limits = Limits(settings.timeout, settings.memory)
         self._ranges = find_ranges(names, splits[0].inputs)
 
-    def fit(self, skeletons: Sequence[Skeleton], given: Given = None) -> list[Fitted | Rejection]:
+    def fit(
+        self, skeletons: Sequence[Skeleton], given: Given = None, *, descend: bool = False
+    ) -> list[Fitted | Rejection]:
         """Fit the parameters of each skeleton (a candidate equation); return each fit, or the reason why it failed.
 
         The skeletons share one process, which saves half of the time. If this process fails, each skeleton gets a
@@ -85,23 +87,24 @@ class Fitter:
         Args:
             skeletons: The skeletons to fit.
             given: Their parameters, or None; see `Given`.
+            descend: Whether to start a fit from the given parameters in place of using them as they are.
         """
-        (together,) = self._sandbox.run([self._job(skeletons, given)])
+        (together,) = self._sandbox.run([self._job(skeletons, given, descend)])
         if together.failure is None:
             parts = iter(together.value)
             return [self._read(*islice(parts, 2 + len(self._splits))) for _ in skeletons]
         if len(skeletons) == 1:
             return [together.failure]
-        alone = range(len(skeletons))
-        return [fit for at in alone for fit in self.fit(skeletons[at : at + 1], given and given[at : at + 1])]
+        alone = [(skeletons[at : at + 1], given and given[at : at + 1]) for at in range(len(skeletons))]
+        return [fit for one, own in alone for fit in self.fit(one, own, descend=descend)]
 
-    def _job(self, skeletons: Sequence[Skeleton], given: Given) -> Job:
+    def _job(self, skeletons: Sequence[Skeleton], given: Given, descend: bool) -> Job:
         if given is None:
             units = [find_units(one.source, one.n_params, self._ranges) for one in skeletons]
             parameters = [[one.n_params, one.linear, own] for one, own in zip(skeletons, units, strict=True)]
         else:
-            parameters = [[*map(float, params)] for params in given]
-        method = self._method if given is None else "given"
+            parameters = [[[*map(float, own)], one.linear] for one, own in zip(skeletons, given, strict=True)]
+        method = self._method if given is None else "descend" if descend else "given"
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(

@@ -197,20 +197,25 @@ class EquationTask:
     def _fit_all(self, source: str, params: Sequence[float]) -> Sequence[float]:
         """Return an equation's parameters, fitted also to the rows held back, except measurements wild to the equation.
 
-        The given parameters stay if those fitted are no better for these rows.
+        The fit descends from the given parameters. If rows were held back, another one starts from scratch. The better
+        one wins; the given parameters stay if neither is better.
         """
         ((_, fitted),) = self._fit([source], [params])
         if not params or isinstance(fitted, Rejection):
             return params
         rows = self._select_tame(fitted.predictions[1])
-        if len(rows.target) == len(self._rows[0].target):
-            return params
         fitter, skeleton = self._fit_rows((rows,)), read_skeleton(source, self._dataset.names, len(params))
-        (found,), (known,) = fitter.fit([skeleton]), fitter.fit([skeleton], [params])
-        if isinstance(found, Rejection) or isinstance(known, Rejection):
-            return params
-        error, least = (self._measure(one.predictions[0], rows) for one in (found, known))
-        return found.params.tolist() if error < least else params
+        starts = [np.array(params)]
+        if len(rows.target) > len(self._rows[0].target):
+            starts += [one.params for one in fitter.fit([skeleton]) if isinstance(one, Fitted)]
+        skeletons = [skeleton] * len(starts)
+        fits = [*fitter.fit(skeletons, starts), *fitter.fit(skeletons, starts, descend=True)]
+
+        def measure(one: Fitted) -> float:
+            return float(f"{self._measure(one.predictions[0], rows):.6g}")  # rounding alone moves no constants
+
+        best = min((one for one in fits if isinstance(one, Fitted)), key=measure, default=fitted)
+        return list(map(float, best.params))
 
     def _measure(self, predicted: FloatArray | None, rows: Rows) -> float:
         """Return the mean squared error, or the mean loss, of predictions for rows; see `mean_squared_error`."""

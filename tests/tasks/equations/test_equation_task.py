@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import curve_fit
 
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
@@ -210,8 +211,22 @@ def test_what_is_shown_of_an_exact_law_is_the_law(sandbox: ProcessSandbox, endin
 
 
 def test_an_equation_that_no_other_form_fits_as_well_stays_as_it_is(sandbox: ProcessSandbox) -> None:
-    line = make_task(sandbox).headline([found("params[0] * (params[1] * x)", [2.0, 3.0], ["x"], nmse_train=0.0)])
-    assert line == "y = 2 * (3 * x)  (NMSE 0)"
+    line = make_task(sandbox).headline([found("params[0] * x + params[1]", [3.0, 2.0], ["x"], nmse_train=0.0)])
+    assert line == "y = 3 * x + 2  (NMSE 0)"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2])
+def test_the_last_fit_descends_from_the_constants_found_if_one_from_scratch_is_worse(
+    sandbox: ProcessSandbox, share: float
+) -> None:
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0.5, 3, 200))
+    target = 2 * np.sin(300 * x) + rng.normal(scale=0.1, size=200)  # a frequency far beyond those that a fit tries
+    task = make_task(sandbox, replace(DATASET, splits=SPLITS._replace(train=Rows(x[:, None], target))), hold_back=share)
+    errors = {"nmse_train": 0.01} | ({"nmse_held": 0.01} if share else {})
+    files = task.show_best([found("params[0] * np.sin(params[1] * x)", [1.9, 300.05], ["x"], **errors)])
+    expected, _ = curve_fit(lambda x, a, b: a * np.sin(b * x), x, target, (1.9, 300.05))
+    assert json.loads(files["equation.json"])["params"] == pytest.approx(expected, rel=5e-4)
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,15 @@ def test_a_robust_fit_hardly_follows_wild_measurements() -> None:
     assert fit_decay(wild) != pytest.approx(clean, abs=1)
 
 
+@pytest.mark.parametrize("is_robust", [False, True])
+def test_a_descent_from_given_parameters_ends_where_a_fit_from_scratch_does(is_robust: bool) -> None:
+    wild = NOISY.copy()
+    wild[::10] += 50
+    decay = compiled(Skeleton("def equation(x, params):\n    return params[0] * np.exp(params[1] * x)\n", 2, (0,)))
+    params, *_ = fitting.fit(decay, "descend", [[1.0, -0.1], (0,)], wild, X, is_robust=is_robust)
+    assert params == pytest.approx(fit_decay(wild, is_robust=is_robust), rel=1e-2)
+
+
 def test_the_robust_loss_is_the_square_for_most_rows_and_grows_linearly_for_the_others() -> None:
     errors = np.array([1.0, -1.0, 2.0, -2.0, 2.0, 100.0])
     assert measure(errors).tolist() == [1, 1, 4, 4, 4, 2 * (200 - 2)]

@@ -32,8 +32,9 @@ _BEYOND = 4.0
 N_FEW, N_SOME = 80, 800
 N_BEST = 12
 N_STEPS, N_LAST_STEPS = 30, 6
-# Relative gain in the squared error, for few, some and all rows; a descent ends with a step that gains less.
-GAIN_FEW, GAIN_SOME, GAIN_ALL = 1e-3, 1e-4, 1e-4
+# Relative gain in the squared error, for few, some and all rows, and from given parameters; a descent ends with a step
+# that gains less.
+GAIN_FEW, GAIN_SOME, GAIN_ALL, GAIN_LAST = 1e-3, 1e-4, 1e-4, 1e-8
 # Size of a step for finite differences, as a share of the parameter. A step that changes the predictions by more than
 # the second share of the target's standard deviation, such as a date moved by hours, is multiplied by the third number.
 _DIFFERENCE, _LEAP, _SHORTER = 1e-7, 1e-3, 1e-4
@@ -63,7 +64,7 @@ def drive(
         functions: The function that the program of the job defines (see `define_all`). It takes no arguments and
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm; or given, if the parameters are not to be fitted, such as those of a
-            baseline, whose own engine has fitted them.
+            baseline, whose own engine has fitted them; or descend, if the fit starts from given parameters.
         parameters: For each skeleton, in the same order, the argument ``own`` of `fit`.
         target: ``(n,)`` target of the first split.
         roots: As in `fit`.
@@ -90,13 +91,13 @@ def fit(
 
     Args:
         function: The skeleton, a function of the columns and ``params``.
-        method: The method of the fit: bfgs, lm or given.
+        method: The method of the fit: bfgs, lm, given or descend.
         own: What the method needs to know about the skeleton: the arguments ``n_params``, ``linear`` and ``units`` of
-            `fit_lm`, or the given parameters.
+            `fit_lm`, or the given parameters and ``linear``.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
         roots: ``(n,)`` square roots of the weights of the squared errors of the first split; None if all are 1.
-        is_robust: Whether to minimize the loss of `measure_losses` in place of the squared error; only for lm.
+        is_robust: Whether to minimize the loss of `measure_losses` in place of the squared error; not for bfgs.
 
     Returns:
         A tuple of ``(n_params,)`` parameters, ``(splits,)`` flags, and ``(n,)`` predictions for each split. A flag is 1
@@ -106,11 +107,14 @@ def fit(
     data = (function, splits[0], target)
     with np.errstate(all="ignore"):
         if method == "given":
-            params = np.array(own, dtype=np.float64)
+            params = np.array(own[0], dtype=np.float64)
         elif method == "bfgs":
             params = fit_bfgs(_scale(data, roots), own[0])
+        elif method == "descend" and not is_robust:
+            model = _Projected(_scale(data, roots), len(own[0]), own[1])
+            params = _descend(model, np.array([own[0]])[:, model.others], N_STEPS, GAIN_LAST)[0][:, 0]
         else:
-            params = fit_lm(_scale(data, roots), *own)
+            params = np.array(own[0]) if method == "descend" else fit_lm(_scale(data, roots), *own)
             if is_robust:
                 params = _fit_robustly(data, roots, params, own[1])
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
