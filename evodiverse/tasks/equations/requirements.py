@@ -153,10 +153,9 @@ class Requirements:
 
     def __init__(self, dataset: Dataset, settings: EquationSettings) -> None:
         self._constraints = settings.constraints
-        known = [*dataset.names, dataset.target.name]
         faults: list[str] = []
 
-        def resolve(key: str, name: str) -> str:
+        def resolve(key: str, name: str, known: Sequence[str] = dataset.names) -> str:
             own = dataset.keys.get(as_identifier(name), name)
             if own not in known:
                 faults.append(f"{key}: {name!r} is not a variable; {nearest(name, known)}")
@@ -165,7 +164,8 @@ class Requirements:
         self._units: dict[str, Unit] = {}
         for name, text in (settings.data.units or {}).items():
             try:
-                self._units[resolve("task.data.units", name)] = read_unit(text)
+                own = resolve("task.data.units", name, [*dataset.names, dataset.target.name])
+                self._units[own] = read_unit(text)
             except ValueError as error:
                 faults.append(f"task.data.units: {error}")
         self._target = self._units.get(dataset.target.name)

@@ -120,6 +120,10 @@ def test_hidden_names_keep_their_units(tmp_path: Path) -> None:
             {"constraints": ConstraintSettings(increasing=["xx"])},
             "task.constraints.increasing: 'xx' is not a variable; did you mean x?",
         ),
+        (
+            {"constraints": ConstraintSettings(decreasing=["speed"])},
+            "task.constraints.decreasing: 'speed' is not a variable; expected one of time, x",
+        ),
     ],
 )
 def test_wrong_requirements_are_refused_in_one_line(
