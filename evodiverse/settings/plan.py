@@ -275,7 +275,7 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
     violations += [
         *_find_misnamed(names, hydra.runtime.choices),
         *find_violations(config, n_initial, can_ask=isinstance(domain, Prompted)),
-        *([] if task is None else domain.find_violations(task)),
+        *([] if violations else domain.find_violations(task)),  # it may use values only within their bounds
         *(_find_misplaced(config.name) or bad_outputs),
     ]
     if violations:  # raised here, since the checks below take as long as those above

@@ -168,6 +168,16 @@ def test_a_wrong_type_does_not_hide_what_else_is_wrong() -> None:
     assert [line.split()[0] for line in refused.value.violations] == ["task.start", "task.length", "method.elites"]
 
 
+@pytest.mark.parametrize("path", ["null", "start.txt"])
+def test_a_domain_uses_no_value_beyond_its_bounds(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("start.txt").write_text("params[0]\n")
+    values = [f"task.initial.path={path}", "task.max_size=0", "task.data.normalize=foo"]
+    with pytest.raises(InputError) as refused:
+        plan("task=equation", *values)
+    assert [line.split()[0] for line in refused.value.violations] == ["task.max_size", "task.data.normalize=foo"]
+
+
 def test_all_violations_are_reported_at_once() -> None:
     overrides = ["method.ladder=[0.2,0.8]", "seed=-1", "method.swap.size=99", "budget.oracle_calls=1", "task.length=0"]
     with pytest.raises(InputError) as refused:

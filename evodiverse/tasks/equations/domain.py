@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from evodiverse.errors import InputError
+from evodiverse.kit.documented import find_beyond
 from evodiverse.ports import Sandbox
 from evodiverse.tasks.equations import prompts
 from evodiverse.tasks.equations.data import find_sources, hold_back, read_dataset, warn_of_rows
@@ -41,7 +42,8 @@ def count_initial(settings: EquationSettings) -> int:
     """
     if settings.initial.path is None:
         return len(initial_skeletons(["x"]))
-    return 0 if find_violations(settings) else len(_initial(settings))
+    is_wrong = any(find_beyond(settings, "task.")) or find_violations(settings)
+    return 0 if is_wrong else len(_initial(settings))
 
 
 def _initial(settings: EquationSettings) -> list[str]:
