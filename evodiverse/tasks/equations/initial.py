@@ -1,5 +1,6 @@
 """The skeletons (formulas of the variables and of parameters to fit) that a search starts from."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -34,7 +35,8 @@ def read_equations(path: str, variables: Sequence[str], permitted: Permitted = N
                 fault = permitted.find_fault(sources[-1])
                 why = "" if fault is None else f"is not permitted: {fault}"
             except SkeletonError as error:
-                why = f"is not an equation ({error})"
+                own = re.sub(r"^line 2: | \(detected at line 2\)$", "", str(error))  # the line in the function
+                why = f"is not an equation ({own})"
             malformed += [f"task.initial.path: {path} line {number} {why}"] if why else []
     if malformed:
         raise InputError(*malformed[:MAX_SHOWN])

@@ -24,13 +24,14 @@ def test_a_line_is_the_right_hand_side_of_an_equation(tmp_path: Path) -> None:
 
 
 def test_lines_that_are_no_equations_are_named(tmp_path: Path) -> None:
-    path = write(tmp_path, "x", "x +", "params[0] * y", "__import__('os')")
+    path = write(tmp_path, "x", "x +", "params[0] * y", "__import__('os')", "'x")
     with pytest.raises(InputError) as caught:
         read_equations(path, XV)
-    assert [violation.split(" is not an equation")[0][-6:] for violation in caught.value.violations] == [
-        "line 2",
-        "line 3",
-        "line 4",
+    assert [violation.partition(f"{path} ")[2] for violation in caught.value.violations] == [
+        "line 2 is not an equation (invalid syntax)",
+        "line 3 is not an equation (y, which is not a variable)",
+        "line 4 is not an equation (a call of __import__)",
+        "line 5 is not an equation (unterminated string literal)",
     ]
 
 
