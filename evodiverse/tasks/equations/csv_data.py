@@ -203,6 +203,8 @@ def _pick_columns(path: Path, settings: DataSettings, labels: Mapping[str, str])
         raise InputError(f"task.data.target={settings.target} is not a column of {path}; {_list_columns(written)}")
     ignored = [find("ignore", name) for name in settings.ignore or ()]
     sigma = None if settings.sigma is None else find("sigma", settings.sigma)
+    if sigma == target:
+        raise InputError(f"task.data.sigma names the target, {target}; name the column of its standard errors")
     for role, name in (("target", target), ("sigma", sigma)):
         if name in ignored:
             raise InputError(f"task.data.ignore names the column of task.data.{role}, {name}; leave it out there")

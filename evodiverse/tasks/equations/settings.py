@@ -200,6 +200,9 @@ def find_setting_violations(settings: EquationSettings) -> list[str]:
         for key in own
         if getattr(data, key) is not None and source != CSV
     ]
+    least, most = settings.constraints.least, settings.constraints.most
+    if least is not None and most is not None and least > most:
+        violations.append(f"task.constraints.least must not be above task.constraints.most, got {least} and {most}")
     if data.root is not None and source != SRBENCH:
         violations.append("task.data.root is for LLM-SRBench; use task.problem=srbench/<science>/<name>")
     if source == BUILTIN and name not in PROBLEMS:

@@ -232,6 +232,8 @@ def test_a_column_of_standard_errors_weighs_the_training_rows(tmp_path: Path) ->
         read_text(tmp_path, "x,s,y\n1,1,3\n2,0,4\n", sigma="s")
     with pytest.raises(InputError, match=r"task\.data\.sigma: .* has no column 'sd'"):
         read_text(tmp_path, "x,s,y\n1,1,3\n2,1,4\n", sigma="sd")
+    with pytest.raises(InputError, match=r"task\.data\.sigma names the target, y; name the column of its standard"):
+        read_text(tmp_path, "x,s,y\n1,1,3\n2,1,4\n", sigma="y")
 
 
 def test_rows_are_counted_as_in_the_file_although_some_are_dropped(tmp_path: Path) -> None:

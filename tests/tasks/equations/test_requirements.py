@@ -124,6 +124,10 @@ def test_hidden_names_keep_their_units(tmp_path: Path) -> None:
             {"constraints": ConstraintSettings(decreasing=["speed"])},
             "task.constraints.decreasing: 'speed' is not a variable; expected one of time, x",
         ),
+        (
+            {"constraints": ConstraintSettings(least=5.0, most=1.0)},
+            "task.constraints.least must not be above task.constraints.most, got 5.0 and 1.0",
+        ),
     ],
 )
 def test_wrong_requirements_are_refused_in_one_line(
