@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from evodiverse.commands.frame import finish, make_parser
-from evodiverse.errors import InputError
+from evodiverse.errors import InputError, reason
 
 COLUMN: Final = "predicted"
 
@@ -49,4 +49,7 @@ def _write(run: Path, data: Path, size: int | None, out: Path | None) -> None:
         sys.stdout.write(text.getvalue())
         sys.stdout.flush()
     else:
-        write_file(out, text.getvalue().encode())
+        try:
+            write_file(out, text.getvalue().encode())
+        except OSError as error:
+            raise InputError(f"cannot write {out} ({reason(error)}); name a file in a writable folder") from None

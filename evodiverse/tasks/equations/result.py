@@ -133,7 +133,7 @@ class Result:
 
     def _columns(self, data: Any, names: Sequence[str]) -> dict[str, FloatArray]:
         """Return the ``(n,)`` values of each column, by name."""
-        if isinstance(data, np.ndarray | Sequence):
+        if not (isinstance(data, Mapping) or hasattr(data, "columns")):  # tables of pandas and Arrow have columns
             array = np.asarray(data)
             if array.ndim != 2 or array.shape[1] != len(names):
                 expected = f"(n, {len(names)}) for {', '.join(names)}"

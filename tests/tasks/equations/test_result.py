@@ -101,6 +101,8 @@ def test_what_is_not_finite_is_nan(run: Run) -> None:
         ({"load": [1, 2], "force": [1]}, "must be one-dimensional and of the same length"),
         (np.ones((4, 3)), r"expected an array of shape \(n, 2\) for load, force, got \(4, 3\)"),
         ([1.0, 2.0], r"got \(2,\)"),
+        (pd.Series([1.0, 2.0]), r"expected an array of shape \(n, 2\) for load, force, got \(2,\)"),
+        (5, r"expected an array of shape \(n, 2\) for load, force, got \(\)"),
     ],
 )
 def test_data_that_do_not_fit_are_refused(run: Run, data: object, expected: str) -> None:
@@ -225,7 +227,7 @@ def test_intervals_weigh_the_rows_as_the_run_did(run: Run) -> None:
         run.intervals({**data, "sd": sigma - 0.1})
 
 
-def test_predictions_replace_no_device(run: Run, tmp_path: Path) -> None:
+def test_predictions_replace_no_device_and_need_a_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / "new.csv").write_text("load,force\n1,1\n")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -233,6 +235,10 @@ def test_predictions_replace_no_device(run: Run, tmp_path: Path) -> None:
     assert told.returncode == 2
     assert "is neither a file nor a folder" in told.stderr
     assert pipe.is_fifo()
+    told = command(run.path, tmp_path / "new.csv", "--out", tmp_path / "none/x.csv")
+    assert told.returncode == 2
+    expected = f"cannot write {tmp_path}/none/x.csv (No such file or directory); name a file in a writable folder"
+    assert told.stderr.splitlines() == [f"evodiverse: {expected}"]
 
 
 X = np.linspace(0.1, 5, 80)
