@@ -22,7 +22,7 @@ from evodiverse.kit.inputs import open_input
 from evodiverse.kit.tables import BLOCK_BYTES, Table, find_decimal_mark, find_delimiter, find_encoding, read_number
 from evodiverse.tasks.equations.columns import as_identifier, find_unusable, make_splits, make_usable, name_columns
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Variable
-from evodiverse.tasks.equations.result import Result
+from evodiverse.tasks.equations.result import MISSING, Result
 from evodiverse.tasks.equations.settings import DROP, DataSettings
 from evodiverse.text import count_of
 
@@ -30,8 +30,6 @@ MAX_CATEGORIES: Final = 20
 """The largest number of different texts in a column of categories; there must be at most one for two rows."""
 
 MAX_SHOWN: Final = 5
-_MISSING: Final = frozenset(csv.ConvertOptions().null_values)
-
 
 Column = FloatArray | NDArray[np.str_]
 """The ``(n,)`` numbers or texts of a column."""
@@ -238,7 +236,7 @@ def _read_column(column: Any, delimiter: str, *, may_be_text: bool) -> tuple[Col
 def _read_texts(column: Any) -> list[str]:
     """Return the cells of a column as texts without white space around them; empty where a value is missing."""
     texts = [cell.strip() for cell in column.cast(pa.string()).fill_null("").to_pylist()]
-    return ["" if text in _MISSING else text for text in texts]
+    return ["" if text in MISSING else text for text in texts]
 
 
 def _drop_missing(path: Path, delimiter: str, values: dict[str, Column], missing: str) -> tuple[dict[str, Column], str]:
@@ -291,7 +289,7 @@ def read_columns(path: Path, table: Table, rows: Sequence[Sequence[str]], result
     columns: dict[str, Column] = {}
     faults = []
     for place, name in enumerate(name_columns(table.names, result.labels)):
-        cells = [row[place].strip() for row in rows]
+        cells = ["" if (cell := row[place].strip()) in MISSING else cell for row in rows]
         if name in texts:
             columns[name] = np.array(cells)
         elif name in result.variables:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pyarrow import csv
 from scipy.optimize import least_squares
 from scipy.special import stdtrit
 
@@ -30,6 +31,9 @@ _STEP: Final = 1e-7  # of finite differences, as a share of the constant
 # least share of a constant in such a combination; what is smaller comes from rounding.
 _NO_EFFECT, _SHARE = 1e-7, 1e-6
 _NO_NUMBER: Final = 1e150  # takes the place of a residual that is not finite; its square is finite
+
+MISSING: Final = frozenset(csv.ConvertOptions().null_values)
+"""What cells without a value hold: nothing, NA, nan and the like."""
 
 Predict = Callable[[FloatArray], FloatArray]
 """A function that returns the ``(n,)`` predictions for given constants."""
@@ -151,9 +155,10 @@ class Result:
                 if values.dtype == np.bool_:  # pandas reads true and TRUE as True
                     written = {own.casefold(): own for own in known}
                     texts = np.array([written.get(own.casefold(), own) for own in texts.tolist()])
-                if unknown := sorted({*texts.tolist()} - {*known}):
+                is_missing = np.isin(texts, [*({*MISSING, "None", "<NA>"} - {*known})])  # the last two: None and pd.NA
+                if unknown := sorted({*texts[~is_missing].tolist()} - {*known}):
                     raise InputError(f"the column {column} has the value {unknown[0]!r}; known are {', '.join(known)}")
-                given[name] = texts == text
+                given[name] = np.where(is_missing, np.nan, texts == text)
         missing = [name for name in names if name not in given]
         if missing:
             wanted = ", ".join(dict.fromkeys(self.categories.get(name, (name,))[0] for name in missing))

@@ -20,11 +20,13 @@ from scipy.stats import t
 import evodiverse
 from evodiverse.api import Run
 from evodiverse.errors import InputError
+from evodiverse.kit.tables import TextFile
 from evodiverse.ports import Discovery
 from evodiverse.sandbox.processes import ProcessSandbox
+from evodiverse.tasks.equations.csv_data import read_columns
 from evodiverse.tasks.equations.in_sandbox import fitting
 from evodiverse.tasks.equations.problems import Dataset, FloatArray, Rows, Splits, Variable
-from evodiverse.tasks.equations.result import Predict, bootstrap_intervals, find_intervals
+from evodiverse.tasks.equations.result import Predict, bootstrap_intervals, find_intervals, read_result
 from evodiverse.tasks.equations.settings import DataSettings, EquationSettings
 from evodiverse.tasks.equations.task import EquationTask
 from evodiverse.vocabulary import Candidate, Hypothesis
@@ -212,6 +214,21 @@ def test_columns_are_found_as_the_run_has_read_them(run: Run) -> None:
     (run.path / "best/equation.json").write_text(json.dumps(known))
     table = pd.read_csv(io.StringIO("on\ntrue\nFALSE\n"))
     np.testing.assert_array_equal(run.predict(table), run.predict({"load": [1, 0], "force": [0, 1]}))
+
+
+def test_a_row_without_a_value_has_no_prediction(run: Run, tmp_path: Path) -> None:
+    known = about(run) | {"categories": {"load": ["sex", "male"], "other": ["sex", "female"]}}
+    (run.path / "best/equation.json").write_text(json.dumps(known))
+    path = tmp_path / "new.csv"
+    path.write_text("force,sex\n4,male\nNA,male\n,male\n4,NA\n4,\n4,n/a\n")
+    table, result = TextFile(path).table(), read_result(run.path)
+    columns = read_columns(path, table, [cells for _, cells in table.rows], result)
+    expected = [result.predict({"load": [1], "force": [4]})[0], *[np.nan] * 5]
+    np.testing.assert_array_equal(result.predict(columns), expected)
+    for of_pandas in (pd.read_csv(path), pd.read_csv(path).astype({"sex": "string"}), pa.table(pd.read_csv(path))):
+        np.testing.assert_array_equal(run.predict(of_pandas), expected)
+    with pytest.raises(InputError, match="the column sex has the value 'm'; known are male, female"):
+        run.predict({"force": [1, 2], "sex": ["m", None]})
 
 
 def test_intervals_weigh_the_rows_as_the_run_did(run: Run) -> None:
