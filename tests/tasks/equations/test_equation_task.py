@@ -215,14 +215,15 @@ def test_an_equation_that_no_other_form_fits_as_well_stays_as_it_is(sandbox: Pro
     assert line == "y = 3 * x + 2  (NMSE 0)"
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2])
+@pytest.mark.parametrize(("share", "fit"), [(0.0, "lm"), (0.2, "lm"), (0.0, "bfgs")])
 def test_the_last_fit_descends_from_the_constants_found_if_one_from_scratch_is_worse(
-    sandbox: ProcessSandbox, share: float
+    sandbox: ProcessSandbox, share: float, fit: str
 ) -> None:
     rng = np.random.default_rng(0)
     x = np.sort(rng.uniform(0.5, 3, 200))
     target = 2 * np.sin(300 * x) + rng.normal(scale=0.1, size=200)  # a frequency far beyond those that a fit tries
-    task = make_task(sandbox, replace(DATASET, splits=SPLITS._replace(train=Rows(x[:, None], target))), hold_back=share)
+    dataset = replace(DATASET, splits=SPLITS._replace(train=Rows(x[:, None], target)))
+    task = make_task(sandbox, dataset, hold_back=share, fit=fit)
     errors = {"nmse_train": 0.01} | ({"nmse_held": 0.01} if share else {})
     files = task.show_best([found("params[0] * np.sin(params[1] * x)", [1.9, 300.05], ["x"], **errors)])
     expected, _ = curve_fit(lambda x, a, b: a * np.sin(b * x), x, target, (1.9, 300.05))

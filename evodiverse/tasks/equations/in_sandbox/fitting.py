@@ -93,7 +93,7 @@ def fit(
         function: The skeleton, a function of the columns and ``params``.
         method: The method of the fit: bfgs, lm, given or descend.
         own: What the method needs to know about the skeleton: the arguments ``n_params``, ``linear`` and ``units`` of
-            `fit_lm`, or the given parameters and ``linear``.
+            `fit_lm`; or the given parameters, ``linear``, and the method of a fit that descends.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
         roots: ``(n,)`` square roots of the weights of the squared errors of the first split; None if all are 1.
@@ -109,7 +109,9 @@ def fit(
         if method == "given":
             params = np.array(own[0], dtype=np.float64)
         elif method == "bfgs":
-            params = fit_bfgs(_scale(data, roots), own[0])
+            params = fit_bfgs(_scale(data, roots), np.ones(own[0]))
+        elif method == "descend" and own[2] == "bfgs":
+            params = fit_bfgs(_scale(data, roots), np.array(own[0]))
         elif method == "descend" and not is_robust:
             model = _Projected(_scale(data, roots), len(own[0]), own[1])
             params = _descend(model, np.array([own[0]])[:, model.others], N_STEPS, GAIN_LAST)[0][:, 0]
@@ -176,20 +178,20 @@ def _predict(function: Callable[..., Any], inputs: FloatArray, params: FloatArra
     return np.asarray(function(*inputs.T, params), dtype=np.float64)
 
 
-def fit_bfgs(data: Data, n_params: int) -> FloatArray:
-    """Return the parameters that scipy's BFGS finds if all start at 1, as in the paper's released code.
+def fit_bfgs(data: Data, start: FloatArray) -> FloatArray:
+    """Return the parameters that scipy's BFGS finds; in the paper's released code, all start at 1.
 
-    The paper itself only says "e.g., BFGS". The arguments and the result are those of `fit_lm`.
+    The paper itself only says "e.g., BFGS". The data and the result are those of `fit_lm`.
     """
-    if not n_params:
-        return np.ones(0)
+    if not len(start):
+        return start
 
     function, inputs, target = data
 
     def loss(params: FloatArray) -> float:
         return float(np.mean((_predict(function, inputs, params) - target) ** 2))
 
-    return np.asarray(minimize(loss, np.ones(n_params), method="BFGS").x)
+    return np.asarray(minimize(loss, start, method="BFGS").x)
 
 
 def fit_lm(data: Data, n_params: int, linear: Sequence[int], units: Sequence[Sequence[float]]) -> FloatArray:
