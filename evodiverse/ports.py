@@ -590,7 +590,7 @@ class Domain(Protocol):
         """Return the largest number of genotypes that `Task.initial` may return.
 
         A run starts only if the budget covers this number times the number of pools, or just this number if `is_shared`
-        returns True. If the settings are `Bounding`, their number counts instead.
+        returns True. If the domain is `Bounding`, its other number counts instead.
         """
 
     def is_shared(self, settings: Any) -> bool:
@@ -629,9 +629,9 @@ class Domain(Protocol):
 
 @runtime_checkable
 class Bounding(Protocol):
-    """Settings of a domain whose initial candidates may cost fewer oracle calls than there are."""
+    """A domain whose initial candidates may cost fewer oracle calls than there are."""
 
-    def count_charged(self, n_draws: int) -> int:
+    def count_charged(self, settings: Any, n_draws: int) -> int:
         """Return the largest number of oracle calls that the initial candidates of so many draws can cost together.
 
         A candidate costs nothing if it was drawn before, or if its score is known (see `KnowsScores`).

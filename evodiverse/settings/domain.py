@@ -195,6 +195,7 @@ def _find_missing(part: object, port: type) -> str:
 _ANSWERS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "find_violations": (_are_texts, "a list with one str for each problem, [] for none"),
     "count_initial": (_is_int, "an int, the largest number of initial candidates of a pool"),
+    "count_charged": (_is_int, "an int, the largest number of oracle calls that initial candidates can cost"),
     "is_shared": (_is_bool, "True or False"),
     "sources": (
         _are_sources,

@@ -267,8 +267,12 @@ def plan_run(composed: DictConfig, hydra: HydraConf) -> Plan:
         # With screening, all pools start from the same candidates, as the surrogate of each pool learns from them.
         wanted = _find_start(task)
         n_draws = 1 if screens or wanted or domain.is_shared(task) else method.n_pools
-        n_charged = task.count_charged(n_draws) if isinstance(task, Bounding) else domain.count_initial(task) * n_draws
-        n_initial = wanted[1] if wanted else n_charged
+        if wanted:
+            n_initial = wanted[1]
+        elif isinstance(domain, Bounding):
+            n_initial = domain.count_charged(task, n_draws)
+        else:
+            n_initial = domain.count_initial(task) * n_draws
     names = {"task": config.task.get("name"), "method": method.name, "llm": config.llm.name}
     outputs, bad_outputs = _outputs_folder(config.outputs)
     shelf = outputs.joinpath(*map(str, names.values()))

@@ -12,12 +12,12 @@ from evodiverse.tasks.molecules import choosing, prompts
 from evodiverse.tasks.molecules.decorating import ScaffoldLibrary
 from evodiverse.tasks.molecules.filters.filters import admit_known, build_filters
 from evodiverse.tasks.molecules.filters.settings import read_filters
-from evodiverse.tasks.molecules.initial import AnyLibrary, Library, read_published
+from evodiverse.tasks.molecules.initial import AnyLibrary, Library, open_library, read_published
 from evodiverse.tasks.molecules.objective.components import Smarts
 from evodiverse.tasks.molecules.objective.objective import Objective, read_objective
 from evodiverse.tasks.molecules.operators import GraphGA
 from evodiverse.tasks.molecules.oracle import TargetOracle, find_oracle_source, find_oracle_violations, open_oracle
-from evodiverse.tasks.molecules.parsing import find_smarts_violations
+from evodiverse.tasks.molecules.parsing import Reader, find_smarts_violations
 from evodiverse.tasks.molecules.scaffold import read_scaffold
 from evodiverse.tasks.molecules.settings import SKIP, MoleculeSettings
 from evodiverse.tasks.molecules.task import MoleculeTask, OwnScoreTask
@@ -37,7 +37,7 @@ def find_violations(settings: MoleculeSettings) -> list[str]:
         lambda: build_filters(settings.filters),
         lambda: read_scaffold(settings.scaffold, settings.max_heavy_atoms),
         lambda: prompts.read_templates(settings.prompts.dir),
-        lambda: settings.initial.path is None or settings.open_library(),
+        lambda: settings.initial.path is None or _open_user_library(settings),
     ]
     for check in checks:
         try:
@@ -57,7 +57,20 @@ def count_initial(settings: MoleculeSettings) -> int:
     """
     if settings.initial.path is None or settings.scaffold is not None:
         return settings.initial.size
-    return min(settings.initial.size, len(settings.open_library()))
+    return min(settings.initial.size, len(_open_user_library(settings)))
+
+
+def count_charged(settings: MoleculeSettings, n_draws: int) -> int:
+    """Return the largest number of oracle calls that so many draws of initial molecules can cost.
+
+    If the user's file cannot be used, which `find_violations` reports, the number is 0.
+    """
+    if settings.initial.path is None or settings.scaffold is not None:
+        return settings.initial.size * n_draws
+    try:
+        return min(settings.initial.size * n_draws, _open_user_library(settings).n_new)
+    except InputError:  # reported by `find_violations`
+        return 0
 
 
 def is_shared(settings: MoleculeSettings) -> bool:
@@ -182,7 +195,14 @@ def _find_score_violations(settings: MoleculeSettings) -> list[str]:
 def _open_library(settings: MoleculeSettings, artifact: Callable[[str], Path]) -> AnyLibrary:
     if settings.initial.path is None:
         return read_published(artifact("zinc250k"))
-    library = settings.open_library()
+    library = _open_user_library(settings)
     if isinstance(library, Library) and library.notice:
         _LOG.warning("%s", library.notice)
     return library
+
+
+def _open_user_library(settings: MoleculeSettings) -> AnyLibrary:
+    initial, reader = settings.initial, Reader(settings.max_heavy_atoms)
+    return open_library(
+        str(initial.path), initial.column, reader, skip_invalid=initial.skip_invalid, measured=initial.measured
+    )

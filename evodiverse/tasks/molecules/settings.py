@@ -3,10 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from evodiverse.errors import InputError
 from evodiverse.kit.documented import setting
-from evodiverse.tasks.molecules.initial import AnyLibrary, open_library
-from evodiverse.tasks.molecules.parsing import Reader
 
 FAIL: Final = "fail"
 SKIP: Final = "skip"
@@ -122,22 +119,3 @@ class MoleculeSettings:
     score_timeout: float | None = setting(default=600.0, unit="s", above=0, most=1e6, changes_log=False)
     max_heavy_atoms: int = setting(default=80, unit="heavy atoms", least=1)
     mutation_rate: float = setting(default=0.067, least=0, most=1)
-
-    def open_library(self) -> AnyLibrary:
-        """Open the user's file of molecules, ``initial.path``, which must be set; see `initial.open_library`."""
-        initial, reader = self.initial, Reader(self.max_heavy_atoms)
-        return open_library(
-            str(initial.path), initial.column, reader, skip_invalid=initial.skip_invalid, measured=initial.measured
-        )
-
-    def count_charged(self, n_draws: int) -> int:
-        """Return the largest number of oracle calls that so many draws of initial molecules can cost.
-
-        If the user's file cannot be used, which ``find_violations`` reports, the number is 0.
-        """
-        if self.initial.path is None or self.scaffold is not None:
-            return self.initial.size * n_draws
-        try:
-            return min(self.initial.size * n_draws, self.open_library().n_new)
-        except InputError:  # reported by `find_violations`
-            return 0

@@ -238,12 +238,12 @@ def test_a_short_file_gives_fewer_initial_molecules(smi: Callable[[str], Initial
 
 @pytest.mark.parametrize("content", ["((\n))\n", ""])
 def test_a_file_that_cannot_be_used_costs_no_oracle_calls(smi: Callable[[str], Initial], content: str) -> None:
-    assert MoleculeSettings(JNK3, smi(content)).count_charged(2) == 0
+    assert domain.count_charged(MoleculeSettings(JNK3, smi(content)), 2) == 0
 
 
 @pytest.mark.parametrize("path", ["~no-such-user/own.smi", "/absent.smi"], ids=["home", "absent"])
 def test_a_path_that_cannot_be_read_costs_no_oracle_calls(path: str) -> None:
-    assert MoleculeSettings(JNK3, Initial(path=path)).count_charged(2) == 0
+    assert domain.count_charged(MoleculeSettings(JNK3, Initial(path=path)), 2) == 0
 
 
 @pytest.mark.parametrize("path", ["~no-such-user/own.smi", "/absent.smi"], ids=["home", "absent"])
