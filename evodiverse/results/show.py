@@ -23,7 +23,7 @@ from evodiverse.results.metrics import find_own_columns
 from evodiverse.results.metrics.features import tell_features
 from evodiverse.results.metrics.pareto import find_objective_columns
 from evodiverse.runlog.earlier import KEPT, Earlier, read_kept
-from evodiverse.runlog.log import Log, Row, read_log_so_far, row_at
+from evodiverse.runlog.log import Log, Row, read_log_so_far, row_at, select
 from evodiverse.runlog.record import BEST, CHOSEN, CODE
 from evodiverse.runlog.runs import Run, read_record, write_setting
 from evodiverse.runlog.standing import read_standing
@@ -284,7 +284,7 @@ def _draw_exchange(log: Log) -> list[RenderableType]:
     drawn: list[RenderableType] = [_table(swaps.names, lines)] if lines else []
     if curve := summary.xi_curve(log):
         drawn.append(f"ξ {_trace(curve)}")
-    if copies := Counter(zip(*(log.migrations[name] for name in directions), strict=True)):
+    if copies := Counter(select(log.migrations, *directions)):
         events = len(set(log.migrations["iteration"]))
         each = ", ".join(f"{source} → {target}: {count:,}" for (source, target), count in sorted(copies.items()))
         drawn.append(f"{count_of(copies.total(), 'migration')} in {count_of(events, 'event')} ({each})")

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
@@ -188,6 +188,11 @@ def calls_by_iteration(log: Log) -> list[int]:
 def rows(columns: Columns) -> list[Row]:
     """Return the rows of the dataset with these columns."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def select(columns: Columns, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Return the values of the columns with these names, row by row, which is faster than `rows`."""
+    return zip(*(columns[name] for name in names), strict=True)
 
 
 def row_at(columns: Columns, place: int) -> Row:

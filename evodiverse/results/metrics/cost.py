@@ -3,7 +3,7 @@
 from collections import defaultdict
 from statistics import median
 
-from evodiverse.runlog.log import Log, Measurement
+from evodiverse.runlog.log import Log, Measurement, select
 from evodiverse.vocabulary import Outcome
 
 
@@ -53,7 +53,7 @@ def measure_rates(log: Log) -> Measurement:
     """
     requests = dict(zip(log.llm_calls["llm_call"], log.llm_calls["outcome"], strict=True))
     made: dict[str, set[int]] = defaultdict(set)
-    attempts = zip(*(log.attempts[name] for name in ("iteration", "outcome", "llm_call")), strict=True)
+    attempts = select(log.attempts, "iteration", "outcome", "llm_call")
     for number, (iteration, outcome, llm_call) in enumerate(attempts):
         if iteration > 0:
             made[outcome].add(llm_call if requests else number)
@@ -72,8 +72,7 @@ def median_iteration_seconds(log: Log) -> float | None:
     """
     asked = dict(zip(log.llm_calls["llm_call"], log.llm_calls["seconds"], strict=True))
     slowest: dict[int, float] = defaultdict(float)
-    names = ("iteration", "llm_call", "seconds")
-    for iteration, llm_call, seconds in zip(*(log.attempts[name] for name in names), strict=True):
+    for iteration, llm_call, seconds in select(log.attempts, "iteration", "llm_call", "seconds"):
         if iteration > 0:
             slowest[iteration] = max(slowest[iteration], (seconds or 0.0) + (asked.get(llm_call) or 0.0))
     return median(slowest.values()) if slowest else None

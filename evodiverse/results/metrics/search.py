@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from evodiverse.results.grouping import group_by
-from evodiverse.runlog.log import Log, Measurement, Value, calls_by_iteration, find_rises, mean
+from evodiverse.runlog.log import Log, Measurement, Value, calls_by_iteration, find_rises, mean, select
 
 N_TOP = 10
 
@@ -42,7 +42,7 @@ def swap_acceptance(log: Log) -> Value:
     """
     if not log.swaps["iteration"]:
         return None
-    pairs = zip(*(log.swaps[name] for name in ("cold_pool", "accepted", "blocked")), strict=True)
+    pairs = select(log.swaps, "cold_pool", "accepted", "blocked")
     tried = group_by([pair for pair in pairs if not pair[2]], lambda pair: pair[0])
     pools = range(len(log.run.settings["method.ladder"]) - 1)
     return [mean([accepted for _, accepted, _ in tried.get(pool, [])]) for pool in pools]
@@ -59,8 +59,8 @@ def count_round_trips(log: Log) -> int | None:
     hottest = len(log.run.settings["method.ladder"]) - 1
     trips = 0
     half_way: dict[int, bool] = {}
-    names = ("cold_pool", "hot_pool", "cold_call", "hot_call", "accepted")
-    for cold_pool, hot_pool, down, up, accepted in zip(*(log.swaps[name] for name in names), strict=True):
+    swaps = select(log.swaps, "cold_pool", "hot_pool", "cold_call", "hot_call", "accepted")
+    for cold_pool, hot_pool, down, up, accepted in swaps:
         if not accepted:
             continue
         if cold_pool == 0:
@@ -119,10 +119,10 @@ def measure_exchanges(log: Log) -> Measurement:
     which would put a candidate into a pool twice, do not count. ``curve.xi.<pool>`` holds ξ, the power to which the
     Metropolis acceptance ratio of a swap is raised, or None if the exchange paired no candidates of these two pools.
     """
-    names = ("iteration", "cold_pool", "accepted", "blocked", "xi")
     tried: dict[tuple[int, int], list[bool]] = defaultdict(list)
     factors: dict[tuple[int, int], float] = {}
-    for iteration, pool, accepted, blocked, xi in zip(*(log.swaps[name] for name in names), strict=True):
+    swaps = select(log.swaps, "iteration", "cold_pool", "accepted", "blocked", "xi")
+    for iteration, pool, accepted, blocked, xi in swaps:
         tried[pool, iteration] += [] if blocked else [accepted]
         factors.setdefault((pool, iteration), xi)
     if not factors:
@@ -130,7 +130,6 @@ def measure_exchanges(log: Log) -> Measurement:
     exchanges = sorted({iteration for _, iteration in factors})
     curves: dict[str, Value] = {"curve.exchanges": [*map(float, exchanges)]}
     for pool in sorted({pool for pool, _ in factors}):
-        shares = [tried.get((pool, iteration), []) for iteration in exchanges]
-        curves[f"curve.swap_acceptance.{pool}"] = [sum(each) / len(each) if each else None for each in shares]
+        curves[f"curve.swap_acceptance.{pool}"] = [mean(tried.get((pool, iteration), [])) for iteration in exchanges]
         curves[f"curve.xi.{pool}"] = [factors.get((pool, iteration)) for iteration in exchanges]
     return curves

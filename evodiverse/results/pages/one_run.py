@@ -20,7 +20,7 @@ from evodiverse.results.metrics.pareto import find_objective_columns, follow_hyp
 from evodiverse.results.pages.rendering import Chart, Line, Point, plan_chart, render
 from evodiverse.results.show import read_command, tell_start
 from evodiverse.runlog.earlier import KEPT, read_kept
-from evodiverse.runlog.log import Columns, Log, Row, find_rises, read_log_so_far, row_at, rows
+from evodiverse.runlog.log import Columns, Log, Row, find_rises, read_log_so_far, row_at, rows, select
 from evodiverse.runlog.runs import Run
 
 N_LISTED: Final = 200
@@ -180,7 +180,7 @@ def _plan_progress(history: History) -> list[Chart]:
     curve = history.rises + [(float(history.log.n_calls), score) for _, score in history.rises[-1:]]
     volumes = [(float(call), volume) for call, volume in follow_hypervolume(history.log)]
     volumes += [(float(history.log.n_calls), volume) for _, volume in volumes[-1:]]
-    attempts = zip(history.log.attempts["iteration"], history.log.attempts["outcome"], strict=True)
+    attempts = select(history.log.attempts, "iteration", "outcome")
     by_iteration = sorted(group_by(attempts, lambda attempt: attempt[0]).items())
     shares = [
         Line(name, [(at, fmean(outcome == name for _, outcome in some)) for at, some in by_iteration])
@@ -195,7 +195,7 @@ def _plan_progress(history: History) -> list[Chart]:
 
 def _plan_pools(history: History) -> list[Chart]:
     scores, best, middle = {row["call"]: row["score"] for row in history.best}, [], []
-    states = zip(*(history.pools[name] for name in ("iteration", "pool", "beta", "members")), strict=True)
+    states = select(history.pools, "iteration", "pool", "beta", "members")
     for pool, some in sorted(group_by(states, lambda state: state[1]).items()):
         name = f"pool {pool}" + ("" if some[0][2] is None else f" (β = {some[0][2]:.4g})")
         held = [(float(at), [scores[call] for call in calls if call in scores]) for at, _, _, calls in some]
