@@ -103,9 +103,8 @@ class Fitter:
             units = [find_units(one.source, one.n_params, self._ranges) for one in skeletons]
             parameters = [[one.n_params, one.linear, own] for one, own in zip(skeletons, units, strict=True)]
         else:
-            pairs = zip(skeletons, given, strict=True)
-            parameters = [[[*map(float, own)], one.linear, self._method] for one, own in pairs]
-        method = self._method if given is None else "descend" if descend else "given"
+            parameters = [[[*map(float, own)], one.linear] for one, own in zip(skeletons, given, strict=True)]
+        method = self._method if given is None else f"descend_{self._method}" if descend else "given"
         n_rows = [(len(rows.target),) for rows in self._splits]
         shapes = [shape for one in skeletons for shape in ((one.n_params,), (len(n_rows),), *n_rows)]
         return Job(

@@ -201,14 +201,14 @@ def test_a_descent_from_given_parameters_ends_where_a_fit_from_scratch_does(is_r
     wild = NOISY.copy()
     wild[::10] += 50
     decay = compiled(Skeleton("def equation(x, params):\n    return params[0] * np.exp(params[1] * x)\n", 2, (0,)))
-    params, *_ = fitting.fit(decay, "descend", [[1.0, -0.1], (0,), "lm"], wild, X, is_robust=is_robust)
+    params, *_ = fitting.fit(decay, "descend_lm", [[1.0, -0.1], (0,)], wild, X, is_robust=is_robust)
     assert params == pytest.approx(fit_decay(wild, is_robust=is_robust), rel=1e-2)
 
 
 def test_bfgs_descends_from_given_parameters_without_leaps_of_redundant_ones() -> None:
     source = "def equation(x, params):\n    return params[0] * np.exp(params[1] * (x + params[2]))\n"
-    own = [[1.0, -0.5, 1.0], (0,), "bfgs"]
-    params, _, predicted = fitting.fit(compiled(Skeleton(source, 3, (0,))), "descend", own, NOISY, X)
+    own = [[1.0, -0.5, 1.0], (0,)]
+    params, _, predicted = fitting.fit(compiled(Skeleton(source, 3, (0,))), "descend_bfgs", own, NOISY, X)
     assert np.abs(params).max() < 10
     assert np.sum((predicted - NOISY) ** 2) == pytest.approx(
         np.sum((fit("params[0] * np.exp(params[1] * x)", NOISY)[1] - NOISY) ** 2), rel=1e-4

@@ -64,7 +64,7 @@ def drive(
         functions: The function that the program of the job defines (see `define_all`). It takes no arguments and
             returns the skeletons as Python functions.
         method: The method of the fit, bfgs or lm; or given, if the parameters are not to be fitted, such as those of a
-            baseline, whose own engine has fitted them; or descend, if the fit starts from given parameters.
+            baseline, whose own engine has fitted them; or descend_bfgs or descend_lm, to start from given parameters.
         parameters: For each skeleton, in the same order, the argument ``own`` of `fit`.
         target: ``(n,)`` target of the first split.
         roots: As in `fit`.
@@ -91,9 +91,9 @@ def fit(
 
     Args:
         function: The skeleton, a function of the columns and ``params``.
-        method: The method of the fit: bfgs, lm, given or descend.
+        method: The method of the fit, as `drive` takes it.
         own: What the method needs to know about the skeleton: the arguments ``n_params``, ``linear`` and ``units`` of
-            `fit_lm`; or the given parameters, ``linear``, and the method of a fit that descends.
+            `fit_lm`; or the given parameters, and ``linear``.
         target: ``(n,)`` target of the first split.
         splits: ``(n, variables)`` inputs of each split. The first one is fitted.
         roots: ``(n,)`` square roots of the weights of the squared errors of the first split; None if all are 1.
@@ -106,19 +106,19 @@ def fit(
     """
     data = (function, splits[0], target)
     with np.errstate(all="ignore"):
-        if method == "given":
-            params = np.array(own[0], dtype=np.float64)
-        elif method == "bfgs":
+        if method == "bfgs":
             params = fit_bfgs(_scale(data, roots), np.ones(own[0]))
-        elif method == "descend" and own[2] == "bfgs":
-            params = fit_bfgs(_scale(data, roots), np.array(own[0]))
-        elif method == "descend" and not is_robust:
-            model = _Projected(_scale(data, roots), len(own[0]), own[1])
-            params = _descend(model, np.array([own[0]])[:, model.others], N_STEPS, GAIN_LAST)[0][:, 0]
+        elif method == "lm":
+            params = fit_lm(_scale(data, roots), *own)
         else:
-            params = np.array(own[0]) if method == "descend" else fit_lm(_scale(data, roots), *own)
-            if is_robust:
-                params = _fit_robustly(data, roots, params, own[1])
+            params = np.array(own[0], dtype=np.float64)
+        if method == "descend_bfgs":
+            params = fit_bfgs(_scale(data, roots), params)
+        elif method == "descend_lm" and not is_robust:
+            model = _Projected(_scale(data, roots), len(params), own[1])
+            params = _descend(model, params[None, model.others], N_STEPS, GAIN_LAST)[0][:, 0]
+        elif method in ("lm", "descend_lm") and is_robust:
+            params = _fit_robustly(data, roots, params, own[1])
         predictions = [np.broadcast_to(_predict(function, inputs, params), len(inputs)) for inputs in splits]
     finite = np.array([float(np.isfinite(prediction).all()) for prediction in predictions])
     params, *predictions = (np.nan_to_num(values, posinf=0, neginf=0) for values in (params, *predictions))
